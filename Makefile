@@ -1,0 +1,37 @@
+# make run    the environment, then the main job: a conversation (or, without a terminal, the paper's dialogue)
+# make test   the environment with test extras, then format, lint, types, tests
+# make soak   long torture: kill -9, many processes, thousands of turns
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test soak format clean
+
+run: .venv/installed
+	@$(BIN)/mindstream chat $(ARGS)
+
+test: .venv/tested
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+soak: .venv/tested
+	$(BIN)/pytest -m soak -o addopts="-q -s"
+
+format: .venv/tested
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	@touch $@
+
+.venv/tested: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
+	@touch $@ .venv/installed

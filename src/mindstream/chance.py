@@ -1,0 +1,30 @@
+"""Chance that does not depend on the order in which things run.
+
+Every draw is keyed: the same seed and key give the same draw, whoever asks first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def fraction(seed: int | str, *key: object) -> float:
+    """Draw a number in [0, 1) for this seed and key."""
+    digest = hashlib.blake2b(repr((seed, *key)).encode(), digest_size=8).digest()
+    return (int.from_bytes(digest) >> 11) / (1 << 53)
+
+
+def pick(options: Sequence[T], seed: int | str, *key: object) -> T:
+    """Choose one of `options` (not empty) for this seed and key."""
+    return options[int(fraction(seed, *key) * len(options))]
+
+
+def token(length: int = 12) -> str:
+    """Make a name that nobody else has: lower-case letters and digits, from the system's own chance."""
+    alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+    return "".join(alphabet[byte & 31] for byte in os.urandom(length))

@@ -1,0 +1,78 @@
+"""Time: the only place in mindstream that reads it, so that a town, a test and a replay can bring their own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+Moment = float
+"""Seconds since 1970-01-01 UTC."""
+
+MINUTE_S, HOUR_S, DAY_S = 60.0, 3_600.0, 86_400.0
+
+
+class Clock(Protocol):
+    """Where 'now' comes from."""
+
+    def now(self) -> Moment:
+        """Return the present moment, in seconds since 1970-01-01 UTC."""
+
+    def elapsed(self) -> float:
+        """Return seconds that only grow, for measuring how long something took."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after so many of this clock's seconds."""
+
+
+class SystemClock:
+    """The machine's own time."""
+
+    def now(self) -> Moment:
+        return time.time()
+
+    def elapsed(self) -> float:
+        return time.perf_counter()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class ManualClock:
+    """A clock that stands still until it is told to move; for tests, simulations and replays."""
+
+    def __init__(self, now: Moment = 1_700_000_000.0) -> None:
+        self._now = now
+        self._moved = asyncio.Event()
+
+    def now(self) -> Moment:
+        return self._now
+
+    def elapsed(self) -> float:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        """Move on by `seconds` (not negative) and wake whoever sleeps until then."""
+        if seconds < 0:
+            raise ValueError(f"a clock cannot go back: advance({seconds})")
+        self._now += seconds
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        until = self._now + seconds
+        while self._now < until:
+            await self._moved.wait()
+
+
+def moment(when: datetime | Moment) -> Moment:
+    """Turn a datetime (naive: taken as UTC) or a number into a moment."""
+    if isinstance(when, datetime):
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    return float(when)
+
+
+def written(at: Moment) -> str:
+    """Write a moment as ISO 8601 in UTC, to the second."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

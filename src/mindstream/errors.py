@@ -1,0 +1,88 @@
+"""What can go wrong, and who must act.
+
+MindstreamError
+├── UserError                 the caller can mend it: the message says what was wanted, what came, what to do
+│   ├── SettingsError         a flag, an environment variable or the settings file
+│   ├── PackError             a pack's file, with file and line
+│   └── InputError            a text, a name or a number that was handed in
+├── StorageError              the data folder: locked, corrupt, full, not writable
+│   └── Conflict              somebody else wrote first; read again and retry
+│       └── LeaseLost         this process no longer holds the work that it wants to finish
+├── ModelError                whoever answers did not
+│   ├── ModelRefused          asking again will not help: wrong key, no such model, bad request
+│   ├── ModelUnavailable      it may help later: down, silent, cut off
+│   │   └── RateLimited       … after `retry_after_s`
+│   ├── ReplyInvalid          it answered, but not with what was asked for
+│   └── BudgetSpent           the tokens, money or calls that were allowed are used up
+└── ToolError                 a tool could not do what it was called for; its caller is told
+"""
+
+from __future__ import annotations
+
+
+class MindstreamError(Exception):
+    """Base of all errors that mindstream raises on purpose."""
+
+
+class UserError(MindstreamError):
+    """The caller can mend it."""
+
+
+class SettingsError(UserError):
+    """A flag, an environment variable or the settings file is wrong."""
+
+
+class PackError(UserError):
+    """A pack cannot be used; the message names file and line."""
+
+
+class InputError(UserError):
+    """A text, a name or a number that was handed in cannot be used."""
+
+
+class StorageError(MindstreamError):
+    """The data folder cannot be read or written."""
+
+
+class Conflict(StorageError):  # noqa: N818 (the field's word)
+    """Somebody else wrote first: read again and retry."""
+
+
+class LeaseLost(Conflict):
+    """The work was taken over by another process after its lease ran out."""
+
+
+class ModelError(MindstreamError):
+    """A model did not answer as asked."""
+
+
+class ModelRefused(ModelError):  # noqa: N818
+    """The endpoint refuses: wrong key, no such model, bad request. Asking again will not help."""
+
+
+class ModelUnavailable(ModelError):  # noqa: N818
+    """The endpoint is down, silent or broke off. Asking again may help."""
+
+
+class RateLimited(ModelUnavailable):
+    """The endpoint asks to wait.
+
+    Attributes:
+        retry_after_s: seconds that the endpoint asked for, or None.
+    """
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ReplyInvalid(ModelError):  # noqa: N818
+    """The reply is not what was asked for, even after the model saw what was wrong with it."""
+
+
+class BudgetSpent(ModelError):  # noqa: N818
+    """The calls, tokens or money that were allowed are used up."""
+
+
+class ToolError(MindstreamError):
+    """A tool failed; the message is shown to whoever called it."""

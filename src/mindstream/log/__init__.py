@@ -1,0 +1,1 @@
+"""One append-only log per data folder: every event, numbered; and the work that events cause."""

@@ -1,0 +1,194 @@
+"""One SQLite file, many processes: group commit, migrations, errors in plain words.
+
+All writing goes through one thread that gathers what is waiting into one transaction: ten writers at once pay for one
+fsync. A write is a function of the connection; it succeeds or fails alone (a savepoint each) and is on disk when the
+await returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mindstream.errors import MindstreamError, StorageError
+
+T = TypeVar("T")
+Write = Callable[[sqlite3.Connection], Any]
+Migration = Callable[[sqlite3.Connection], None]
+
+FILE = "mindstream.db"
+APPLICATION_ID = 0x6D696E64  # "mind"
+BUSY_S = 10.0
+GATHER = 256
+
+
+class Database:
+    """An open data folder.
+
+    Raises (from every method):
+        StorageError: the file is locked, corrupt, full or not writable; the message says which and what to do.
+    """
+
+    def __init__(self, folder: Path, migrations: Sequence[Migration]) -> None:
+        self.path = folder / FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"the data folder {folder} cannot be made: {error.strerror}") from None
+        with explained(self.path):
+            self._reader = self._connect()
+            _migrate(self._reader, migrations, self.path)
+        self._waiting: queue.SimpleQueue[tuple[Write, Future[Any]] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write_all, name=f"writer of {self.path}", daemon=True)
+        self._closed = False
+        self._thread.start()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        return connection
+
+    async def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `change` in a transaction and return its result once it is on disk."""
+        if self._closed:
+            raise StorageError(f"{self.path} is closed")
+        done: Future[T] = Future()
+        self._waiting.put((change, done))
+        return await asyncio.wrap_future(done)
+
+    def read(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query on what is committed."""
+        if self._closed:
+            raise StorageError(f"{self.path} is closed")
+        with explained(self.path):
+            return self._reader.execute(sql, parameters).fetchall()
+
+    def version(self) -> int:
+        """Return a number that changes whenever anybody, in this process or another, has committed."""
+        return int(self.read("PRAGMA data_version")[0][0])
+
+    async def close(self) -> None:
+        """Finish what is waiting and let the file go."""
+        if self._closed:
+            return
+        self._closed = True
+        self._waiting.put(None)
+        await asyncio.to_thread(self._thread.join)
+        self._reader.close()
+
+    def _write_all(self) -> None:
+        connection: sqlite3.Connection | None = None
+        last = False
+        while not last:
+            gathered: list[tuple[Write, Future[Any]]] = []
+            item = self._waiting.get()
+            while True:
+                if item is None:
+                    last = True
+                    break
+                gathered.append(item)
+                if len(gathered) == GATHER or self._waiting.empty():
+                    break
+                item = self._waiting.get()
+            try:
+                with explained(self.path):
+                    connection = connection or self._connect()
+                    settled = _transact(connection, gathered, self.path)
+            except StorageError as error:
+                if connection is not None:
+                    with contextlib.suppress(sqlite3.Error):
+                        connection.rollback()
+                settled = [(done, None, error) for _, done in gathered]
+            for done, result, failure in settled:
+                if not done.set_running_or_notify_cancel():
+                    continue
+                if failure is None:
+                    done.set_result(result)
+                else:
+                    done.set_exception(failure)
+        if connection is not None:
+            connection.close()
+
+
+Settled = tuple["Future[Any]", Any, BaseException | None]
+
+
+def _transact(connection: sqlite3.Connection, gathered: list[tuple[Write, Future[Any]]], path: Path) -> list[Settled]:
+    """Run all writes in one transaction, each in a savepoint of its own."""
+    if not gathered:
+        return []
+    settled: list[Settled] = []
+    connection.execute("BEGIN IMMEDIATE")
+    for change, done in gathered:
+        connection.execute("SAVEPOINT one")
+        try:
+            with explained(path):
+                settled.append((done, change(connection), None))
+        except Exception as error:  # noqa: BLE001 (whatever a write raises belongs to whoever asked for it)
+            if not connection.in_transaction:  # SQLite rolled everything back by itself (disk full, I/O error)
+                raise StorageError(str(error)) from error
+            connection.execute("ROLLBACK TO one")
+            settled.append((done, None, error))
+        connection.execute("RELEASE one")
+    connection.execute("COMMIT")
+    return settled
+
+
+def _migrate(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
+    """Bring the file up to date: `migrations` is an append-only list, the file counts how many it has seen."""
+
+    def seen() -> int:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    if application != APPLICATION_ID and tables:
+        raise StorageError(f"{path} is a database of another program; choose another data folder")
+    if seen() > len(migrations):
+        raise StorageError(
+            f"{path} was written by a newer mindstream; upgrade mindstream, or choose another data folder"
+        )
+    if seen() == len(migrations):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for migration in migrations[seen() :]:  # read again: another process may have been first
+            migration(connection)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ones that say what to do."""
+    try:
+        yield
+    except MindstreamError:
+        raise
+    except sqlite3.Error as error:
+        code = (error.sqlite_errorname if hasattr(error, "sqlite_errorname") else "") or ""
+        text = str(error)
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            advice = f"another program has held it for over {BUSY_S:.0f} seconds; close that program and try again"
+        elif code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            advice = "the file is damaged or is no database; move it away, or put a copy back in its place"
+        elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
+            advice = "the disk is full; make room and say it again"
+        elif code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+            advice = "it cannot be opened for writing; check the folder's permissions, or choose another with --data"
+        else:
+            raise StorageError(f"{path}: {text}") from error
+        raise StorageError(f"{path}: {advice} ({text})") from error

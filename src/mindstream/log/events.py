@@ -1,0 +1,197 @@
+"""What can happen, typed. A row of the log is an event with its number, its mind, its time and who did it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from mindstream.clock import Moment
+
+
+class Event(BaseModel):
+    """Something that happened to a mind."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: ClassVar[str] = ""
+    kept: ClassVar[bool] = True
+    """False: shown as it happens, not written to the log."""
+
+
+class Opened(Event):
+    """A session began or was resumed."""
+
+    kind = "opened"
+    session: str
+    pack: str
+    models: dict[str, str]
+    """Who answers for each role."""
+
+
+class Heard(Event):
+    """The user said something; once this stands in the log it is never lost."""
+
+    kind = "heard"
+    text: str
+    session: str
+    record: str
+    """The id of the memory record that holds the words."""
+
+
+class Waiting(Event):
+    """The Talker waits for a Reasoner and says so."""
+
+    kind = "waiting"
+    text: str
+    """The filler: states nothing."""
+    slots: tuple[str, ...]
+    """Which reasoners it waits for."""
+    answers: int
+    """The seq of what was heard."""
+    belief_version: int
+
+
+class Piece(Event):
+    """A piece of what is being said."""
+
+    kind = "piece"
+    kept = False
+    text: str
+    answers: int
+
+
+class Said(Event):
+    """The Talker has answered."""
+
+    kind = "said"
+    text: str
+    answers: int
+    belief_version: int
+    """The version of the belief that it spoke from."""
+    model: str
+    """Who found the words; `rules` where no model did."""
+    waited: bool = False
+    record: str = ""
+
+
+class Thought(Event):
+    """A Reasoner has finished thinking about what was heard."""
+
+    kind = "thought"
+    slot: str
+    about: tuple[int, ...]
+    """The seqs of the utterances that it thought about: each stands in exactly one Thought of a slot."""
+    text: str
+    model: str
+
+
+class ModelCalled(Event):
+    """A model was asked."""
+
+    kind = "model_called"
+    role: str
+    prompt: str
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    first_part_s: float | None = None
+    seconds: float = 0.0
+    cost_usd: float | None = None
+    error: str = ""
+
+
+class ToolCalled(Event):
+    """A Reasoner called a tool."""
+
+    kind = "tool_called"
+    slot: str
+    tool: str
+    arguments: str
+
+
+class Observed(Event):
+    """What a tool gave back."""
+
+    kind = "observed"
+    slot: str
+    tool: str
+    text: str
+    failed: bool = False
+
+
+class BeliefChanged(Event):
+    """A Reasoner wrote a new version of a belief."""
+
+    kind = "belief_changed"
+    slot: str
+    version: int
+    patch: dict[str, JsonValue]
+
+
+class PlanMade(Event):
+    """A Reasoner made or changed the plan."""
+
+    kind = "plan_made"
+    version: int
+    text: str
+    """The plan in the Reasoner's words."""
+    changed: str = ""
+    """What is different from the plan before, and why."""
+
+
+class FollowUp(Event):
+    """The mind says more, unasked, once: the Reasoner came after the Talker had spoken."""
+
+    kind = "follow_up"
+    text: str
+    answers: int
+    record: str = ""
+
+
+class Remembered(Event):
+    """Records were written to the stream other than by talking."""
+
+    kind = "remembered"
+    count: int
+    kinds: dict[str, int]
+
+
+class Failed(Event):
+    """Something did not work; the conversation goes on."""
+
+    kind = "error"
+    text: str
+    where: str
+
+
+KINDS: Mapping[str, type[Event]] = {
+    event.kind: event
+    for event in (
+        Opened, Heard, Waiting, Piece, Said, Thought, ModelCalled, ToolCalled, Observed, BeliefChanged, PlanMade,
+        FollowUp, Remembered, Failed,
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A row of the log. `seq` is 0 for an event that is not kept."""
+
+    seq: int
+    mind: str
+    at: Moment
+    by: str
+    event: Event
+
+    def row(self) -> dict[str, Any]:
+        """Return the event as plain data: `event` (its kind), `seq`, `at`, `by`, then its own fields."""
+        head: dict[str, Any] = {"event": self.event.kind, "seq": self.seq or None, "at": self.at, "by": self.by}
+        return head | self.event.model_dump(mode="json")
+
+
+def event(kind: str, payload: str) -> Event:
+    """Read an event from a row of the log."""
+    return KINDS[kind].model_validate_json(payload)

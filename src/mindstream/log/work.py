@@ -1,0 +1,120 @@
+"""Background work: a row for each reasoner that an utterance wakes, claimed by lease.
+
+The row is written in the transaction of the utterance that caused it, already leased to the process that heard it.
+Whoever runs a slot claims all of the mind's unfinished rows that are its own or whose lease has run out: what piled up
+is thought about at once (coalesced), at most one run per slot goes on at a time, and a run that lost its lease cannot
+commit. So nothing is lost and nothing is done twice, with many processes on one folder.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mindstream.clock import Moment
+from mindstream.errors import LeaseLost
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One utterance for one reasoner to think about.
+
+    Attributes:
+        cause: the seq of what was heard.
+        attempts: how often a run took it up, this one included.
+        error: why the last run failed, or "".
+    """
+
+    id: int
+    mind: str
+    slot: str
+    cause: int
+    owner: str
+    lease: Moment
+    running: bool
+    attempts: int
+    error: str
+
+
+COLUMNS = "id, mind, slot, cause, owner, lease, running, attempts, error"
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the table."""
+    connection.execute(
+        "CREATE TABLE work (id INTEGER PRIMARY KEY, mind TEXT NOT NULL, slot TEXT NOT NULL, cause INTEGER NOT NULL,"
+        " owner TEXT NOT NULL, lease REAL NOT NULL, running INTEGER NOT NULL DEFAULT 0,"
+        " attempts INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT '', done INTEGER)"
+    )
+    connection.execute("CREATE INDEX work_open ON work (mind, slot) WHERE done IS NULL")
+    connection.execute("CREATE UNIQUE INDEX work_once ON work (mind, slot, cause)")
+
+
+def add(connection: sqlite3.Connection, mind: str, slots: Sequence[str], cause: int, owner: str, lease: Moment) -> None:
+    """Wake the slots for what was heard, leased to `owner`."""
+    connection.executemany(
+        "INSERT INTO work (mind, slot, cause, owner, lease) VALUES (?, ?, ?, ?, ?)",
+        [(mind, slot, cause, owner, lease) for slot in slots],
+    )
+
+
+def claim(connection: sqlite3.Connection, mind: str, slot: str, owner: str, now: Moment, lease: Moment) -> list[Work]:
+    """Take up what is open for this slot, unless another process is at it; return it, oldest first."""
+    rows = connection.execute(
+        f"SELECT {COLUMNS} FROM work WHERE mind = ? AND slot = ? AND done IS NULL ORDER BY id", (mind, slot)
+    ).fetchall()
+    found = [_work(row) for row in rows]
+    if any(work.running and work.owner != owner and work.lease > now for work in found):
+        return []
+    mine = [replace(work, attempts=work.attempts + 1) for work in found if work.owner == owner or work.lease <= now]
+    connection.executemany(
+        "UPDATE work SET owner = ?, lease = ?, running = 1, attempts = attempts + 1 WHERE id = ?",
+        [(owner, lease, work.id) for work in mine],
+    )
+    return mine
+
+
+def renew(connection: sqlite3.Connection, ids: Sequence[int], owner: str, lease: Moment) -> None:
+    """Hold on to work that is still going on."""
+    connection.executemany(
+        "UPDATE work SET lease = ? WHERE id = ? AND owner = ? AND done IS NULL", [(lease, id_, owner) for id_ in ids]
+    )
+
+
+def finish(connection: sqlite3.Connection, ids: Sequence[int], owner: str, seq: int) -> None:
+    """Mark work as done by the event `seq`.
+
+    Raises:
+        LeaseLost: another process has taken some of it over.
+    """
+    for id_ in ids:
+        changed = connection.execute(
+            "UPDATE work SET done = ?, running = 0, error = '' WHERE id = ? AND owner = ? AND running = 1 AND done IS NULL",
+            (seq, id_, owner),
+        )
+        if changed.rowcount != 1:
+            raise LeaseLost(f"work {id_} was taken over by another process")
+
+
+def release(connection: sqlite3.Connection, ids: Sequence[int], owner: str, error: str) -> None:
+    """Put work back after a run that failed or was broken off; it is taken up with what comes next."""
+    connection.executemany(
+        "UPDATE work SET running = 0, error = ? WHERE id = ? AND owner = ? AND done IS NULL",
+        [(error, id_, owner) for id_ in ids],
+    )
+
+
+def give_up(connection: sqlite3.Connection, owner: str) -> None:
+    """Let go of everything that `owner` holds, so that the next process need not wait for the lease."""
+    connection.execute("UPDATE work SET running = 0, lease = 0 WHERE owner = ? AND done IS NULL", (owner,))
+
+
+def _work(row: tuple[int, str, str, int, str, float, int, int, str]) -> Work:
+    id_, mind, slot, cause, owner, lease, running, attempts, error = row
+    return Work(id_, mind, slot, cause, owner, lease, bool(running), attempts, error)
+
+
+def unfinished(connection_rows: Sequence[tuple[int, str, str, int, str, float, int, int, str]]) -> list[Work]:
+    """Read rows of COLUMNS."""
+    return [_work(row) for row in connection_rows]

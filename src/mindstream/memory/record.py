@@ -1,0 +1,136 @@
+"""A record: one line of a stream."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from mindstream import chance
+from mindstream.clock import Moment
+from mindstream.errors import InputError
+
+Kind: TypeAlias = Literal[
+    "observation", "chat", "note", "thought", "plan", "belief", "feedback", "exemplar", "evidence", "document", "dream"
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FADING: frozenset[Kind] = frozenset({"note", "observation", "thought", "dream"})
+"""Kinds that strengthen and fade; the others never do."""
+UNIQUE: frozenset[Kind] = frozenset({"note", "thought", "exemplar"})
+"""Kinds in which the same words are not kept twice."""
+
+Vector: TypeAlias = NDArray[np.float16]
+
+MAX_BYTES = 32_000
+"""The longest text that a record may hold, in bytes of UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """What a record is about: subject, predicate, object."""
+
+    subject: str
+    predicate: str
+    object: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One line of a stream. Times are seconds since 1970 UTC.
+
+    Attributes:
+        id: sortable by time of writing, the same after export and import.
+        by: who said, saw or thought it.
+        episode: the session or scene it belongs to; its neighbours there are its context.
+        accessed: when it last was returned by a recall.
+        importance: 1 to 10; None: not rated yet.
+        level, lasting: how well it is held (see memory/strength); `lasting` never fades.
+        valid_from, valid_until: when what it says holds; `valid_until` is set when it is superseded.
+        superseded_by: the record that corrects this one.
+        forgotten: when it faded into the archive.
+        depth: 0, or 1 + the deepest record it was drawn from.
+        slot, version: for beliefs and plans; each version of a slot is a record.
+        seq: the row of the log that it came from.
+    """
+
+    id: str
+    stream: str
+    kind: Kind
+    text: str
+    created: Moment
+    accessed: Moment
+    by: str = ""
+    episode: str = ""
+    importance: float | None = None
+    level: int = 0
+    lasting: bool = False
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
+    superseded_by: str | None = None
+    forgotten: Moment | None = None
+    about: Triple | None = None
+    keywords: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    depth: int = 0
+    slot: str | None = None
+    version: int | None = None
+    data: Mapping[str, JsonValue] = field(default_factory=dict)
+    seq: int = 0
+    embedder: str = ""
+    vector: Vector | None = field(default=None, repr=False, compare=False)
+
+
+def new_id(now: Moment) -> str:
+    """Make a record's id: 9 characters of time in milliseconds, 9 of chance."""
+    milliseconds, digits = int(now * 1000), []
+    for _ in range(9):
+        milliseconds, digit = divmod(milliseconds, 32)
+        digits.append("0123456789abcdefghjkmnpqrstvwxyz"[digit])
+    return "".join(reversed(digits)) + chance.token(9)
+
+
+def checked_text(text: str) -> str:
+    """Return a text fit to be kept: no control characters but tab and line break, trimmed.
+
+    Raises:
+        InputError: nothing is left, or it is over MAX_BYTES.
+    """
+    clean = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "", text.replace("\r\n", "\n")).strip()
+    if not clean:
+        raise InputError("there is nothing to read in that text: it is empty, or holds control characters only")
+    size = len(clean.encode())
+    if size > MAX_BYTES:
+        raise InputError(
+            f"that text is too long: {size:,} bytes, and at most {MAX_BYTES:,} can be taken at once; shorten it or send it in parts"
+        )
+    return clean
+
+
+def checked_importance(importance: float | None) -> float | None:
+    """Return an importance between 1 and 10, or None.
+
+    Raises:
+        InputError: it is out of range or not a number.
+    """
+    if importance is not None and not (math.isfinite(importance) and 1 <= importance <= 10):
+        raise InputError(f"importance goes from 1 to 10, not {importance}")
+    return importance
+
+
+def checked_name(name: str, what: str = "name") -> str:
+    """Return a name of a stream, user or session as it stands.
+
+    Raises:
+        InputError: it is empty, too long, or holds other than letters, digits and ` ._@+/-`.
+    """
+    if not re.fullmatch(r"\w[\w .@+/-]{0,99}", name):
+        raise InputError(
+            f"{what} {name!r}: use 1 to 100 letters, digits, spaces and . _ @ + / -, beginning with a letter or digit"
+        )
+    return name

@@ -1,0 +1,244 @@
+"""The store in a SQLite file: the default, nothing to install or start."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mindstream.clock import Moment
+from mindstream.errors import Conflict
+from mindstream.log import work
+from mindstream.log.database import Database, Migration
+from mindstream.log.events import Logged, event
+from mindstream.memory.record import Kind, Record, Triple
+from mindstream.memory.store import Changes, Commit, Revision
+
+COLUMNS = (
+    "id, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,"
+    " superseded_by, forgotten, subject, predicate, object, keywords, evidence, depth, slot, version, data, seq,"
+    " embedder, vector"
+)
+REVISED = tuple(f.name for f in fields(Revision) if f.name != "id")
+
+
+class SqliteStore:
+    """A data folder with one file, mindstream.db, in it."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._database = Database(self.folder, MIGRATIONS)
+
+    async def commit(self, commit: Commit) -> list[Logged]:
+        return await self._database.write(lambda connection: _commit(connection, commit))
+
+    async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
+        return await self._database.write(lambda connection: _erase(connection, stream, ids))
+
+    def version(self) -> int:
+        return self._database.version()
+
+    def changes(self, stream: str, since: int) -> Changes:
+        rows = self._database.read(
+            f"SELECT changed, {COLUMNS} FROM records WHERE stream = ? AND changed > ? ORDER BY changed, id",
+            (stream, since),
+        )
+        gone = self._database.read("SELECT changed, id FROM erased WHERE stream = ? AND changed > ?", (stream, since))
+        upto = max([since, *(row[0] for row in rows[-1:]), *(row[0] for row in gone)])
+        return Changes([_record(row[1:]) for row in rows], [row[1] for row in gone], upto)
+
+    def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
+        found = {}
+        for start in range(0, len(ids), 500):
+            some = list(ids[start : start + 500])
+            marks = ",".join("?" * len(some))
+            rows = self._database.read(
+                f"SELECT {COLUMNS} FROM records WHERE id IN ({marks}) AND stream = ?", [*some, stream]
+            )
+            found |= {row[0]: _record(row) for row in rows}
+        return [found[id_] for id_ in ids if id_ in found]
+
+    def latest(
+        self,
+        stream: str,
+        kinds: Sequence[Kind] | None = None,
+        n: int = 1,
+        *,
+        episode: str | None = None,
+        slot: str | None = None,
+        before: int | None = None,
+    ) -> list[Record]:
+        where: list[str] = ["stream = ?", "valid_until IS NULL", "forgotten IS NULL"]
+        values: list[Any] = [stream]
+        for column, value in (("episode", episode), ("slot", slot)):
+            if value is not None:
+                where.append(f"{column} = ?")
+                values.append(value)
+        if before is not None:
+            where.append("seq < ?")
+            values.append(before)
+        if kinds is not None:
+            where.append(f"kind IN ({','.join('?' * len(kinds))})")
+            values.extend(kinds)
+        rows = self._database.read(
+            f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY number DESC LIMIT ?", [*values, n]
+        )
+        return [_record(row) for row in reversed(rows)]
+
+    def events(
+        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
+    ) -> list[Logged]:
+        where: list[str] = ["seq > ?"]
+        values: list[Any] = [after]
+        if mind is not None:
+            where.append("mind = ?")
+            values.append(mind)
+        if kinds is not None:
+            where.append(f"kind IN ({','.join('?' * len(kinds))})")
+            values.extend(kinds)
+        rows = self._database.read(
+            f"SELECT seq, mind, at, by, kind, payload FROM log WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?",
+            [*values, limit],
+        )
+        return [Logged(seq, mind, at, by, event(kind, payload)) for seq, mind, at, by, kind, payload in rows]
+
+    def streams(self) -> list[str]:
+        return [row[0] for row in self._database.read("SELECT DISTINCT stream FROM records ORDER BY stream")]
+
+    def open_work(self, mind: str) -> list[work.Work]:
+        return work.unfinished(
+            self._database.read(f"SELECT {work.COLUMNS} FROM work WHERE mind = ? AND done IS NULL ORDER BY id", (mind,))  # type: ignore[arg-type]
+        )
+
+    async def claim(self, mind: str, slot: str, owner: str, now: Moment, lease: Moment) -> list[work.Work]:
+        return await self._database.write(lambda connection: work.claim(connection, mind, slot, owner, now, lease))
+
+    async def renew(self, work_ids: Sequence[int], owner: str, lease: Moment) -> None:
+        await self._database.write(lambda connection: work.renew(connection, work_ids, owner, lease))
+
+    async def release(self, work_ids: Sequence[int], owner: str, error: str) -> None:
+        await self._database.write(lambda connection: work.release(connection, work_ids, owner, error))
+
+    async def give_up(self, owner: str) -> None:
+        await self._database.write(lambda connection: work.give_up(connection, owner))
+
+    async def close(self) -> None:
+        await self._database.close()
+
+
+def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
+    logged, changed = [], _next_change(connection)
+    for entry in commit.entries:
+        seq = connection.execute(
+            "INSERT INTO log (mind, at, by, kind, payload) VALUES (?, ?, ?, ?, ?)",
+            (commit.mind, commit.at, entry.by, entry.event.kind, entry.event.model_dump_json()),
+        ).lastrowid
+        assert seq is not None
+        logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event))
+        try:
+            connection.executemany(INSERT, [_row(record, seq, changed) for record in entry.records])
+        except sqlite3.IntegrityError as error:
+            raise Conflict(f"a record with that id, or that version of the slot, is there already ({error})") from None
+    for revision in commit.revisions:
+        new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
+        sets = ", ".join(f"{name} = ?" for name in new)
+        connection.execute(
+            f"UPDATE records SET {sets}, changed = ? WHERE id = ? AND stream = ?",
+            [*new.values(), changed, revision.id, commit.mind],
+        )
+    if commit.wake:
+        work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
+    if commit.finish:
+        work.finish(connection, commit.finish.work, commit.finish.owner, logged[0].seq)
+    return logged
+
+
+def _erase(connection: sqlite3.Connection, stream: str, ids: Sequence[str] | None) -> int:
+    changed = _next_change(connection)
+    if ids is None:
+        ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
+        connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
+        connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
+    erased = 0
+    for id_ in ids:
+        gone = connection.execute("DELETE FROM records WHERE id = ? AND stream = ?", (id_, stream)).rowcount
+        if gone:
+            connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
+            erased += gone
+    return erased
+
+
+def _next_change(connection: sqlite3.Connection) -> int:
+    """Number the commits that touch records; two in one transaction may not share a number, readers ask 'after'."""
+    return int(
+        connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()[0]
+    )
+
+
+INSERT = f"INSERT INTO records ({COLUMNS}, changed) VALUES ({','.join('?' * 28)})"
+
+
+def _row(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
+    about = record.about
+    return (
+        record.id, record.stream, record.kind, record.text, record.created, record.accessed, record.by, record.episode,
+        record.importance, record.level, record.lasting, record.valid_from, record.valid_until, record.superseded_by,
+        record.forgotten, about and about.subject, about and about.predicate, about and about.object,
+        _json(record.keywords), _json(record.evidence), record.depth, record.slot, record.version,
+        _json(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(), changed,
+    )  # fmt: skip
+
+
+def _json(value: Any) -> str | None:
+    return json.dumps(value, ensure_ascii=False) if value else None
+
+
+def _record(row: tuple[Any, ...]) -> Record:
+    (
+        id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
+        superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
+        embedder, vector,
+    ) = row  # fmt: skip
+    return Record(
+        id=id_, stream=stream, kind=kind, text=text, created=created, accessed=accessed, by=by, episode=episode,
+        importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,
+        superseded_by=superseded_by, forgotten=forgotten,
+        about=None if subject is None else Triple(subject, predicate, object_),
+        keywords=tuple(json.loads(keywords)) if keywords else (), evidence=tuple(json.loads(evidence)) if evidence else (),
+        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
+        vector=None if vector is None else np.frombuffer(vector, np.float16),
+    )  # fmt: skip
+
+
+def _m001_log_records_work(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE log (seq INTEGER PRIMARY KEY AUTOINCREMENT, mind TEXT NOT NULL, at REAL NOT NULL, by TEXT NOT NULL,"
+        " kind TEXT NOT NULL, payload TEXT NOT NULL)"
+    )
+    connection.execute("CREATE INDEX log_of_mind ON log (mind, seq)")
+    connection.execute(
+        "CREATE TABLE records (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL, kind TEXT NOT NULL,"
+        " text TEXT NOT NULL, created REAL NOT NULL, accessed REAL NOT NULL, by TEXT NOT NULL, episode TEXT NOT NULL,"
+        " importance REAL, level INTEGER NOT NULL, lasting INTEGER NOT NULL, valid_from REAL, valid_until REAL,"
+        " superseded_by TEXT, forgotten REAL, subject TEXT, predicate TEXT, object TEXT, keywords TEXT, evidence TEXT,"
+        " depth INTEGER NOT NULL, slot TEXT, version INTEGER, data TEXT, seq INTEGER NOT NULL, embedder TEXT NOT NULL,"
+        " vector BLOB, changed INTEGER NOT NULL)"
+    )
+    connection.execute("CREATE INDEX records_changed ON records (stream, changed)")
+    connection.execute("CREATE INDEX records_latest ON records (stream, kind, number)")
+    connection.execute("CREATE INDEX records_episode ON records (stream, episode, number)")
+    connection.execute("CREATE UNIQUE INDEX records_slot ON records (stream, slot, version) WHERE slot IS NOT NULL")
+    connection.execute("CREATE TABLE erased (stream TEXT NOT NULL, id TEXT NOT NULL, changed INTEGER NOT NULL)")
+    connection.execute("CREATE INDEX erased_changed ON erased (stream, changed)")
+    connection.execute("CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID")
+    connection.execute("INSERT INTO counters VALUES ('changed', 0)")
+    work.create(connection)
+
+
+MIGRATIONS: list[Migration] = [_m001_log_records_work]
+"""Append only: a file remembers how many of these it has seen."""

@@ -1,0 +1,148 @@
+"""The seam to storage: commit, read, changes since. Ranking is not its business.
+
+A store keeps the log, the records and the work together, because what belongs together is committed together:
+an utterance's log row, its record and the work it causes; a Reasoner's thought, its belief and the end of its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mindstream.clock import Moment
+from mindstream.log.events import Event, Logged
+from mindstream.log.work import Work
+from mindstream.memory.record import Kind, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event for the log and the records that come from it; they get its seq."""
+
+    event: Event
+    by: str
+    records: tuple[Record, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """A change to a record that is there; None leaves a field as it is."""
+
+    id: str
+    accessed: Moment | None = None
+    importance: float | None = None
+    level: int | None = None
+    lasting: bool | None = None
+    valid_until: Moment | None = None
+    superseded_by: str | None = None
+    forgotten: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Work for these slots, caused by the commit's first entry."""
+
+    slots: tuple[str, ...]
+    owner: str
+    lease: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The end of work, by the commit's first entry."""
+
+    work: tuple[int, ...]
+    owner: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What is written together: all of it, or nothing."""
+
+    mind: str
+    at: Moment
+    entries: tuple[Entry, ...] = ()
+    revisions: tuple[Revision, ...] = ()
+    wake: Wake | None = None
+    finish: Finish | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened to a stream's records since a point.
+
+    Attributes:
+        records: new and changed ones as they are now, in order of change; forgotten and superseded ones too.
+        gone: ids of records that were erased for good.
+        upto: the point to ask from next time.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    upto: int = 0
+
+
+class Store(Protocol):
+    """Where a data folder's log, records and work are kept. All methods raise StorageError."""
+
+    async def commit(self, commit: Commit) -> list[Logged]:
+        """Write it durably; return the log rows.
+
+        Raises:
+            Conflict: a belief or plan of that version is there already.
+            LeaseLost: the work was taken over by another process.
+        """
+
+    async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
+        """Delete records for good (all of the stream's, with its log and work, where `ids` is None); return how many."""
+
+    def version(self) -> int:
+        """Return a number that changes when anybody has committed."""
+
+    def changes(self, stream: str, since: int) -> Changes:
+        """Return what changed in a stream after the point `since` (0: from the beginning)."""
+
+    def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
+        """Return those records of this stream, in the order asked for; unknown ids are left out."""
+
+    def latest(
+        self,
+        stream: str,
+        kinds: Sequence[Kind] | None = None,
+        n: int = 1,
+        *,
+        episode: str | None = None,
+        slot: str | None = None,
+        before: int | None = None,
+    ) -> list[Record]:
+        """Return the newest records that are neither superseded nor forgotten, oldest first.
+
+        `before` (a seq): only those that came before that row of the log.
+        """
+
+    def events(
+        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
+    ) -> list[Logged]:
+        """Return rows of the log after the seq `after`, oldest first."""
+
+    def streams(self) -> list[str]:
+        """Name the streams that hold records."""
+
+    def open_work(self, mind: str) -> list[Work]:
+        """Return the mind's unfinished work, oldest first."""
+
+    async def claim(self, mind: str, slot: str, owner: str, now: Moment, lease: Moment) -> list[Work]:
+        """Take up a slot's open work (see log/work)."""
+
+    async def renew(self, work: Sequence[int], owner: str, lease: Moment) -> None:
+        """Hold on to work that is still going on."""
+
+    async def release(self, work: Sequence[int], owner: str, error: str) -> None:
+        """Put work back after a run that failed or was broken off."""
+
+    async def give_up(self, owner: str) -> None:
+        """Let go of everything that `owner` holds."""
+
+    async def close(self) -> None:
+        """Write what is waiting and let go."""

@@ -1,0 +1,67 @@
+"""Three ways to put a prompt to a model: `ask` (a typed answer), `speak` (a stream), `act` (calls, or the answer)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from mindstream.errors import ReplyInvalid
+from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec
+from mindstream.models.prompt import Prompt
+
+R = TypeVar("R")
+
+
+async def ask(model: Model, prompt: Prompt[R], role: str = "") -> R:
+    """Return the model's typed answer.
+
+    Raises:
+        ModelError: there is none, or it does not fit (see the wrapper `Repair`, which lets the model mend it).
+    """
+    text, _ = await heard(model.reply(Request(prompt, role or prompt.role)))
+    return prompt.parse(text)
+
+
+async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncIterator[str]:
+    """Yield the model's words as they come.
+
+    Raises:
+        ModelError: the endpoint failed; pieces that came before stand.
+        ReplyInvalid: it said nothing at all.
+    """
+    said = False
+    async with aclosing(_closable(model.reply(Request(prompt, role or prompt.role)))) as parts:
+        async for part in parts:
+            if isinstance(part, Piece) and part.text:
+                said = said or bool(part.text.strip())
+                yield part.text
+    if not said:
+        raise ReplyInvalid(f"{model.name} answered {prompt.label()!r} with no words")
+
+
+async def act(
+    model: Model, prompt: Prompt[R], tools: Sequence[ToolSpec], turns: Sequence[Message] = (), role: str = ""
+) -> tuple[str, tuple[Call, ...]] | R:
+    """Return what to do next: (words, calls) while the model wants tools called, else its typed answer."""
+    request = Request(prompt, role or prompt.role, tuple(turns), tuple(tools))
+    text, calls = await heard(model.reply(request))
+    return (text, calls) if calls else prompt.parse(text)
+
+
+async def heard(parts: AsyncIterator[Part]) -> tuple[str, tuple[Call, ...]]:
+    """Gather an answer: its text and its calls."""
+    text: list[str] = []
+    calls: list[Call] = []
+    async with aclosing(_closable(parts)) as stream:
+        async for part in stream:
+            if isinstance(part, Piece):
+                text.append(part.text)
+            elif isinstance(part, Call):
+                calls.append(part)
+    return "".join(text), tuple(calls)
+
+
+def _closable(parts: AsyncIterator[Part]) -> Any:
+    """Answers are async generators; `aclosing` makes sure that a broken-off one lets its connection go."""
+    return parts

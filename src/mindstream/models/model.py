@@ -1,0 +1,111 @@
+"""The seam: a model is whatever can answer a request, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from mindstream.models.prompt import Prompt
+
+JsonSchema: TypeAlias = dict[str, Any]
+"""A JSON Schema as plain data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A model's wish that a tool be called; `arguments` is the JSON text as the model wrote it."""
+
+    tool: str
+    arguments: str
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a request. A `tool` message answers the call with id `call_id`."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str
+    calls: tuple[Call, ...] = ()
+    call_id: str = ""
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a model is told of a tool: its name, what it does, the JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: JsonSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of text, as it comes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the answer cost, in tokens and US dollars; the last part of an answer. `cost_usd` None: price not known."""
+
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None = None
+
+
+Part: TypeAlias = Piece | Call | Usage
+"""What an answer consists of, in the order in which it comes."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is put to a model.
+
+    Attributes:
+        prompt: the typed question; its words are rendered only when a model reads `messages`.
+        role: who asks (talker, reasoner, …); decides which model answers.
+        turns: what came after the question: the model's own calls and replies, observations, complaints.
+        tools: what may be called.
+        words: a template to use instead of the prompt's own.
+    """
+
+    prompt: Prompt[Any]
+    role: str = ""
+    turns: tuple[Message, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    words: str | None = field(default=None, repr=False)
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """The prompt's words, then the turns."""
+        return (*self.prompt.messages(self.words), *self.turns)
+
+    @property
+    def schema(self) -> JsonSchema | None:
+        """The JSON Schema of the reply, or None for free text."""
+        return self.prompt.reply_schema()
+
+    def then(self, *turns: Message) -> Request:
+        """Return the same request with more turns after it."""
+        return replace(self, turns=(*self.turns, *turns))
+
+
+class Model(Protocol):
+    """Whoever answers."""
+
+    @property
+    def name(self) -> str:
+        """Say who answers, for people and for the log: `openai:gpt-5`, `rules`, …"""
+
+    def reply(self, request: Request) -> AsyncIterator[Part]:
+        """Answer part by part: pieces of text, calls, and at the end the usage where it is known.
+
+        Raises:
+            ModelError: it cannot be had, or refuses.
+        """

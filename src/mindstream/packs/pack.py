@@ -1,0 +1,223 @@
+"""The shape of a pack: everything that makes a mind a sleep coach, or a language tutor, as data.
+
+A pack is a folder of YAML files: `pack.yaml` (required), `topics.yaml`, `steps.yaml`, `resources.yaml`, `phrases.yaml`,
+`safety.yaml`. Text in several languages is a mapping from language code to text; a plain text counts as the pack's
+first language.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+
+Language: TypeAlias = str
+"""A language code: en, zh, …"""
+
+
+class PackPart(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Texts: TypeAlias = dict[Language, str] | str
+"""One text, in one or several languages."""
+Lists: TypeAlias = dict[Language, list[str]] | list[str]
+"""Several texts to choose from, in one or several languages."""
+
+
+def _identifier(name: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(f"{name!r} should be lower-case letters, digits and _ (it names a field of the belief)")
+    return name
+
+
+def _pattern(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return pattern
+
+
+Identifier: TypeAlias = Annotated[str, AfterValidator(_identifier)]
+Pattern: TypeAlias = Annotated[str, AfterValidator(_pattern)]
+
+
+class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
+    """A field of the belief: what the Reasoner tries to know of the user."""
+
+    about: str
+    type: Literal["text", "list", "number", "yes_no"] = "text"
+    of: tuple[str, ...] = ()
+    """For text and list: the only values that are allowed; empty: any words."""
+    ask: Lists = Field(default_factory=list)
+    """Questions by which the rules ask for it."""
+
+
+class Phase(PackPart):
+    """A phase of the conversation, with instructions for the Talker and a way of thinking for the Reasoner."""
+
+    name: Identifier
+    goal: str
+    """What this phase is for, and when it is over."""
+    instructions: str
+    """What the Talker does in this phase."""
+    thinking: str
+    """The chain of thought of this phase's mini-reasoner."""
+    fields: tuple[str, ...]
+    """The belief fields that this phase's mini-reasoner fills."""
+    needs: tuple[str, ...] = ()
+    """Fields that must be known before the next phase begins (unless the user asks for a plan in words)."""
+    plans: bool = False
+    """The Reasoner makes the plan in this phase."""
+    waits: bool = False
+    """The Talker waits for the Reasoner in this phase."""
+
+
+class Topic(PackPart):
+    """Something a user may speak of; how the rules recognise it and what they can say of it."""
+
+    id: str
+    name: Texts
+    """How a sentence names it: 'noise', 'waking in the night'."""
+    cues: Lists
+    """Words or short phrases that show it, in any form of the word; Chinese: character strings."""
+    field: str = ""
+    """The belief field in which it is noted."""
+    acknowledge: Lists = Field(default_factory=list)
+    """What the Talker may say when it is mentioned: understanding, no advice, no fact about the user."""
+    ask: Lists = Field(default_factory=list)
+    """Questions that lead further."""
+    quick: Lists = Field(default_factory=list)
+    """A first piece of advice in one or two sentences, for a quick answer."""
+
+
+class Step(PackPart):
+    """A step of the plan library."""
+
+    id: str
+    title: Texts
+    do: Texts
+    why: Texts
+    evidence: Literal["strong", "moderate", "limited", "comfort"]
+    """How well it is supported; comfort: harmless and pleasant, hardly studied."""
+    topics: tuple[str, ...]
+    caution: Texts = ""
+    not_for: tuple[str, ...] = ()
+    """Topics (a newborn, shift work, …) in whose presence this step is not offered."""
+
+
+class Resource(PackPart):
+    """Something to read, watch, listen to or call. Titles and publishers are facts; no link unless it is certain."""
+
+    title: str
+    publisher: str
+    kind: Literal[
+        "article", "leaflet", "video", "playlist", "audio", "book", "app", "course", "helpline", "tool", "guideline"
+    ]
+    topics: tuple[str, ...]
+    why: Texts
+    """What it gives and for whom, in a sentence."""
+    link: str | None = None
+    language: Language = "en"
+
+
+class Alarm(PackPart):
+    """What must be recognised in code before anyone speaks, and what is then said."""
+
+    id: str
+    patterns: dict[Language, list[Pattern]]
+    """Regular expressions, searched without regard to case."""
+    unless: dict[Language, list[Pattern]] = Field(default_factory=dict)
+    """Harmless sentences that the patterns would catch; a match of one of these takes the alarm back."""
+    say: Texts
+    stops: bool = True
+    """True: this is the whole answer. False: it is said before the ordinary answer."""
+
+
+class Pack(PackPart):
+    """A domain: constitution, phases, belief fields, topics, plan library, resources, phrases, safety."""
+
+    name: Identifier
+    title: str
+    languages: tuple[Language, ...] = ("en",)
+    constitution: str
+    """What the Talker always holds to."""
+    phases: tuple[Phase, ...] = Field(min_length=1)
+    fields: dict[Identifier, Field_]
+    topics: tuple[Topic, ...] = ()
+    steps: tuple[Step, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    phrases: dict[str, Lists] = Field(default_factory=dict)
+    """The rules' phrases by move (see docs/packs.md); they replace the moves' own phrases."""
+    alarms: tuple[Alarm, ...] = ()
+    demo: tuple[str, ...] = ()
+    """Utterances to play when there is nobody to talk to."""
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Pack:
+        topics = {topic.id for topic in self.topics}
+        for phase in self.phases:
+            for name in (*phase.fields, *phase.needs):
+                if name not in self.fields:
+                    raise ValueError(f"phase {phase.name!r} names the field {name!r}, which `fields` does not have")
+        for topic in self.topics:
+            if topic.field and topic.field not in self.fields:
+                raise ValueError(f"topic {topic.id!r} names the field {topic.field!r}, which `fields` does not have")
+        for what, items in (("step", self.steps), ("resource", self.resources)):
+            for item in items:
+                named = {*item.topics, *(item.not_for if isinstance(item, Step) else ())}
+                if unknown := sorted(named - topics):
+                    label = item.id if isinstance(item, Step) else item.title
+                    raise ValueError(
+                        f"{what} {label!r} names topics that topics.yaml does not have: {', '.join(unknown)}"
+                    )
+        return self
+
+    def phase(self, name: str) -> Phase:
+        """Return the phase of that name; the first one where there is none."""
+        return next((phase for phase in self.phases if phase.name == name), self.phases[0])
+
+    def topic(self, id_: str) -> Topic | None:
+        """Return the topic with that id, or None."""
+        return self._topics.get(id_)
+
+    @cached_property
+    def _topics(self) -> dict[str, Topic]:
+        return {topic.id: topic for topic in self.topics}
+
+    @cached_property
+    def belief(self) -> type[BaseModel]:
+        """The belief as a Pydantic model: `phase` and the pack's fields, all optional, nothing else allowed."""
+        types: dict[str, object] = {"text": str, "list": list[str], "number": float, "yes_no": bool}
+        fields: dict[str, tuple[object, object]] = {
+            "phase": (Literal[tuple(phase.name for phase in self.phases)], Field(self.phases[0].name))  # type: ignore[misc]
+        }
+        for name, spec in self.fields.items():
+            kind = types[spec.type]
+            if spec.of:
+                one = Literal[spec.of]  # type: ignore[valid-type]
+                kind = list[one] if spec.type == "list" else one  # type: ignore[valid-type]
+            if spec.type == "list":
+                fields[name] = (kind, Field(default_factory=list, description=spec.about))
+            else:
+                fields[name] = (kind | None, Field(None, description=spec.about))  # type: ignore[operator]
+        return create_model(  # type: ignore[call-overload,no-any-return]
+            f"{self.name.title()}Belief", __config__=ConfigDict(extra="forbid", frozen=True), **fields
+        )
+
+
+def choices(texts: Lists | Texts, language: Language) -> list[str]:
+    """Return what a pack says in this language, else in the first language that it has."""
+    if isinstance(texts, dict):
+        found = texts.get(language) or next(iter(texts.values()), [])
+    else:
+        found = texts
+    return [found] if isinstance(found, str) and found else list(found)
+
+
+def in_language(texts: Texts, language: Language) -> str:
+    """Return the text in this language, else in the first language that it has; "" where there is none."""
+    return next(iter(choices(texts, language)), "")
