@@ -42,6 +42,8 @@ _KEYS = {
     "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
     "ollama": ("OLLAMA_API_KEY",),
 }
+KINDS = frozenset({*_KEYS, "http", "https"})
+"""What a name may begin with."""
 
 
 def provider(

@@ -1,0 +1,178 @@
+"""Keep what models answered, one JSON line per call, and answer from it again: the same run without a model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from mindstream import errors
+from mindstream.errors import ModelError, ModelRefused, RateLimited, SettingsError, StorageError
+from mindstream.models.model import Message, Model, Part, Request, ToolSpec
+from mindstream.models.wrappers.listening import listening
+
+
+class Failure(BaseModel):
+    """The error that a call ended with: the name of its class, and its message."""
+
+    kind: str
+    message: str
+    retry_after_s: float | None = None
+
+
+class Line(BaseModel):
+    """One call of a model."""
+
+    prompt: str
+    role: str
+    model: str
+    hash: str
+    messages: list[Message]
+    tools: list[ToolSpec] = []
+    parts: list[Part] = []
+    error: Failure | None = None
+
+
+class Recorder:
+    """Appends every call, as it ended, to a file; nothing but requests and answers, so no key."""
+
+    def __init__(self, model: Model, path: Path | str) -> None:
+        self.name = model.name
+        self._model = model
+        self._path = Path(path)
+
+    async def reply(self, request: Request) -> AsyncIterator[Part]:
+        heard: list[Part] = []
+        failure: Failure | None = None
+        try:
+            async with listening(self._model, request) as parts:
+                async for part in parts:
+                    heard.append(part)
+                    yield part
+        except ModelError as error:
+            failure = Failure(
+                kind=type(error).__name__, message=str(error), retry_after_s=getattr(error, "retry_after_s", None)
+            )
+            raise
+        finally:
+            self._append(request, heard, failure)
+
+    def _append(self, request: Request, heard: list[Part], failure: Failure | None) -> None:
+        line = Line(
+            prompt=request.prompt.label(),
+            role=request.role,
+            model=self.name,
+            hash=fingerprint(request),
+            messages=list(request.messages),
+            tools=list(request.tools),
+            parts=heard,
+            error=failure,
+        )
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(line.model_dump_json(exclude_defaults=True) + "\n")
+        except OSError as error:
+            raise StorageError(f"the recording {self._path} cannot be written: {error}") from None
+
+
+class Playback:
+    """Answers from a recording.
+
+    Each line is played once. `strict`: a line answers only the very request that it was recorded for. Otherwise that
+    line comes first, and else the next one of the same prompt, so that a run may differ a little.
+    """
+
+    def __init__(self, path: Path | str, *, strict: bool = False) -> None:
+        self.name = f"playback:{path}"
+        self._path = Path(path)
+        self._strict = strict
+        self._lines = _read(self._path)
+        self._played = 0
+
+    async def reply(self, request: Request) -> AsyncIterator[Part]:
+        line = self._next(request)
+        self._played += 1
+        for part in line.parts:
+            yield part
+        if line.error is not None:
+            raise _raised(line.error)
+
+    def _next(self, request: Request) -> Line:
+        label, key = request.prompt.label(), fingerprint(request)
+        left = [line for line in self._lines if line.prompt == label]
+        found = next((line for line in left if line.hash == key), None)
+        if found is None and left and not self._strict:
+            found = left[0]
+        if found is None:
+            raise ModelRefused(self._divergence(request, left))
+        self._lines.remove(found)
+        return found
+
+    def _divergence(self, request: Request, left: list[Line]) -> str:
+        label = request.prompt.label()
+        start = f"the recording {self._path} has no answer to the prompt {label!r} after {self._played} calls"
+        if not left:
+            return f"{start}: no line of it is left. Record the run again"
+        asked, recorded = request.messages, left[0].messages
+        for number, (now, then) in enumerate(zip(asked, recorded, strict=False), 1):
+            if now != then:
+                return f"{start}: its message {number} is {now.text[:120]!r}, recorded was {then.text[:120]!r}"
+        return f"{start}: it has {len(asked)} messages and other tools perhaps, recorded were {len(recorded)}"
+
+
+def fingerprint(request: Request, *more: str) -> str:
+    """Return a hash of what a model reads: messages and tools (and whatever else tells answers apart)."""
+    read: list[Any] = [
+        [asdict(message) for message in request.messages],
+        [asdict(tool) for tool in request.tools],
+        more,
+    ]
+    return hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
+
+
+def parts_to_json(parts: list[Part]) -> bytes:
+    """Write an answer."""
+    return _parts().dump_json(parts)
+
+
+def parts_from_json(data: bytes) -> list[Part]:
+    """Read an answer.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    return _parts().validate_json(data)
+
+
+@cache
+def _parts() -> TypeAdapter[list[Part]]:
+    return TypeAdapter(list[Part])
+
+
+def _read(path: Path) -> list[Line]:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"the recording {path} cannot be read: {error}") from None
+    lines: list[Line] = []
+    for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
+        try:
+            lines.append(Line.model_validate_json(line))
+        except ValidationError as error:
+            found = error.errors()[0]
+            raise SettingsError(f"{path}:{number} is not a recorded call: {found['loc']} {found['msg']}") from None
+    return lines
+
+
+def _raised(failure: Failure) -> ModelError:
+    kind = getattr(errors, failure.kind, None)
+    if not (isinstance(kind, type) and issubclass(kind, ModelError)):
+        return ModelRefused(failure.message)
+    return RateLimited(failure.message, failure.retry_after_s) if kind is RateLimited else kind(failure.message)

@@ -1,0 +1,147 @@
+"""One table: who answers for which role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+
+from mindstream.clock import Clock, SystemClock
+from mindstream.errors import SettingsError
+from mindstream.models.model import Model
+from mindstream.models.provider import FORMS, KINDS, SILENCE_S, Provider, provider
+from mindstream.models.recording import Playback, Recorder
+from mindstream.models.rules import Rules
+from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.models.wrappers.cache import Cache
+from mindstream.models.wrappers.limit import Limit
+from mindstream.models.wrappers.meter import Meter, Metered
+from mindstream.models.wrappers.repair import Repair
+from mindstream.models.wrappers.retry import Retry
+from mindstream.models.wrappers.reworded import Reworded
+
+
+class Models:
+    """The models of a mind, by role; roles that are not in the table get the default."""
+
+    def __init__(self, default: Model, roles: Mapping[str, Model] = MappingProxyType({})) -> None:
+        self._default = default
+        self._roles = dict(roles)
+        self._providers: tuple[Provider, ...] = ()
+
+    def of(self, role: str) -> Model:
+        """Return who answers for a role."""
+        return self._roles.get(role, self._default)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The name of each role's model, the default first."""
+        return {"default": self._default.name} | {role: model.name for role, model in self._roles.items()}
+
+    @property
+    def only_rules(self) -> bool:
+        """No model is configured: rules answer everything, and every surface should say so."""
+        return set(self.names.values()) == {Rules.name}
+
+    @classmethod
+    def named(
+        cls,
+        table: Mapping[str, str],
+        *,
+        clock: Clock | None = None,
+        on_call: Callable[[Metered], None] | None = None,
+        retry: int = 3,
+        repair: int = 2,
+        budget: Budget | None = None,
+        cache_dir: Path | str | None = None,
+        record: Path | str | None = None,
+        words_dir: Path | str | None = None,
+        at_once: int = 8,
+        per_minute: int | None = None,
+        silence_s: float = SILENCE_S,
+    ) -> Models:
+        """Build the models of a table role -> name; one that is named twice is built once.
+
+        Without `default` in the table, rules are the default.
+
+        Raises:
+            SettingsError: a name that nobody knows, a missing key, package, recording or folder of words.
+        """
+        wrapped = Wrapping(
+            clock or SystemClock(),
+            on_call or (lambda _: None),
+            retry,
+            repair,
+            budget,
+            cache_dir,
+            record,
+            words_dir,
+            at_once,
+            per_minute,
+        )
+        table = {"default": "rules", **table}
+        inner = {name: _named(name, silence_s) for name in dict.fromkeys(table.values())}
+        built = {name: wrapped.around(model) for name, model in inner.items()}
+        models = cls(built[table["default"]], {role: built[name] for role, name in table.items() if role != "default"})
+        models._providers = tuple(model for model in inner.values() if isinstance(model, Provider))
+        return models
+
+    async def aclose(self) -> None:
+        """Let go of the connections that wait for the next request."""
+        for model in self._providers:
+            await model.aclose()
+
+    async def __aenter__(self) -> Models:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """What is put around each model, from the outside in.
+
+    Reworded (the words decide what is asked) · Repair (each mended answer is an answer of its own) · Recorder (what
+    was answered, not how often it took) · Cache · Retry · Budgeted (each attempt counts, and stops before it waits) ·
+    Limit · Meter (each attempt, without the time that it waited for its turn).
+    """
+
+    clock: Clock
+    on_call: Callable[[Metered], None]
+    retry: int
+    repair: int
+    budget: Budget | None
+    cache_dir: Path | str | None
+    record: Path | str | None
+    words_dir: Path | str | None
+    at_once: int
+    per_minute: int | None
+
+    def around(self, inner: Model) -> Model:
+        """Wrap a model. Rules and recordings are local and sure: they are only measured, recorded and reworded."""
+        model: Model = Meter(inner, self.on_call, self.clock)
+        if isinstance(inner, Provider):
+            model = Limit(model, self.at_once, self.per_minute, clock=self.clock)
+            model = Budgeted(model, self.budget) if self.budget else model
+            model = Retry(model, self.retry, clock=self.clock)
+            model = Cache(model, self.cache_dir) if self.cache_dir else model
+        model = Recorder(model, self.record) if self.record else model
+        if isinstance(inner, Rules):
+            return model
+        model = Repair(model, self.repair)
+        return Reworded(model, self.words_dir) if self.words_dir else model
+
+
+def _named(name: str, silence_s: float) -> Model:
+    kind, _, rest = name.partition(":")
+    if name == "rules":
+        return Rules()
+    if kind == "playback" and rest:
+        return Playback(rest)
+    if kind not in KINDS:
+        raise SettingsError(f"{name!r} is not the name of a model; the forms are rules, playback:PATH, {FORMS}")
+    return provider(name, silence_s=silence_s)

@@ -1,0 +1,1 @@
+"""Models around models: each adds one thing to whatever it wraps."""

@@ -1,0 +1,58 @@
+"""Answer again what was answered before, from disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from mindstream.chance import token
+from mindstream.errors import StorageError
+from mindstream.models.model import Model, Part, Request, Usage
+from mindstream.models.recording import fingerprint, parts_from_json, parts_to_json
+from mindstream.models.wrappers.listening import listening
+
+
+class Cache:
+    """Keeps whole answers in files, by model, messages and tools; an answer from here costs nothing and says so.
+
+    Any number of processes may share the folder.
+    """
+
+    def __init__(self, model: Model, folder: Path | str) -> None:
+        self.name = model.name
+        self._model = model
+        self._folder = Path(folder)
+
+    async def reply(self, request: Request) -> AsyncIterator[Part]:
+        key = fingerprint(request, self.name)
+        path = self._folder / key[:2] / f"{key}.json"
+        known = _read(path)
+        if known is not None:
+            for part in known:
+                yield part if not isinstance(part, Usage) else Usage(0, 0, 0.0)
+            return
+        heard: list[Part] = []
+        async with listening(self._model, request) as parts:
+            async for part in parts:
+                heard.append(part)
+                yield part
+        _write(path, heard)
+
+
+def _read(path: Path) -> list[Part] | None:
+    try:
+        return parts_from_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: Path, parts: list[Part]) -> None:
+    """Write beside, then rename: a reader sees all of it or nothing."""
+    draft = path.with_suffix(f".{token()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(parts_to_json(parts))
+        os.replace(draft, path)  # noqa: PTH105
+    except OSError as error:
+        raise StorageError(f"the answers' cache {path.parent.parent} cannot be written: {error}") from None

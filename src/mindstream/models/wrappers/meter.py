@@ -1,0 +1,68 @@
+"""Measure every call of a model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from mindstream.clock import Clock, Moment, SystemClock
+from mindstream.errors import ModelError
+from mindstream.models.model import Model, Part, Request, Usage
+from mindstream.models.wrappers.listening import listening
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """One call of a model.
+
+    Attributes:
+        prompt: the prompt's label.
+        first_s: seconds until its first part came, or None where none came.
+        usage: None where the endpoint told none.
+        error: what went wrong, as `Class: message`.
+        broken_off: whoever asked stopped listening.
+    """
+
+    model: str
+    role: str
+    prompt: str
+    at: Moment
+    first_s: float | None
+    seconds: float
+    usage: Usage | None = None
+    error: str | None = None
+    broken_off: bool = False
+
+
+class Meter:
+    """Hands a `Metered` to `on_call` when a call has ended, however it ended."""
+
+    def __init__(self, model: Model, on_call: Callable[[Metered], None], clock: Clock | None = None) -> None:
+        self.name = model.name
+        self._model = model
+        self._on_call = on_call
+        self._clock = clock or SystemClock()
+
+    async def reply(self, request: Request) -> AsyncIterator[Part]:
+        at, start = self._clock.now(), self._clock.elapsed()
+        first_s: float | None = None
+        usage: Usage | None = None
+        error: str | None = None
+        broken_off = False
+        try:
+            async with listening(self._model, request) as parts:
+                async for part in parts:
+                    first_s = self._clock.elapsed() - start if first_s is None else first_s
+                    usage = part if isinstance(part, Usage) else usage
+                    yield part
+        except ModelError as failure:
+            error = f"{type(failure).__name__}: {failure}"
+            raise
+        except (GeneratorExit, asyncio.CancelledError):
+            broken_off = True
+            raise
+        finally:
+            seconds = self._clock.elapsed() - start
+            label = request.prompt.label()
+            self._on_call(Metered(self.name, request.role, label, at, first_s, seconds, usage, error, broken_off))

@@ -1,0 +1,78 @@
+"""Let a model mend an answer that does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from mindstream.errors import ReplyInvalid
+from mindstream.models.model import Call, Message, Model, Part, Piece, Request, Usage
+from mindstream.models.wrappers.arguments import complaint
+from mindstream.models.wrappers.listening import gathered, listening
+
+_SHOWN = 4_000
+"""Characters of a wrong answer that are shown to the model again."""
+
+
+class Repair:
+    """Checks typed answers and calls; shows the model what is wrong, up to `times` times. Free text streams through."""
+
+    def __init__(self, model: Model, times: int = 2) -> None:
+        self.name = model.name
+        self._model = model
+        self._times = max(0, times)
+
+    async def reply(self, request: Request) -> AsyncIterator[Part]:
+        if request.schema is None and not request.tools:
+            async with listening(self._model, request) as parts:
+                async for part in parts:
+                    yield part
+            return
+        used: list[Usage] = []
+        for _ in range(self._times + 1):
+            text, calls, usage = await gathered(self._model, request)
+            used += [usage] if usage else []
+            turns, wrong = _complaints(request, text, calls)
+            if not wrong:
+                for part in _whole(text, calls, used):
+                    yield part
+                return
+            request = request.then(*turns)
+        label = request.prompt.label()
+        raise ReplyInvalid(f"{self.name} answered {label!r} {self._times + 1} times, never as asked: {wrong}")
+
+
+def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[tuple[Message, ...], str]:
+    """Return the turns that show a model its mistake, and the mistake; no turns where there is none."""
+    if not calls:
+        try:
+            request.prompt.parse(text)
+        except ReplyInvalid as error:
+            return (Message("assistant", text[:_SHOWN]), Message("user", str(error))), str(error)
+        return (), ""
+    found = [complaint(call, request.tools) for call in calls]
+    if not any(found):
+        return (), ""
+    # The protocol wants an answer to each call, also to those that were right.
+    answers = (
+        Message("tool", wrong or "Not run: another call beside it was wrong.", call_id=call.id, tool=call.tool)
+        for call, wrong in zip(calls, found, strict=True)
+    )
+    return (Message("assistant", text[:_SHOWN], calls), *answers), " ".join(filter(None, found))
+
+
+def _whole(text: str, calls: tuple[Call, ...], used: list[Usage]) -> list[Part]:
+    parts: list[Part] = [Piece(text)] if text else []
+    parts += [call if call.arguments.strip() else replace(call, arguments="{}") for call in calls]
+    return [*parts, total(used)] if used else parts
+
+
+def total(used: list[Usage]) -> Usage:
+    """Add up what several answers took; the price is known where each one is."""
+    costs = [usage.cost_usd for usage in used]
+    known = [cost for cost in costs if cost is not None]
+    return Usage(
+        sum(usage.input_tokens for usage in used),
+        sum(usage.output_tokens for usage in used),
+        sum(known) if len(known) == len(costs) else None,
+    )

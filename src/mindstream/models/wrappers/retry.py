@@ -1,0 +1,60 @@
+"""Ask again when the endpoint was down or busy."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from itertools import count
+
+from mindstream.chance import fraction, token
+from mindstream.clock import Clock, SystemClock
+from mindstream.errors import ModelUnavailable, RateLimited
+from mindstream.models.model import Model, Part, Request
+from mindstream.models.wrappers.listening import listening
+
+
+class Retry:
+    """Asks up to `attempts` times, as long as no part of the answer has come.
+
+    Waits `base_s`, then twice as long each time, minus up to half of it by chance; or as long as the endpoint wishes.
+    An endpoint that wants more than `longest_s` is not waited for: the caller is told.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        attempts: int = 3,
+        *,
+        clock: Clock | None = None,
+        base_s: float = 0.5,
+        longest_s: float = 30.0,
+        seed: int | str | None = None,
+    ) -> None:
+        self.name = model.name
+        self._model = model
+        self._attempts = max(1, attempts)
+        self._clock = clock or SystemClock()
+        self._base_s = base_s
+        self._longest_s = longest_s
+        self._seed = token() if seed is None else seed
+        self._draws = count()
+
+    async def reply(self, request: Request) -> AsyncIterator[Part]:
+        for attempt in range(1, self._attempts + 1):
+            begun = False
+            try:
+                async with listening(self._model, request) as parts:
+                    async for part in parts:
+                        begun = True
+                        yield part
+                return
+            except ModelUnavailable as error:
+                pause_s = self._pause_s(attempt, error)
+                if begun or attempt == self._attempts or pause_s > self._longest_s:
+                    raise
+            await self._clock.sleep(pause_s)
+
+    def _pause_s(self, attempt: int, error: ModelUnavailable) -> float:
+        if isinstance(error, RateLimited) and error.retry_after_s is not None:
+            return error.retry_after_s
+        backoff_s = min(self._longest_s, self._base_s * 2.0 ** (attempt - 1))
+        return backoff_s * (1 - fraction(self._seed, "retry", self.name, next(self._draws)) / 2)
