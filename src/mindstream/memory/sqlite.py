@@ -45,11 +45,11 @@ class SqliteStore:
 
     def changes(self, stream: str, since: int) -> Changes:
         rows = self._database.read(
-            f"SELECT changed, {COLUMNS} FROM records WHERE stream = ? AND changed > ? ORDER BY changed, id",
+            f"SELECT changed, {COLUMNS} FROM records WHERE stream = ? AND changed > ? ORDER BY number",
             (stream, since),
         )
         gone = self._database.read("SELECT changed, id FROM erased WHERE stream = ? AND changed > ?", (stream, since))
-        upto = max([since, *(row[0] for row in rows[-1:]), *(row[0] for row in gone)])
+        upto = max([since, *(row[0] for row in rows), *(row[0] for row in gone)])
         return Changes([_record(row[1:]) for row in rows], [row[1] for row in gone], upto)
 
     def records(self, stream: str, ids: Sequence[str]) -> list[Record]:

@@ -73,7 +73,7 @@ class Changes:
     """What happened to a stream's records since a point.
 
     Attributes:
-        records: new and changed ones as they are now, in order of change; forgotten and superseded ones too.
+        records: new and changed ones as they are now, in the order of writing; forgotten and superseded too.
         gone: ids of records that were erased for good.
         upto: the point to ask from next time.
     """

@@ -1,0 +1,169 @@
+"""A stream's records as arrays: what ranking reads, without the texts.
+
+A process holds the columns of the streams that it used last, fills them from `store.changes` and asks for what is new
+before each recall, so that another process's writes are seen at once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+
+from mindstream.language.lexical import Lexical
+from mindstream.language.words import terms
+from mindstream.memory.growing import Growing
+from mindstream.memory.record import KINDS, Record
+from mindstream.memory.store import Store
+from mindstream.memory.vectors import Vectors
+
+EPISODIC = frozenset({"chat", "observation"})
+"""Kinds whose neighbours in the same episode are their context."""
+KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
+ASKS_WITHIN = 80
+OPEN = float("inf")
+
+
+class Columns:
+    """One stream's records, in the order in which they were written.
+
+    Attributes:
+        ids, position: the records' ids, and where each stands.
+        names, episodes: what the numbers in the columns `by` and `episode` stand for.
+        kind: the code of KIND_CODES.
+        group: the episode, in episodic kinds only; -1: in none. `before`, `after`: the neighbours in it; -1: none.
+        asks: a question stands in its last 80 characters; ends_asking: it ends with one.
+        importance: NaN where it is not rated. valid_from, valid_until, forgotten: infinite where they are open.
+        keywords: for each keyword in lower case, the positions of the records that have it.
+        foreign: how many records have a vector of another embedder, or none.
+    """
+
+    def __init__(self, stream: str, embedder: str = "", width: int = 0) -> None:
+        self.stream = stream
+        self.embedder = embedder
+        self.width = width
+        self._version = -1
+        self._clear()
+
+    def _clear(self) -> None:
+        self._upto = 0
+        self.ids: list[str] = []
+        self.position: dict[str, int] = {}
+        self.names: dict[str, int] = {}
+        self.episodes: dict[str, int] = {}
+        self.kind = Growing(np.int8)
+        self.by = Growing(np.int32)
+        self.episode = Growing(np.int32)
+        self.group = Growing(np.int32)
+        self.before = Growing(np.int32)
+        self.after = Growing(np.int32)
+        self.asks = Growing(np.bool_)
+        self.ends_asking = Growing(np.bool_)
+        self.level = Growing(np.int16)
+        self.lasting = Growing(np.bool_)
+        self.importance = Growing(np.float32)
+        self.created = Growing(np.float64)
+        self.accessed = Growing(np.float64)
+        self.valid_from = Growing(np.float64)
+        self.valid_until = Growing(np.float64)
+        self.forgotten = Growing(np.float64)
+        self.keywords: dict[str, list[int]] = {}
+        self.foreign = 0
+        self.lexical = Lexical()
+        self.vectors = Vectors(self.width)
+        self._groups: dict[str, int] = {}
+        self._last: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def catch_up(self, store: Store) -> None:
+        """Take over what anybody has written since the last time."""
+        version = store.version()
+        if version == self._version:
+            return
+        changes = store.changes(self.stream, self._upto)
+        if any(id_ in self.position for id_ in changes.gone):
+            self._clear()  # what was erased leaves no trace in its neighbours
+            changes = store.changes(self.stream, 0)
+        for record in changes.records:
+            at = self.position.get(record.id)
+            if at is None:
+                self._append(record)
+            else:
+                self._revise(at, record)
+        self._upto, self._version = changes.upto, version
+
+    def _append(self, record: Record) -> None:
+        at = len(self.ids)
+        self.ids.append(record.id)
+        self.position[record.id] = at
+        by = self.names.setdefault(record.by, len(self.names)) if record.by else -1
+        episode = self.episodes.setdefault(record.episode, len(self.episodes)) if record.episode else -1
+        group, before = -1, -1
+        if record.episode and record.kind in EPISODIC:
+            group = self._groups.setdefault(record.episode, len(self._groups))
+            before = self._last.get(group, -1)
+            self._last[group] = at
+        if before >= 0:
+            self.after.values[before] = at
+        ending = record.text[-ASKS_WITHIN:].rstrip()
+        self.kind.append(KIND_CODES[record.kind])
+        self.by.append(by)
+        self.episode.append(episode)
+        self.group.append(group)
+        self.before.append(before)
+        self.after.append(-1)
+        self.asks.append("?" in ending or "？" in ending)
+        self.ends_asking.append(ending.endswith(("?", "？")))
+        self.created.append(record.created)
+        for column in (self.level, self.lasting, self.importance, self.accessed):
+            column.append(0)
+        for column in (self.valid_from, self.valid_until, self.forgotten):
+            column.append(0)
+        self._revise(at, record)
+        for keyword in record.keywords:
+            self.keywords.setdefault(keyword.lower(), []).append(at)
+        self.lexical.add(_terms(record), group)
+        ours = record.vector is not None and record.embedder == self.embedder and len(record.vector) == self.width
+        self.foreign += not ours
+        self.vectors.append(record.vector if ours else None, group)
+
+    def _revise(self, at: int, record: Record) -> None:
+        """Set what may change after a record was written."""
+        self.level.values[at] = record.level
+        self.lasting.values[at] = record.lasting
+        self.importance.values[at] = np.nan if record.importance is None else record.importance
+        self.accessed.values[at] = record.accessed
+        self.valid_from.values[at] = -OPEN if record.valid_from is None else record.valid_from
+        self.valid_until.values[at] = OPEN if record.valid_until is None else record.valid_until
+        self.forgotten.values[at] = OPEN if record.forgotten is None else record.forgotten
+
+
+def _terms(record: Record) -> list[str]:
+    """Return what a record is found by: its words, its keywords, what it is about."""
+    words = terms(record.text)
+    if record.keywords or record.about:
+        about = () if record.about is None else (record.about.subject, record.about.predicate, record.about.object)
+        words += set(terms(" ".join((*record.keywords, *about)))) - set(words)
+    return words
+
+
+class Shelf:
+    """The columns of the streams that were used last; the least recently used leave."""
+
+    def __init__(self, store: Store, embedder: str = "", width: int = 0, streams: int = 64) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._width = width
+        self._room = streams
+        self._held: OrderedDict[str, Columns] = OrderedDict()
+
+    def columns(self, stream: str) -> Columns:
+        """Return a stream's columns, caught up with the store."""
+        held = self._held.setdefault(stream, Columns(stream, self._embedder, self._width))
+        self._held.move_to_end(stream)
+        held.catch_up(self._store)
+        while len(self._held) > self._room:
+            self._held.popitem(last=False)
+        return held

@@ -1,0 +1,113 @@
+"""Vectors of a stream's records, each with half of its neighbours', and the search among them.
+
+Kept as float16. A search compares one bit per number first (the sign about the mean) and scores the nearest exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.memory.growing import Growing
+
+Floats = NDArray[np.float32]
+NEIGHBOUR = 0.5
+FEW = 50
+"""The mean of much fewer vectors than this says little, so it is drawn towards zero."""
+EXACT_UP_TO = 2_000
+"""So many are always scored exactly; beyond, only the nearest by their bits."""
+
+
+class Vectors:
+    """One vector a record; a record without one never matches."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._words = (width + 63) // 64
+        self._sums = Growing(np.float16, width)
+        self._lengths = Growing(np.float32)
+        self._spreads = Growing(np.float32)
+        self._bits = Growing(np.uint64, self._words)
+        self._mean = np.zeros(width, np.float32)
+        self._seen = 0
+        self._last: dict[int, tuple[int, NDArray[np.float16]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def append(self, vector: NDArray[np.float16] | None, group: int = -1) -> None:
+        """Add a record's unit vector; with the one before it in the same group they lend each other half."""
+        own = np.zeros(self.width, np.float32) if vector is None else vector.astype(np.float32)
+        at = len(self._sums)
+        self._sums.append(own)
+        self._lengths.append(0)
+        self._spreads.append(1)
+        self._bits.append(0)
+        if group >= 0:
+            if group in self._last and vector is not None:
+                before, neighbour = self._last[group]
+                self._sums.values[at] += NEIGHBOUR * neighbour
+                self._sums.values[before] += NEIGHBOUR * own
+                self._measure(slice(before, before + 1))
+            self._last[group] = at, own.astype(np.float16)
+        self._measure(slice(at, at + 1))
+        if at + 1 >= 2 * self._seen:
+            self._centre()
+
+    def _centre(self) -> None:
+        """Take the mean anew; done each time that the stream has doubled."""
+        self._seen = len(self._sums)
+        total, count = np.zeros(self.width, np.float32), 0
+        for start in range(0, self._seen, 4096):
+            lengths = self._lengths.values[start : start + 4096]
+            there = lengths > 0
+            total += (self._sums.values[start : start + 4096][there].astype(np.float32) / lengths[there, None]).sum(0)
+            count += int(there.sum())
+        self._mean = total / np.float32(count + FEW)
+        for start in range(0, self._seen, 4096):
+            self._measure(slice(start, start + 4096))
+
+    def _measure(self, rows: slice) -> None:
+        sums = self._sums.values[rows].astype(np.float32)
+        lengths = np.linalg.norm(sums, axis=1)
+        centred = sums / np.maximum(lengths, 1e-6)[:, None] - self._mean
+        self._lengths.values[rows] = lengths
+        self._spreads.values[rows] = np.maximum(np.linalg.norm(centred, axis=1), 1e-6)
+        self._bits.values[rows] = self._signs(centred)
+
+    def _signs(self, centred: Floats) -> NDArray[np.uint64]:
+        packed = np.packbits(centred > 0, axis=-1)
+        padded = np.zeros((*packed.shape[:-1], self._words * 8), np.uint8)
+        padded[..., : packed.shape[-1]] = packed
+        return padded.view(np.uint64)
+
+    def near(
+        self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """Return positions, and cosines about the mean: the nearest of `among` to a unit vector, and `also`."""
+        rows = self._candidates(query, among, also)
+        centred = query - self._mean
+        centred /= max(float(np.linalg.norm(centred)), 1e-6)
+        lengths = self._lengths.values[rows]
+        dots = (self._sums.values[rows].astype(np.float32) @ centred) / np.maximum(lengths, 1e-6)
+        cosines = (dots - float(self._mean @ centred)) / self._spreads.values[rows]
+        return rows, np.where(lengths > 0, cosines, 0).astype(np.float32)
+
+    def plain(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
+        """Return the cosines of these positions with a unit vector."""
+        dots: Floats = self._sums.values[rows].astype(np.float32) @ query
+        return (dots / np.maximum(self._lengths.values[rows], 1e-6)).astype(np.float32, copy=False)
+
+    def _candidates(self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]) -> NDArray[np.int64]:
+        if np.count_nonzero(among) <= EXACT_UP_TO:
+            return np.flatnonzero(among)
+        signs = self._signs(query - self._mean)
+        bits = self._bits.values
+        apart = np.zeros(len(bits), np.uint16)
+        for word in range(self._words):
+            apart += np.bitwise_count(bits[:, word] ^ signs[word])
+        apart[~among] = np.iinfo(np.uint16).max
+        chosen = np.zeros(len(bits), np.bool_)
+        chosen[np.argpartition(apart, EXACT_UP_TO // 2)[: EXACT_UP_TO // 2]] = True
+        chosen[also] = True
+        return np.flatnonzero(chosen & among)

@@ -1,0 +1,98 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mindstream.log.events import Remembered
+from mindstream.memory.columns import Columns, Shelf
+from mindstream.memory.record import Record, new_id
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store import Commit, Entry, Revision
+
+NOW = 1_700_000_000.0
+
+
+def a_record(text: str, episode: str = "", stream: str = "ann", width: int = 8) -> Record:
+    vector = np.random.default_rng(len(text)).standard_normal(width).astype(np.float16)
+    return Record(
+        id=new_id(NOW), stream=stream, kind="chat", text=text, created=NOW, accessed=NOW, episode=episode,
+        embedder="e", vector=vector,
+    )  # fmt: skip
+
+
+async def write(store: SqliteStore, *records: Record) -> None:
+    entry = Entry(Remembered(count=len(records), kinds={}), "test", records)
+    await store.commit(Commit(mind=records[0].stream, at=NOW, entries=(entry,)))
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(tmp_path)
+    yield store
+    await store.close()
+
+
+async def test_writes_of_another_process_are_seen(store: SqliteStore, tmp_path: Path) -> None:
+    shelf, other = Shelf(store, "e", 8), SqliteStore(tmp_path)
+    await write(store, a_record("one"))
+    assert len(shelf.columns("ann")) == 1
+    record = a_record("two")
+    await write(other, record)
+    assert shelf.columns("ann").ids[-1] == record.id
+    await other.commit(Commit(mind="ann", at=NOW, revisions=(Revision(id=record.id, level=3),)))
+    assert shelf.columns("ann").level.values[-1] == 3
+    await other.erase("ann", [record.id])
+    assert record.id not in shelf.columns("ann").position
+    await other.close()
+
+
+async def test_a_batch_keeps_its_order(store: SqliteStore) -> None:
+    records = [a_record(f"turn {i}", "one") for i in range(50)]
+    await write(store, *records)
+    await store.commit(Commit(mind="ann", at=NOW, revisions=(Revision(id=records[3].id, level=1),)))
+    columns = Shelf(store, "e", 8).columns("ann")
+    assert columns.ids == [record.id for record in records]
+    assert list(columns.before.values) == list(range(-1, 49))
+    assert list(columns.after.values) == [*range(1, 50), -1]
+
+
+async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -> None:
+    gradual = Columns("ann", "e", 8)
+    for i in range(40):
+        await write(store, a_record(f"turn {'x' * i} {i}?", f"{i % 3}"))
+        gradual.catch_up(store)
+    at_once = Columns("ann", "e", 8)
+    at_once.catch_up(store)
+    query, everything = np.ones(8, np.float32) / 8**0.5, np.ones(40, bool)
+    assert gradual.ids == at_once.ids
+    assert np.array_equal(gradual.before.values, at_once.before.values)
+    one, two = (c.vectors.near(query, everything, np.arange(40)) for c in (gradual, at_once))
+    assert np.allclose(one[1], two[1], atol=0.1)
+    assert np.array_equal(gradual.lexical.scores(["turn", "7"])[0], at_once.lexical.scores(["turn", "7"])[0])
+
+
+async def test_interleaved_episodes_keep_their_own_neighbours(store: SqliteStore) -> None:
+    await write(store, *(a_record(f"{i}", "ab"[i % 2]) for i in range(6)))
+    columns = Shelf(store, "e", 8).columns("ann")
+    assert list(columns.before.values) == [-1, -1, 0, 1, 2, 3]
+
+
+async def test_the_streams_used_least_recently_leave(store: SqliteStore) -> None:
+    shelf = Shelf(store, "e", 8, streams=2)
+    first = shelf.columns("a")
+    shelf.columns("b")
+    assert shelf.columns("a") is first
+    shelf.columns("c")
+    assert shelf.columns("a") is first
+    shelf.columns("d")
+    shelf.columns("e")
+    assert shelf.columns("a") is not first
+
+
+async def test_a_vector_of_another_embedder_is_not_compared(store: SqliteStore) -> None:
+    await write(store, a_record("one", width=4))
+    columns = Shelf(store, "e", 8).columns("ann")
+    assert columns.foreign == 1
+    _, cosines = columns.vectors.near(np.ones(8, np.float32), np.ones(1, bool), np.arange(1))
+    assert list(cosines) == [0]

@@ -1,0 +1,202 @@
+"""Recall on a real store, with an embedder of words that makes no claim to sense."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mindstream import chance
+from mindstream.errors import InputError
+from mindstream.language.words import terms
+from mindstream.log.events import Remembered
+from mindstream.memory.policies import Cosine, Generative
+from mindstream.memory.recall import Recaller
+from mindstream.memory.record import Kind, Record, Triple, new_id
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store import Commit, Entry, Revision
+
+NOW = 1_700_000_000.0
+DAY = 86_400.0
+
+
+class WordsAsVectors:
+    """Unit vectors: each word has its own random direction."""
+
+    name = "words"
+    width = 96
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), self.width), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in terms(text):
+                row += np.random.default_rng(int(chance.fraction(0, word) * 2**32)).standard_normal(self.width)
+            row /= max(float(np.linalg.norm(row)), 1e-9)
+        return rows
+
+
+class World:
+    """A store, a recaller, and a short way to write."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = SqliteStore(folder)
+        self.embedder = WordsAsVectors()
+        self.recaller = Recaller(self.store, self.embedder)
+
+    async def write(self, *records: Record) -> None:
+        event = Remembered(count=len(records), kinds={})
+        await self.store.commit(Commit(mind="ann", at=NOW, entries=(Entry(event, "test", records),)))
+
+    async def record(self, text: str, kind: Kind = "note", at: float = NOW, **more: object) -> Record:
+        vector = (await self.embedder.embed([text]))[0].astype(np.float16)
+        fixed = Record(id=new_id(at), stream="ann", kind=kind, text=text, created=at, accessed=at)
+        return replace(fixed, embedder="words", vector=vector, **more)  # type: ignore[arg-type]
+
+    async def tell(self, text: str, kind: Kind = "note", at: float = NOW, **more: object) -> Record:
+        record = await self.record(text, kind, at, **more)
+        await self.write(record)
+        return record
+
+    async def ask(self, query: str, k: int = 3, **more: object) -> list[str]:
+        found = await self.recaller.recall("ann", query, k, now=NOW, **more)  # type: ignore[arg-type]
+        return [each.record.text for each in found.returned]
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    world = World(tmp_path)
+    yield world
+    await world.store.close()
+
+
+async def test_the_note_that_says_it_comes_first(world: World) -> None:
+    for text in ("Ann works shifts at a bakery.", "Street noise keeps Ann awake.", "Ann has a dog called Bo."):
+        await world.tell(text)
+    assert (await world.ask("what noise is there?"))[0] == "Street noise keeps Ann awake."
+
+
+async def test_chinese_is_found(world: World) -> None:
+    for text in ("小明喜欢在河边跑步", "小红每天晚上喝咖啡", "天气很冷"):
+        await world.tell(text)
+    assert (await world.ask("谁喝咖啡？"))[0] == "小红每天晚上喝咖啡"
+
+
+async def test_an_answer_inherits_the_words_of_its_question(world: World) -> None:
+    talk = ["Hi!", "Which instrument do you play?", "The oboe, since I was nine.", "Lovely weather today."]
+    for i, text in enumerate(talk):
+        await world.tell(text, "chat", by=("kim", "lee")[i % 2], episode="one")
+    for i in range(6):
+        await world.tell(f"Something else, number {i}.", "chat", by="kim", episode="two")
+    assert "The oboe, since I was nine." in (await world.ask("what instrument is played?", 2))
+
+
+async def test_neighbours_count_inside_an_episode_only(world: World) -> None:
+    await world.tell("The lighthouse was painted red.", "chat", by="kim", episode="one")
+    await world.tell("It took all summer.", "chat", by="kim", episode="one")
+    await world.tell("Nobody knows.", "chat", by="kim", episode="two")
+    found = await world.recaller.recall("ann", "painting the lighthouse", 3, now=NOW)
+    parts = {each.record.text: each.parts for each in found.returned}
+    assert parts["It took all summer."]["neighbours"] > 0
+    assert parts["Nobody knows."]["neighbours"] == 0
+
+
+async def test_notes_have_no_neighbours(world: World) -> None:
+    for text in ("The lighthouse was painted red.", "It took all summer."):
+        await world.tell(text, "note", episode="one")
+    found = await world.recaller.recall("ann", "painting the lighthouse", 2, now=NOW)
+    assert all("neighbours" not in each.parts for each in found.returned)
+
+
+async def test_who_is_asked_about_counts(world: World) -> None:
+    for by in ("Kim", "Lee Wong"):
+        await world.tell("I love old trains.", "chat", by=by, episode=by)
+    found = await world.recaller.recall("ann", "What does Lee love?", 2, now=NOW)
+    assert found.returned[0].record.by == "Lee Wong"
+    assert found.returned[0].parts["who"] > 0
+
+
+async def test_a_speaker_is_still_a_subject_in_notes(world: World) -> None:
+    await world.tell("Hello!", "chat", by="Kim", episode="one")
+    await world.tell("Kim is baking bread.", "observation")
+    await world.tell("Lee is baking bread.", "observation")
+    assert (await world.ask("what is Kim baking?"))[0] == "Kim is baking bread."
+
+
+async def test_filters_hold(world: World) -> None:
+    await world.tell("noise from the street", at=NOW - 9 * DAY, data={"room": "bedroom"})
+    await world.tell("noise from the neighbours", "thought", at=NOW - 5 * DAY, by="ann", data={"room": "kitchen"})
+    await world.tell("noise from the fridge", at=NOW - DAY, episode="tuesday", data={"room": "kitchen"})
+    assert await world.ask("noise", kinds=["thought"]) == ["noise from the neighbours"]
+    assert await world.ask("noise", since=NOW - 2 * DAY) == ["noise from the fridge"]
+    assert await world.ask("noise", until=NOW - 8 * DAY) == ["noise from the street"]
+    assert await world.ask("noise", where={"by": "ann"}) == ["noise from the neighbours"]
+    assert await world.ask("noise", where={"episode": "tuesday"}) == ["noise from the fridge"]
+    assert await world.ask("noise", where={"by": "nobody"}) == []
+    assert set(await world.ask("noise", where={"room": "kitchen"})) == {
+        "noise from the neighbours", "noise from the fridge",
+    }  # fmt: skip
+
+
+async def test_what_was_corrected_is_read_as_of_then(world: World) -> None:
+    old = await world.tell("Ann lives in Turin.", at=NOW - 9 * DAY)
+    new = await world.record("Ann lives in Oslo.", at=NOW - 2 * DAY)
+    revision = Revision(id=old.id, valid_until=NOW - 2 * DAY, superseded_by=new.id)
+    entry = Entry(Remembered(count=1, kinds={}), "test", (new,))
+    await world.store.commit(Commit(mind="ann", at=NOW, entries=(entry,), revisions=(revision,)))
+    assert await world.ask("where does Ann live") == ["Ann lives in Oslo."]
+    assert await world.ask("where does Ann live", as_of=NOW - 5 * DAY) == ["Ann lives in Turin."]
+
+
+async def test_what_is_forgotten_or_erased_does_not_come_back(world: World) -> None:
+    faded, erased = await world.tell("a red bicycle"), await world.tell("a red kite")
+    assert len(await world.ask("red")) == 2
+    await world.store.commit(Commit(mind="ann", at=NOW, revisions=(Revision(id=faded.id, forgotten=NOW - 1),)))
+    await world.store.erase("ann", [erased.id])
+    assert await world.ask("red") == []
+
+
+async def test_found_but_not_returned_is_told(world: World) -> None:
+    for i in range(20):
+        await world.tell(f"noise number {i}")
+    found = await world.recaller.recall("ann", "noise", 3, now=NOW)
+    assert len(found.returned) == 3
+    assert len(found.passed_over) == 9
+    assert not {each.record.id for each in found.returned} & set(found.passed_over)
+
+
+async def test_streams_are_walls(world: World) -> None:
+    await world.tell("a secret of Ann's")
+    found = await world.recaller.recall("bob", "secret", 3, now=NOW)
+    assert found.returned == []
+
+
+async def test_policies_may_be_chosen(world: World) -> None:
+    await world.tell("noise in the street", at=NOW - 300 * DAY, importance=1.0)
+    await world.tell("noise at work", at=NOW, importance=10.0)
+    await world.tell("silence", at=NOW)
+    assert (await world.ask("noise in the street"))[0] == "noise in the street"
+    assert (await world.ask("noise in the street", policy=Generative()))[0] == "noise at work"
+    assert (await world.ask("noise in the street", policy=Cosine()))[0] == "noise in the street"
+
+
+async def test_what_is_known_by_keyword(world: World) -> None:
+    await world.tell("Ann bought a cello", keywords=("Cello", "music"))
+    newest = await world.tell(
+        "The cello was stolen", "thought", keywords=("cello",), about=Triple("cello", "was", "stolen")
+    )
+    assert [r.text for r in world.recaller.about("ann", ["CELLO"], now=NOW)] == [newest.text, "Ann bought a cello"]
+    assert [r.text for r in world.recaller.about("ann", ["cello"], now=NOW, kinds=["thought"])] == [newest.text]
+
+
+@pytest.mark.parametrize(("query", "k"), [("", 3), ("  \n", 3), ("noise", 0)])
+async def test_what_cannot_be_asked_is_refused(world: World, query: str, k: int) -> None:
+    with pytest.raises(InputError):
+        await world.ask(query, k)
+
+
+async def test_a_question_without_words_still_answers(world: World) -> None:
+    await world.tell("noise")
+    assert await world.ask("what was it?") == ["noise"]
+    assert await world.ask("🙂") == ["noise"]
