@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, get_args
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json
@@ -171,9 +171,6 @@ def _reply_type(prompt: type[Prompt[Any]]) -> Any:
         arguments = getattr(base, "__pydantic_generic_metadata__", {}).get("args", ())
         if arguments:
             return arguments[0]
-        for origin in getattr(base, "__orig_bases__", ()):
-            if get_args(origin):
-                return get_args(origin)[0]
     raise TypeError(f"{prompt.__name__} must say what its reply is: class {prompt.__name__}(Prompt[Reply])")
 
 
