@@ -112,6 +112,7 @@ class FakeEndpoint:
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
+        self.was_asked = threading.Event()
         self.hung_up = threading.Event()
         self.closing = threading.Event()
         self.otherwise: Behaviour | Callable[[Asked], Behaviour] = Says("ok")
@@ -142,6 +143,7 @@ class FakeEndpoint:
     def next_for(self, asked: Asked) -> Behaviour | None:
         """Return what to do about a request; None: the plain thing."""
         self.asked.append(asked)
+        self.was_asked.set()
         if self._next:
             return self._next.popleft()
         if asked.path.endswith("/embeddings"):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model as Adapter
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.providers import Provider as AdapterProvider
-    from pydantic_ai.settings import ModelSettings
 
 FORMS = "openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME"
 SILENCE_S = 30.0
@@ -153,12 +152,11 @@ class Provider:
         from pydantic_ai.direct import model_request_stream
 
         asked, tools, said = _written(request), _tools(request), False
-        once: ModelSettings = {} if self._address.vendor == "google" else {"max_retries": 0}
         with failures(self._address, self._silence_s):
             async with AsyncExitStack() as connection:
                 async with asyncio.timeout(self._silence_s):
                     stream = await connection.enter_async_context(
-                        model_request_stream(adapter, asked, model_settings=once, model_request_parameters=tools)
+                        model_request_stream(adapter, asked, model_request_parameters=tools)
                     )
                 events = aiter(stream)
                 while event := await self._next(events):
@@ -205,7 +203,7 @@ def _connected(at: Address) -> tuple[Adapter, Close]:
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
         claude = AnthropicProvider(api_key=at.key, base_url=at.url, http_client=http)
-        return AnthropicModel(at.model, provider=claude), http.aclose
+        return AnthropicModel(at.model, provider=claude, settings={"max_retries": 0}), http.aclose
     if at.vendor == "google":
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider
@@ -217,19 +215,20 @@ def _connected(at: Address) -> tuple[Adapter, Close]:
 
     # A stream that ends without its finish reason was cut off.
     profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
-    return OpenAIChatModel(at.model, provider=_openai_like(at, http), profile=profile), http.aclose
+    return OpenAIChatModel(at.model, provider=openai_like(at, http), profile=profile), http.aclose
 
 
-def _openai_like(at: Address, http: Any) -> AdapterProvider[AsyncOpenAI]:
+def openai_like(at: Address, http: Any) -> AdapterProvider[AsyncOpenAI]:
+    """Return pydantic-ai's way to an endpoint that speaks OpenAI's protocol."""
+    from openai import AsyncOpenAI
     from pydantic_ai.providers.ollama import OllamaProvider
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    if at.vendor == "openai":
-        return OpenAIProvider(base_url=at.url, api_key=at.key, http_client=http)
-    if at.vendor == "ollama":
-        return OllamaProvider(base_url=at.url, api_key=at.key, http_client=http)
-    return OpenAICompatibleProvider("openai-compatible", base_url=at.url or "", api_key=at.key, http_client=http)
+    client = AsyncOpenAI(base_url=at.url, api_key=at.key, http_client=http, max_retries=0)
+    if at.vendor == "compatible":
+        return OpenAICompatibleProvider("openai-compatible", openai_client=client)
+    return (OllamaProvider if at.vendor == "ollama" else OpenAIProvider)(openai_client=client)
 
 
 def _written(request: Request) -> list[pydantic.ModelMessage]:

@@ -1,0 +1,96 @@
+"""The default embedder: a table of token vectors inside the package `wordllama`; no download, microseconds a text.
+
+Its two files are read directly: importing the package costs more than reading them, and sets up logging for everyone.
+English is what it knows; of other languages it mostly sees characters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.errors import SettingsError
+from mindstream.models.embedders.embedder import unit
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+WIDTH = 256
+_BATCH = 256
+
+
+class WordLlama:
+    """The mean of a text's token vectors."""
+
+    name = "wordllama"
+    width = WIDTH
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, one row per text; a text without tokens gives zeros."""
+        if len(texts) <= _BATCH and table.cache_info().currsize:
+            return vectors(texts)
+        return await asyncio.to_thread(vectors, texts)
+
+
+def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return what `WordLlama.embed` returns, without waiting."""
+    found = np.zeros((len(texts), WIDTH), dtype=np.float32)
+    for start in range(0, len(texts), _BATCH):
+        tokens = _tokens(texts[start : start + _BATCH])
+        lengths = np.array([len(ids) for ids in tokens])
+        spoken = np.flatnonzero(lengths)
+        if len(spoken):
+            begins = np.concatenate(([0], np.cumsum(lengths[spoken])[:-1]))
+            rows = table()[np.concatenate([tokens[i] for i in spoken])]
+            found[start + spoken] = np.add.reduceat(rows, begins, axis=0)
+    return unit(found)
+
+
+def token_ids(text: str) -> list[int]:
+    """Return a text's tokens: rows of `table`."""
+    return list(_tokenizer().encode(text, add_special_tokens=False).ids)
+
+
+def count_tokens(text: str) -> int:
+    """Estimate how many tokens a model will make of a text."""
+    return len(_tokenizer().encode(text, add_special_tokens=False).ids)
+
+
+@cache
+def table() -> NDArray[np.float32]:
+    """Return the vectors of all tokens: shape (tokens, 256); shared by the whole process, so not to be written to."""
+    from safetensors.numpy import load_file
+
+    weights = load_file(_file("weights/l2_supercat_256.safetensors"))["embedding.weight"].astype(np.float32)
+    weights.flags.writeable = False
+    return weights
+
+
+@cache
+def _tokenizer() -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(_file("tokenizers/l2_supercat_tokenizer_config.json")))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _tokens(texts: Sequence[str]) -> list[list[int]]:
+    if len(texts) == 1:
+        return [token_ids(texts[0])]
+    return [found.ids for found in _tokenizer().encode_batch_fast(list(texts), add_special_tokens=False)]
+
+
+def _file(name: str) -> Path:
+    package = find_spec("wordllama")
+    if package is None or package.origin is None:
+        raise SettingsError("the package wordllama, the default embedder, is not installed: pip install wordllama")
+    return Path(package.origin).parent / name

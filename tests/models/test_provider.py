@@ -1,0 +1,408 @@
+"""The provider against a real HTTP endpoint that behaves, and misbehaves, as told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from asking import ADD, Judge, parts_of, talk, text_of
+from fake_endpoint import (
+    EMPTY,
+    GARBAGE,
+    NO_SUCH_MODEL,
+    NOT_JSON,
+    WRONG_KEY,
+    WRONG_SHAPE,
+    Behaviour,
+    Breaks,
+    Calls,
+    Fails,
+    FakeEndpoint,
+    Says,
+    Sends,
+    Stalls,
+    Streams,
+)
+
+from mindstream.clock import SystemClock
+from mindstream.errors import ModelRefused, ModelUnavailable, RateLimited, ReplyInvalid, SettingsError
+from mindstream.models.ask import ask, speak
+from mindstream.models.model import Call, Message, Piece, Usage
+from mindstream.models.provider import Provider, address, provider
+
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as door:
+        yield door
+
+
+@pytest.fixture
+async def model(door: FakeEndpoint) -> AsyncIterator[Provider]:
+    model = provider(f"{door.url}#any", api_key=KEY)
+    yield model
+    await model.aclose()
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_BASE_URL", "OLLAMA_API_KEY")
+    for name in (*names, "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+# What it says.
+
+
+async def test_an_answer_comes_in_pieces_with_its_usage(door: FakeEndpoint, model: Provider) -> None:
+    door.will(Says("Hello to you.", usage=(11, 4)))
+    assert await parts_of(model) == [Piece("Hello "), Piece("to "), Piece("you."), Usage(11, 4, None)]
+
+
+async def test_an_endpoint_that_tells_no_usage_gives_none(door: FakeEndpoint, model: Provider) -> None:
+    door.will(Says("Hello.", usage=None))
+    assert await parts_of(model) == [Piece("Hello.")]
+
+
+async def test_the_first_piece_is_there_before_the_second_was_sent(door: FakeEndpoint, model: Provider) -> None:
+    door.will(Says("one two", step=True))
+    async with aclosing(speak(model, talk().prompt)) as pieces:  # type: ignore[type-var]
+        door.go()
+        assert await anext(pieces) == "one "
+        door.go()
+        assert await anext(pieces) == "two"
+
+
+async def test_the_messages_arrive_as_they_were_written(door: FakeEndpoint, model: Provider) -> None:
+    turns = (
+        Message("assistant", "Let me add.", (Call("add", '{"a":1,"b":2}', "c7"),)),
+        Message("tool", "3", call_id="c7", tool="add"),
+        Message("user", "And now?"),
+    )
+    await parts_of(model, talk("1 + 2?", *turns, tools=(ADD,)))
+    body = door.chats[0].body
+    assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "tool", "user"]
+    assert [message["content"] for message in body["messages"]] == [
+        "Be kind.",
+        "1 + 2?",
+        "Let me add.",
+        "3",
+        "And now?",
+    ]
+    call = body["messages"][2]["tool_calls"][0]
+    assert (call["id"], call["function"]) == ("c7", {"name": "add", "arguments": '{"a":1,"b":2}'})
+    assert body["messages"][3]["tool_call_id"] == "c7"
+    assert body["model"] == "any"
+    assert body["tools"][0]["function"]["name"] == "add"
+    assert body["tools"][0]["function"]["parameters"]["required"] == ["a", "b"]
+
+
+async def test_a_call_goes_out_and_its_result_back(door: FakeEndpoint, model: Provider) -> None:
+    door.will(Calls((("add", '{"a": 1, "b": 2}'), ("add", '{"a": 3, "b": 4}')), text="Adding."), Says("3 and 7"))
+    request = talk("1 + 2? 3 + 4?", tools=(ADD,))
+    first = await parts_of(model, request)
+    calls = tuple(part for part in first if isinstance(part, Call))
+    assert text_of(first) == "Adding."
+    assert calls == (Call("add", '{"a": 1, "b": 2}', "call_0"), Call("add", '{"a": 3, "b": 4}', "call_1"))
+    results = (Message("tool", str(n), call_id=call.id, tool=call.tool) for n, call in zip((3, 7), calls, strict=True))
+    assert text_of(await parts_of(model, request.then(Message("assistant", "Adding.", calls), *results))) == "3 and 7"
+    assert [message["role"] for message in door.chats[1].body["messages"][2:]] == ["assistant", "tool", "tool"]
+
+
+async def test_a_typed_answer_is_asked_for_in_words(door: FakeEndpoint, model: Provider) -> None:
+    door.will(Says('Here: {"score": 7}'))
+    assert (await ask(model, Judge())).score == 7
+    assert "response_format" not in door.chats[0].body
+    assert '"score"' in door.chats[0].body["messages"][0]["content"]
+
+
+async def test_thoughts_are_not_said(door: FakeEndpoint, model: Provider) -> None:
+    deltas = ({"reasoning_content": "Let me see."}, {"content": "<think>"}, {"content": "hm"}, {"content": "</think>"})
+    chunks = [{"choices": [{"delta": delta}]} for delta in (*deltas, {"content": "Yes."})]
+    end = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    door.will(Streams(tuple(f"data: {json.dumps(chunk)}" for chunk in (*chunks, end))))
+    assert text_of(await parts_of(model)) == "Yes."
+
+
+async def test_whoever_stops_listening_closes_the_connection(door: FakeEndpoint, model: Provider) -> None:
+    door.will(Stalls("Once upon"))
+    async with aclosing(model.reply(talk())) as parts:  # type: ignore[type-var]
+        assert await anext(parts) == Piece("Once upon")
+    assert await asyncio.to_thread(door.hung_up.wait, 10)
+
+
+async def test_a_cancelled_listener_closes_the_connection(door: FakeEndpoint, model: Provider) -> None:
+    door.will(Stalls())
+    listening = asyncio.create_task(parts_of(model))
+    assert await asyncio.to_thread(door.was_asked.wait, 10)
+    listening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await listening
+    assert await asyncio.to_thread(door.hung_up.wait, 10)
+
+
+async def test_one_attempt_is_made(door: FakeEndpoint, model: Provider) -> None:
+    door.will(Fails(503), Fails(503))
+    with pytest.raises(ModelUnavailable):
+        await parts_of(model)
+    assert len(door.asked) == 1
+
+
+def test_importing_the_provider_does_not_import_its_adapter() -> None:
+    code = (
+        "import sys, mindstream.models.roles; print(any(m.startswith(('pydantic_ai', 'openai')) for m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_provider_serves_one_event_loop_after_the_other(door: FakeEndpoint) -> None:
+    model = provider(f"{door.url}#any")
+
+    async def once() -> str:
+        try:
+            return text_of(await parts_of(model))
+        finally:
+            await model.aclose()
+
+    assert [asyncio.run(once()), asyncio.run(once())] == ["ok", "ok"]
+
+
+# What goes wrong.
+
+FAULTS: list[tuple[Behaviour, type[Exception], str]] = [
+    (NO_SUCH_MODEL, ModelRefused, "not there"),
+    (WRONG_KEY, ModelRefused, "OPENAI_API_KEY"),
+    (Fails(403, "not for you"), ModelRefused, "not for you"),
+    (Fails(400, "temperature must be 1"), ModelRefused, "temperature must be 1"),
+    (Fails(400, "too long", code="context_length_exceeded"), ModelRefused, "too long"),
+    (Fails(429, "no credit", code="insufficient_quota"), ModelRefused, "no credit left"),
+    (Fails(429, "slow down"), RateLimited, "slow down"),
+    (Fails(408), ModelUnavailable, "HTTP 408"),
+    (Fails(500, "oops"), ModelUnavailable, "oops"),
+    (Fails(503), ModelUnavailable, "HTTP 503"),
+    (Breaks("half an "), ModelUnavailable, "broke off"),
+    (Breaks(), ModelUnavailable, "broke off"),
+    (Says("no end", finish=None), ModelUnavailable, "broke off"),
+    (NOT_JSON, ModelUnavailable, "/v1"),
+    (Sends("{}"), ModelUnavailable, "protocol"),
+    (WRONG_SHAPE, ModelUnavailable, "protocol"),
+    (GARBAGE, ModelUnavailable, "JSON"),
+    (Streams(("data: [1, 2]",)), ModelUnavailable, "protocol"),
+    (Streams(('data: {"error": {"message": "boom"}}',)), ModelUnavailable, "boom"),
+    (Streams(()), ModelUnavailable, "protocol"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "kind", "words"), FAULTS, ids=lambda value: str(value)[:40])
+async def test_every_fault_has_its_error(
+    door: FakeEndpoint, model: Provider, behaviour: Behaviour, kind: type[Exception], words: str
+) -> None:
+    door.will(behaviour)
+    with pytest.raises(kind, match=words) as caught:
+        await parts_of(model)
+    assert type(caught.value) is kind
+    assert model.name in str(caught.value)
+    assert text_of(await parts_of(model)) == "ok", "the next request is as good as any"
+
+
+async def test_pieces_before_the_break_stand(door: FakeEndpoint, model: Provider) -> None:
+    door.will(Breaks("half an "))
+    heard: list[str] = []
+    with pytest.raises(ModelUnavailable):
+        async for piece in speak(model, talk().prompt):
+            heard.append(piece)
+    assert heard == ["half an "]
+
+
+async def test_no_words_are_no_answer(door: FakeEndpoint, model: Provider) -> None:
+    door.will(EMPTY, EMPTY)
+    with pytest.raises(ReplyInvalid):
+        await ask(model, Judge())
+    with pytest.raises(ReplyInvalid):
+        [piece async for piece in speak(model, talk().prompt)]
+
+
+async def test_a_refusal_is_refused_with_its_words(door: FakeEndpoint, model: Provider) -> None:
+    door.will(Streams(('data: {"choices": [{"delta": {"refusal": "I will not."}, "finish_reason": "stop"}]}',)))
+    with pytest.raises(ModelRefused, match="I will not"):
+        await parts_of(model)
+
+
+async def test_retry_after_is_read_in_seconds_and_as_a_date(door: FakeEndpoint, model: Provider) -> None:
+    date = formatdate(SystemClock().now() + 1000, usegmt=True)
+    door.will(Fails(429, headers={"Retry-After": "7"}), Fails(429, headers={"Retry-After": date}), Fails(429))
+    waits = []
+    for _ in range(3):
+        with pytest.raises(RateLimited) as caught:
+            await parts_of(model)
+        waits.append(caught.value.retry_after_s)
+    assert waits[0] == 7.0
+    assert waits[1] is not None
+    assert 500 < waits[1] <= 1000
+    assert waits[2] is None
+
+
+@pytest.mark.parametrize("after", ["", "a word"])
+async def test_silence_is_unavailable(door: FakeEndpoint, after: str) -> None:
+    model = provider(f"{door.url}#any", silence_s=0.2)
+    await parts_of(model)  # the adapter is imported
+    door.will(Stalls(after))
+    with pytest.raises(ModelUnavailable, match=r"said nothing for 0\.2 s"):
+        await parts_of(model)
+    assert await asyncio.to_thread(door.hung_up.wait, 10)
+    await model.aclose()
+
+
+async def test_a_slow_answer_may_take_longer_than_the_silence(door: FakeEndpoint) -> None:
+    model = provider(f"{door.url}#any", silence_s=1.0)
+    await parts_of(model)
+    door.will(Says("a b c d e f", pause_s=0.25))
+    assert text_of(await parts_of(model)) == "a b c d e f"
+    await model.aclose()
+
+
+async def test_nobody_at_home_is_unavailable() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        model = provider(f"http://127.0.0.1:{free.getsockname()[1]}/v1")
+        with pytest.raises(ModelUnavailable, match="cannot be reached"):
+            await parts_of(model)
+    await model.aclose()
+
+
+async def test_an_unknown_host_is_unavailable() -> None:
+    model = provider("http://no-such-host.invalid/v1#any")
+    with pytest.raises(ModelUnavailable, match=r"no-such-host\.invalid"):
+        await parts_of(model)
+    await model.aclose()
+
+
+async def test_tls_where_there_is_none_is_unavailable(door: FakeEndpoint) -> None:
+    model = provider(door.url.replace("http:", "https:"))
+    with pytest.raises(ModelUnavailable, match="cannot be reached"):
+        await parts_of(model)
+    await model.aclose()
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
+async def test_a_key_that_the_endpoint_says_back_is_not_passed_on(
+    door: FakeEndpoint, model: Provider, status: int
+) -> None:
+    door.will(Fails(status, f"bad key {KEY}!"))
+    with pytest.raises((ModelRefused, ModelUnavailable)) as caught:
+        await parts_of(model)
+    assert KEY not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert KEY not in repr(address("openai:any", api_key=KEY))
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("name", "vendor", "model", "url"),
+    [
+        ("http://h:1/v1#m", "compatible", "m", "http://h:1/v1"),
+        ("https://h/v1", "compatible", "default", "https://h/v1"),
+        ("openai:gpt-5@http://h:1/v1", "compatible", "gpt-5", "http://h:1/v1"),
+        ("ollama:llama3.2:1b", "ollama", "llama3.2:1b", "http://127.0.0.1:11434/v1"),
+    ],
+)
+def test_a_name_says_where_it_leads(name: str, vendor: str, model: str, url: str) -> None:
+    at = address(name)
+    assert (at.vendor, at.model, at.url, at.name) == (vendor, model, url, name)
+
+
+def test_openai_is_found_by_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert (address("openai:gpt-5").vendor, address("openai:gpt-5").key) == ("openai", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://h:1/v1")
+    at = address("openai:gpt-5")
+    assert (at.vendor, at.url, at.key) == ("compatible", "http://h:1/v1", KEY)
+
+
+def test_openais_key_is_not_sent_to_strangers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert address("http://stranger/v1#m").key != KEY
+    assert address("ollama:m").key != KEY
+    assert address("https://api.openai.com/v1#gpt-5").key == KEY
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://home:1/v1")
+    assert address("http://home:1/v1#m").key == KEY
+
+
+def test_ollamas_address_comes_from_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_BASE_URL", "http://box:11434")
+    assert address("ollama:m").url == "http://box:11434/v1"
+
+
+async def test_a_local_endpoint_needs_no_key(door: FakeEndpoint) -> None:
+    model = provider(f"{door.url}#any")
+    await parts_of(model)
+    assert door.chats[0].headers["authorization"] == "Bearer no-key"
+    await model.aclose()
+
+
+async def test_a_key_is_sent(door: FakeEndpoint, model: Provider) -> None:
+    await parts_of(model)
+    assert door.chats[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("openai:gpt-5", "OPENAI_API_KEY"),
+        ("gpt-5", "openai:NAME"),
+        ("openai:", "openai:NAME"),
+        ("mistral:large", "ollama:NAME"),
+        ("http:///v1", "http://host:port/v1"),
+        ("http://me:secret@h/v1#m", "password"),
+    ],
+)
+def test_a_name_that_cannot_be_used_says_what_to_do(name: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        provider(name)
+
+
+@pytest.mark.parametrize(("kind", "package"), [("anthropic", "anthropic"), ("google", "google.genai")])
+async def test_vendors_of_their_own_are_built_or_say_what_to_install(
+    kind: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        __import__(package)
+    except ImportError:
+        with pytest.raises(SettingsError, match=rf"pip install 'mindstream\[{kind}\]'"):
+            provider(f"{kind}:any")
+        return
+    with pytest.raises(SettingsError, match="_API_KEY"):
+        provider(f"{kind}:any")
+    monkeypatch.setenv(f"{kind.upper()}_API_KEY", KEY)
+    with FakeEndpoint() as door:
+        door.will(WRONG_KEY)
+        model = provider(f"{kind}:any", base_url=door.url.removesuffix("/v1"))
+        with pytest.raises(ModelRefused, match=f"{kind.upper()}_API_KEY"):
+            await parts_of(model)
+        await model.aclose()
+
+
+async def test_a_known_models_price_is_told(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.usage import RequestUsage
+
+    from mindstream.models.provider import _usage
+
+    used: Any = RequestUsage(input_tokens=1_000_000, output_tokens=0)
+    priced = _usage(ModelResponse([], usage=used, model_name="gpt-4o-mini", provider_name="openai"))
+    assert priced == Usage(1_000_000, 0, 0.15)
+    unknown = _usage(ModelResponse([], usage=used, model_name="any", provider_name="openai-compatible"))
+    assert unknown == Usage(1_000_000, 0, None)
