@@ -133,7 +133,7 @@ def _transact(connection: sqlite3.Connection, gathered: list[tuple[Write, Future
         try:
             with explained(path):
                 settled.append((done, change(connection), None))
-        except Exception as error:  # noqa: BLE001 (whatever a write raises belongs to whoever asked for it)
+        except Exception as error:  # whatever a write raises belongs to whoever asked for it
             if not connection.in_transaction:  # SQLite rolled everything back by itself (disk full, I/O error)
                 raise StorageError(str(error)) from error
             connection.execute("ROLLBACK TO one")

@@ -74,6 +74,8 @@ class Said(Event):
     model: str
     """Who found the words; `rules` where no model did."""
     waited: bool = False
+    late: bool = False
+    """It waited, and spoke before the Reasoner had finished."""
     record: str = ""
 
 
@@ -86,6 +88,8 @@ class Thought(Event):
     """The seqs of the utterances that it thought about: each stands in exactly one Thought of a slot."""
     text: str
     model: str
+    words: str = ""
+    """What the Talker is to say, in the Reasoner's words."""
 
 
 class ModelCalled(Event):

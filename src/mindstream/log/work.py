@@ -90,7 +90,8 @@ def finish(connection: sqlite3.Connection, ids: Sequence[int], owner: str, seq: 
     """
     for id_ in ids:
         changed = connection.execute(
-            "UPDATE work SET done = ?, running = 0, error = '' WHERE id = ? AND owner = ? AND running = 1 AND done IS NULL",
+            "UPDATE work SET done = ?, running = 0, error = ''"
+            " WHERE id = ? AND owner = ? AND running = 1 AND done IS NULL",
             (seq, id_, owner),
         )
         if changed.rowcount != 1:

@@ -107,7 +107,8 @@ def checked_text(text: str) -> str:
     size = len(clean.encode())
     if size > MAX_BYTES:
         raise InputError(
-            f"that text is too long: {size:,} bytes, and at most {MAX_BYTES:,} can be taken at once; shorten it or send it in parts"
+            f"that text is too long: {size:,} bytes, and at most {MAX_BYTES:,} can be taken at once;"
+            " shorten it or send it in parts"
         )
     return clean
 

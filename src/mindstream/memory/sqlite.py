@@ -53,7 +53,7 @@ class SqliteStore:
         return Changes([_record(row[1:]) for row in rows], [row[1] for row in gone], upto)
 
     def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
-        found = {}
+        found: dict[str, Record] = {}
         for start in range(0, len(ids), 500):
             some = list(ids[start : start + 500])
             marks = ",".join("?" * len(some))
@@ -85,8 +85,9 @@ class SqliteStore:
         if kinds is not None:
             where.append(f"kind IN ({','.join('?' * len(kinds))})")
             values.extend(kinds)
+        order = "number" if slot is None else "version"  # each has its index
         rows = self._database.read(
-            f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY number DESC LIMIT ?", [*values, n]
+            f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY {order} DESC LIMIT ?", [*values, n]
         )
         return [_record(row) for row in reversed(rows)]
 
@@ -112,7 +113,7 @@ class SqliteStore:
 
     def open_work(self, mind: str) -> list[work.Work]:
         return work.unfinished(
-            self._database.read(f"SELECT {work.COLUMNS} FROM work WHERE mind = ? AND done IS NULL ORDER BY id", (mind,))  # type: ignore[arg-type]
+            self._database.read(f"SELECT {work.COLUMNS} FROM work WHERE mind = ? AND done IS NULL ORDER BY id", (mind,))
         )
 
     async def claim(self, mind: str, slot: str, owner: str, now: Moment, lease: Moment) -> list[work.Work]:
@@ -190,7 +191,8 @@ def _row(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
         record.importance, record.level, record.lasting, record.valid_from, record.valid_until, record.superseded_by,
         record.forgotten, about and about.subject, about and about.predicate, about and about.object,
         _json(record.keywords), _json(record.evidence), record.depth, record.slot, record.version,
-        _json(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(), changed,
+        _json(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(),
+        changed,
     )  # fmt: skip
 
 
@@ -209,7 +211,8 @@ def _record(row: tuple[Any, ...]) -> Record:
         importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,
         superseded_by=superseded_by, forgotten=forgotten,
         about=None if subject is None else Triple(subject, predicate, object_),
-        keywords=tuple(json.loads(keywords)) if keywords else (), evidence=tuple(json.loads(evidence)) if evidence else (),
+        keywords=tuple(json.loads(keywords)) if keywords else (),
+        evidence=tuple(json.loads(evidence)) if evidence else (),
         depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
         vector=None if vector is None else np.frombuffer(vector, np.float16),
     )  # fmt: skip
@@ -217,15 +220,15 @@ def _record(row: tuple[Any, ...]) -> Record:
 
 def _m001_log_records_work(connection: sqlite3.Connection) -> None:
     connection.execute(
-        "CREATE TABLE log (seq INTEGER PRIMARY KEY AUTOINCREMENT, mind TEXT NOT NULL, at REAL NOT NULL, by TEXT NOT NULL,"
-        " kind TEXT NOT NULL, payload TEXT NOT NULL)"
+        "CREATE TABLE log (seq INTEGER PRIMARY KEY AUTOINCREMENT, mind TEXT NOT NULL, at REAL NOT NULL,"
+        " by TEXT NOT NULL, kind TEXT NOT NULL, payload TEXT NOT NULL)"
     )
     connection.execute("CREATE INDEX log_of_mind ON log (mind, seq)")
     connection.execute(
-        "CREATE TABLE records (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL, kind TEXT NOT NULL,"
-        " text TEXT NOT NULL, created REAL NOT NULL, accessed REAL NOT NULL, by TEXT NOT NULL, episode TEXT NOT NULL,"
-        " importance REAL, level INTEGER NOT NULL, lasting INTEGER NOT NULL, valid_from REAL, valid_until REAL,"
-        " superseded_by TEXT, forgotten REAL, subject TEXT, predicate TEXT, object TEXT, keywords TEXT, evidence TEXT,"
+        "CREATE TABLE records (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL,"
+        " kind TEXT NOT NULL, text TEXT NOT NULL, created REAL NOT NULL, accessed REAL NOT NULL, by TEXT NOT NULL,"
+        " episode TEXT NOT NULL, importance REAL, level INTEGER NOT NULL, lasting INTEGER NOT NULL,"
+        " valid_from REAL, valid_until REAL, superseded_by TEXT, forgotten REAL, subject TEXT, predicate TEXT, object TEXT, keywords TEXT, evidence TEXT,"
         " depth INTEGER NOT NULL, slot TEXT, version INTEGER, data TEXT, seq INTEGER NOT NULL, embedder TEXT NOT NULL,"
         " vector BLOB, changed INTEGER NOT NULL)"
     )

@@ -95,7 +95,7 @@ class Store(Protocol):
         """
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
-        """Delete records for good (all of the stream's, with its log and work, where `ids` is None); return how many."""
+        """Delete records for good and return how many; where `ids` is None, all of the stream with its log and work."""
 
     def version(self) -> int:
         """Return a number that changes when anybody has committed."""

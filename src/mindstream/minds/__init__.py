@@ -1,0 +1,1 @@
+"""Minds: a talker and its reasoners over one stream."""

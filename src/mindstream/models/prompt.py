@@ -202,8 +202,9 @@ Render = Callable[[Mapping[str, Any]], str]
 def _templates(words: str, label: str) -> tuple[Render, Render]:
     from jinja2 import Environment, StrictUndefined, TemplateError
 
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
     environment.filters["data"] = fenced
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     parts = re.split(r"^# (system|user)[ \t]*$", words, flags=re.MULTILINE)
     named = dict(zip(parts[1::2], parts[2::2], strict=True))
     if not named:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator
+from inspect import signature
 from typing import Any
 
 from pydantic import BaseModel
@@ -23,7 +24,8 @@ class Rules:
         answer = RULES.get(type(request.prompt))
         if answer is None:
             raise ModelRefused(f"no rule answers the prompt {request.prompt.label()!r}: configure a model for it")
-        said: Any = answer(request.prompt, request.turns) if request.tools else answer(request.prompt)
+        acts = len(signature(answer).parameters) > 1
+        said: Any = answer(request.prompt, request.turns) if acts else answer(request.prompt)
         if isinstance(said, list) and all(isinstance(call, Call) for call in said):
             for call in said:
                 yield call

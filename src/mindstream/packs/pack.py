@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
@@ -184,6 +184,19 @@ class Pack(PackPart):
         """Return the topic with that id, or None."""
         return self._topics.get(id_)
 
+    def cues(self, language: Language) -> dict[str, tuple[str, ...]]:
+        """Return each topic's cues in a language; none where the topic has none in it."""
+        if language not in self._cues:
+            self._cues[language] = {
+                topic.id: tuple(topic.cues.get(language, ()) if isinstance(topic.cues, dict) else topic.cues)
+                for topic in self.topics
+            }
+        return self._cues[language]
+
+    @cached_property
+    def _cues(self) -> dict[Language, dict[str, tuple[str, ...]]]:
+        return {}
+
     @cached_property
     def _topics(self) -> dict[str, Topic]:
         return {topic.id: topic for topic in self.topics}
@@ -191,31 +204,32 @@ class Pack(PackPart):
     @cached_property
     def belief(self) -> type[BaseModel]:
         """The belief as a Pydantic model: `phase` and the pack's fields, all optional, nothing else allowed."""
-        types: dict[str, object] = {"text": str, "list": list[str], "number": float, "yes_no": bool}
-        fields: dict[str, tuple[object, object]] = {
-            "phase": (Literal[tuple(phase.name for phase in self.phases)], Field(self.phases[0].name))  # type: ignore[misc]
-        }
+        names = tuple(phase.name for phase in self.phases)
+        fields: dict[str, Any] = {"phase": (_one_of(names), Field(names[0]))}
         for name, spec in self.fields.items():
-            kind = types[spec.type]
-            if spec.of:
-                one = Literal[spec.of]  # type: ignore[valid-type]
-                kind = list[one] if spec.type == "list" else one  # type: ignore[valid-type]
+            kind = _one_of(spec.of) if spec.of else {"number": float, "yes_no": bool}.get(spec.type, str)
             if spec.type == "list":
-                fields[name] = (kind, Field(default_factory=list, description=spec.about))
+                fields[name] = (list[kind], Field(default_factory=list, description=spec.about))  # type: ignore[valid-type]
             else:
-                fields[name] = (kind | None, Field(None, description=spec.about))  # type: ignore[operator]
-        return create_model(  # type: ignore[call-overload,no-any-return]
+                fields[name] = (kind | None, Field(None, description=spec.about))
+        made: type[BaseModel] = create_model(
             f"{self.name.title()}Belief", __config__=ConfigDict(extra="forbid", frozen=True), **fields
         )
+        return made
+
+
+def _one_of(values: tuple[str, ...]) -> Any:
+    """Return the type of a text that must be one of these."""
+    return Literal.__getitem__(values)
 
 
 def choices(texts: Lists | Texts, language: Language) -> list[str]:
     """Return what a pack says in this language, else in the first language that it has."""
     if isinstance(texts, dict):
-        found = texts.get(language) or next(iter(texts.values()), [])
-    else:
-        found = texts
-    return [found] if isinstance(found, str) and found else list(found)
+        texts = texts.get(language) or next(iter(texts.values()), "")  # type: ignore[assignment]
+    if isinstance(texts, str):
+        return [texts] if texts else []
+    return list(texts)
 
 
 def in_language(texts: Texts, language: Language) -> str:

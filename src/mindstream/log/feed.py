@@ -1,0 +1,41 @@
+"""Who wants to see events as they happen gets them here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+
+from mindstream.log.events import Logged
+
+
+class Feed:
+    """Hands every event of this process to whoever listens; what is kept can be read again from the store."""
+
+    def __init__(self) -> None:
+        self._listeners: set[asyncio.Queue[Logged | None]] = set()
+
+    def publish(self, logged: Logged) -> None:
+        """Hand an event to all listeners."""
+        for listener in self._listeners:
+            listener.put_nowait(logged)
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[AsyncIterator[Logged]]:
+        """Give the events from here on; leaving the block ends it."""
+        listener: asyncio.Queue[Logged | None] = asyncio.Queue()
+        self._listeners.add(listener)
+        try:
+            yield _each(listener)
+        finally:
+            self._listeners.discard(listener)
+
+    def close(self) -> None:
+        """Tell all listeners that nothing more will come."""
+        for listener in self._listeners:
+            listener.put_nowait(None)
+
+
+async def _each(listener: asyncio.Queue[Logged | None]) -> AsyncIterator[Logged]:
+    while (logged := await listener.get()) is not None:
+        yield logged

@@ -1,0 +1,96 @@
+"""Beliefs: typed objects in named slots, kept as versions; writers never lose each other's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from mindstream.errors import InputError
+from mindstream.memory.record import Record
+
+Shape = TypeVar("Shape", bound=BaseModel)
+Patch: TypeAlias = Mapping[str, JsonValue]
+"""What changes: a value replaces, a list adds, null clears, {"add": […], "remove": […]} does both to a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Belief(Generic[Shape]):
+    """A version of what is believed.
+
+    Attributes:
+        version: 0 before anything was believed.
+        evidence: ids of the records that this version was drawn from.
+    """
+
+    slot: str
+    version: int
+    value: Shape
+    evidence: tuple[str, ...] = ()
+
+
+def read(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
+    """Read a belief from the record of its latest version; the empty belief where there is none.
+
+    Fields that the shape no longer has are left out, so that a pack may change under a user's memory.
+    """
+    if record is None:
+        return Belief(slot, 0, shape())
+    value = record.data.get("value")
+    kept = {k: v for k, v in value.items() if k in shape.model_fields} if isinstance(value, dict) else {}
+    while True:
+        try:
+            return Belief(slot, record.version or 0, shape.model_validate(kept), record.evidence)
+        except ValidationError as error:
+            misfits = {str(found["loc"][0]) for found in error.errors() if found["loc"]} & kept.keys()
+            if not misfits:
+                raise InputError(f"the belief {slot!r} does not fit {shape.__name__}: {error}") from None
+            kept = {k: v for k, v in kept.items() if k not in misfits}
+
+
+def merged(belief: Belief[Shape], patch: Patch) -> tuple[Shape, dict[str, JsonValue]]:
+    """Apply a patch; return the new value and what really changed.
+
+    Raises:
+        InputError: a field is unknown or its value does not fit; nothing is changed.
+    """
+    old = belief.value.model_dump(mode="json")
+    new: dict[str, Any] = dict(old)
+    for name, value in patch.items():
+        if name not in old:
+            raise InputError(f"the belief {belief.slot!r} has no field {name!r}; it has {', '.join(old)}")
+        new[name] = _changed(old[name], value)
+    empty = type(belief.value)().model_dump(mode="json")
+    new = {name: empty[name] if value is None else value for name, value in new.items()}
+    try:
+        after = belief.value.model_validate(new)
+    except ValidationError as error:
+        found = error.errors()[0]
+        raise InputError(f"the belief {belief.slot!r}: {'.'.join(map(str, found['loc']))}: {found['msg']}") from None
+    now = after.model_dump(mode="json")
+    first = set(patch) if belief.version == 0 else set()
+    return after, {name: now[name] for name in now if now[name] != old[name] or name in first}
+
+
+def _changed(old: Any, new: JsonValue) -> Any:
+    if not isinstance(old, list) or new is None:
+        return new
+    add = _items(new.get("add") if isinstance(new, dict) else new)
+    gone = {_folded(item) for item in _items(new.get("remove") if isinstance(new, dict) else None)}
+    kept: dict[str, Any] = {}
+    for item in [*old, *add]:
+        if _folded(item) not in gone:
+            kept.setdefault(_folded(item), item)
+    return list(kept.values())
+
+
+def _items(value: JsonValue) -> list[JsonValue]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _folded(item: object) -> str:
+    return str(item).strip().casefold()

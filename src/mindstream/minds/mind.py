@@ -1,0 +1,313 @@
+"""A mind: a Talker that answers at once, Reasoners that think behind, one stream that joins them (seed 000)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindstream.clock import Clock, SystemClock, written
+from mindstream.errors import ModelError, StorageError
+from mindstream.log.events import Failed, FollowUp, Heard, Logged, ModelCalled, Opened, Piece, Said, Thought, Waiting
+from mindstream.log.feed import Feed
+from mindstream.memory.belief import Belief
+from mindstream.memory.record import checked_name, checked_text
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store import Entry, Store
+from mindstream.memory.stream import New, Stream
+from mindstream.minds import talk_rules  # noqa: F401 (registers the rule)
+from mindstream.minds.gate import Gate, gate
+from mindstream.minds.safety import recognised
+from mindstream.minds.talker import Talker
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
+from mindstream.models.roles import Models
+from mindstream.models.wrappers.meter import Metered
+from mindstream.packs.load import load
+from mindstream.packs.pack import Pack, in_language
+from mindstream.packs.reading import language_of
+from mindstream.reasoners.background import Background
+from mindstream.reasoners.belief.belief import BeliefReasoner, plan_of
+from mindstream.reasoners.belief.plan import Plan
+from mindstream.reasoners.conversation import AGENT
+from mindstream.reasoners.facts.facts import FactsReasoner
+from mindstream.reasoners.reasoner import Conclusion, Reasoner, Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long things may take, in seconds.
+
+    Attributes:
+        deadline_s: how long the Talker waits for the Reasoner before it says that it takes longer.
+        thinking_s: how long a run of a Reasoner may think.
+        lease_s: how long work stays with a process that has died.
+    """
+
+    deadline_s: float = 30.0
+    thinking_s: float = 180.0
+    lease_s: float = 10.0
+
+
+class Mind:
+    """A mind that is open. Make one with `Mind.open`.
+
+    Attributes:
+        stream: its memory; all that its user ever said is in it, whatever the session.
+        session: the conversation that goes on.
+    """
+
+    def __init__(
+        self, stream: Stream, pack: Pack, models: Models, session: str, gate_: Gate, patience: Patience
+    ) -> None:
+        self.stream = stream
+        self.pack = pack
+        self.models = models
+        self.session = session
+        self.talker = Talker(stream, pack, models.of("talker"), session)
+        self._gate = gate_
+        self._patience = patience
+        self._turns = asyncio.Lock()  # one answer at a time, in the order of what was heard
+        self._floor = asyncio.Lock()  # held by whoever speaks or changes what is believed
+        self._answering: set[int] = set()
+        self._heard = 0
+        self.reasoners = Background(
+            stream, _reasoners(pack, models), self._floor, self._speak_up,
+            lease_s=patience.lease_s, patience_s=patience.thinking_s,
+        )  # fmt: skip
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls,
+        data: str | Path | Store = "data",
+        *,
+        pack: str | Path | Pack = "sleep",
+        user: str = "you",
+        session: str | None = None,
+        models: Models | Mapping[str, str] | str = "rules",
+        gate_: str | Gate = "belief",
+        embed: Embedder | str = "wordllama",
+        clock: Clock | None = None,
+        patience: Patience | None = None,
+    ) -> AsyncIterator[Mind]:
+        """Open a user's mind and let its reasoners work until the block ends.
+
+        Args:
+            data: the data folder (made if need be), or a store.
+            session: the conversation to go on with; None begins a new one. Memory spans all of them.
+            models: a name (`rules`, `openai:gpt-5`, …) or a table role -> name; roles: talker, reasoner, default.
+
+        Raises:
+            UserError: a name that cannot be used, an unknown or broken pack.
+            StorageError: the data folder cannot be used.
+        """
+        checked_name(user, "user")
+        clock = clock or SystemClock()
+        domain = pack if isinstance(pack, Pack) else load(pack)
+        session = checked_name(session, "session") if session else written(clock.now())
+        calls: asyncio.Queue[Metered] = asyncio.Queue()
+        table = {"default": models} if isinstance(models, str) else models
+        answers = table if isinstance(table, Models) else Models.named(table, clock=clock, on_call=calls.put_nowait)
+        gate_ = gate(gate_, domain) if isinstance(gate_, str) else gate_
+        embed = embedder(embed) if isinstance(embed, str) else embed
+        own = isinstance(data, str | Path)
+        store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
+        try:
+            stream = Stream(store, user, embed, clock, Feed())
+            mind = cls(stream, domain, answers, session, gate_, patience or Patience())
+            await stream.commit(Entry(Opened(session=session, pack=domain.name, models=answers.names), "mindstream"))
+            working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(mind._log_calls(calls))]
+            try:
+                yield mind
+            finally:
+                for task in working:
+                    task.cancel()
+                await asyncio.gather(*working, return_exceptions=True)
+                await mind._log(calls)
+                stream.feed.close()
+        finally:
+            if not isinstance(models, Models):
+                await answers.aclose()
+            if own:
+                await store.close()
+
+    async def hear(self, text: str) -> AsyncIterator[Logged]:
+        """Take in what the user says and answer: heard, perhaps waiting, pieces, said.
+
+        What was yielded as `heard` is on disk and will be thought about, whatever happens next.
+
+        Raises:
+            InputError: there is nothing to read in it, or it is too long.
+            StorageError: it could not be kept.
+        """
+        heard = await self._hear(checked_text(text))
+        yield heard
+        async with self._turns, contextlib.AsyncExitStack() as turn:
+            self._answering.add(heard.seq)
+            turn.callback(self._answering.discard, heard.seq)
+            waited = late = False
+            if self._gate.waits(self.talker.phase, text) and recognised(self.pack, text) is None:
+                waited = True
+                yield await self._waiting(text, heard.seq)
+                late = not await self._settled(heard.seq)
+            await turn.enter_async_context(self._floor)
+            self.reasoners.wake()
+            async for logged in self._answer(text, heard.seq, waited, late):
+                yield logged
+
+    async def settled(self) -> None:
+        """Return when the reasoners have nothing left that could come to something now."""
+        await self.reasoners.settled()
+
+    @property
+    def belief(self) -> Belief:  # type: ignore[type-arg]
+        """What is believed of the user now."""
+        return self.stream.belief(self.pack.name, self.pack.belief)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan as it stands."""
+        return plan_of(self.stream, self.pack)
+
+    async def _hear(self, text: str) -> Logged:
+        record = (await self.stream.made([self._chat(text, self.stream.name, by_user=True)]))[0]
+        event = Heard(text=text, session=self.session, record=record.id)
+        logged = await self.stream.commit(Entry(event, self.stream.name, (record,)), wake=self.reasoners.claims())
+        self._heard = max(self._heard, logged[0].seq)
+        return logged[0]
+
+    async def _waiting(self, text: str, answers: int) -> Logged:
+        self.reasoners.wake()
+        filler = self.talker.filler(text)
+        event = Waiting(text=filler, slots=(self.pack.name,), answers=answers, belief_version=self.belief.version)
+        return (await self.stream.commit(Entry(event, AGENT)))[0]
+
+    async def _settled(self, heard: int) -> bool:
+        """Wait for the belief; return whether it was formed before the deadline."""
+        try:
+            async with asyncio.timeout(self._patience.deadline_s):
+                await self.reasoners.settled(heard, [self.pack.name])
+            return True
+        except TimeoutError:
+            return False
+
+    async def _answer(self, text: str, heard: int, waited: bool, late: bool) -> AsyncIterator[Logged]:
+        """Speak, piece by piece, and keep what was said, however it ends."""
+        version, words = self.belief.version, ""
+        source, model = self._words(text, heard, waited, late)
+        said: Logged | None = None
+        try:
+            async with contextlib.aclosing(source) as pieces:
+                async for piece in pieces:
+                    words += piece
+                    yield self.stream.show(Piece(text=piece, answers=heard), AGENT)
+        except ModelError as error:
+            await self.stream.commit(Entry(Failed(text=str(error), where="talker"), AGENT))
+            model, rest = "rules", self.talker.without_model(text, heard, words, late)
+            words += rest
+            yield self.stream.show(Piece(text=rest, answers=heard), AGENT)
+        finally:
+            if words.strip():
+                said = await self._say(words.strip(), heard, version, model, waited, late)
+        if said:
+            yield said
+
+    def _words(self, text: str, heard: int, waited: bool, late: bool) -> tuple[AsyncGenerator[str], str]:
+        """Choose whose words answer: the alarm's, the Reasoner's, or the Talker's own; with who found them."""
+        alarm = recognised(self.pack, text)
+        if alarm and alarm.stops:
+            return _pieces(in_language(alarm.say, language_of(text, self.pack.languages))), "safety"
+        first = in_language(alarm.say, language_of(text, self.pack.languages)) + "\n\n" if alarm else ""
+        thought = self._thought(heard) if waited and not late else None
+        if thought and thought.words:
+            return _pieces(first + thought.words), thought.model
+        return _after(first, self.talker.speak(text, heard, late)), self.talker.model.name
+
+    def _thought(self, heard: int) -> Thought | None:
+        """Return what the Reasoner came to about an utterance."""
+        for logged in self.stream.store.events(self.stream.name, after=heard, kinds=["thought"]):
+            event = logged.event
+            if isinstance(event, Thought) and event.slot == self.pack.name and heard in event.about:
+                return event
+        return None
+
+    async def _say(self, words: str, heard: int, version: int, model: str, waited: bool, late: bool) -> Logged:
+        record = (await self.stream.made([self._chat(words, AGENT, by_user=False)]))[0]
+        event = Said(
+            text=words, answers=heard, belief_version=version, model=model, waited=waited, late=late, record=record.id
+        )
+        return (await self.stream.commit(Entry(event, AGENT, (record,))))[0]
+
+    async def _speak_up(self, conclusion: Conclusion, utterances: Sequence[Utterance]) -> Sequence[Entry]:
+        """Follow up, once, in the commit that ends the work: what the Talker could not say in time, or got wrong.
+
+        Never over the user: whoever has said something newer, or is being answered, gets that answer instead.
+        """
+        if conclusion.model == "" or not utterances:
+            return ()
+        newest = utterances[-1].seq
+        if newest in self._answering or newest < self._newest_heard():
+            return ()
+        said = self._said(newest)
+        words = conclusion.follow_up if said and not said.late else (conclusion.words or conclusion.follow_up)
+        if not words or (said and words in said.text):
+            return ()
+        record = (await self.stream.made([self._chat(words, AGENT, by_user=False)]))[0]
+        return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]
+
+    def _newest_heard(self) -> int:
+        newest = self.stream.store.events(self.stream.name, after=max(0, self._heard - 1), kinds=["heard"])
+        return max((logged.seq for logged in newest), default=0)
+
+    def _said(self, heard: int) -> Said | None:
+        for logged in self.stream.store.events(self.stream.name, after=heard, kinds=["said"]):
+            if isinstance(logged.event, Said) and logged.event.answers == heard:
+                return logged.event
+        return None
+
+    def _chat(self, text: str, by: str, *, by_user: bool) -> New:
+        return New(text=text, kind="chat", by=by, episode=self.session, data={"by_user": by_user})
+
+    async def _log_calls(self, calls: asyncio.Queue[Metered]) -> None:
+        while True:
+            first = await calls.get()
+            calls.put_nowait(first)
+            await self._log(calls)
+
+    async def _log(self, calls: asyncio.Queue[Metered]) -> None:
+        entries = []
+        while not calls.empty():
+            entries.append(Entry(_called(calls.get_nowait()), "mindstream"))
+        if entries:
+            with contextlib.suppress(StorageError):
+                await self.stream.commit(*entries)
+
+
+def _reasoners(pack: Pack, models: Models) -> list[Reasoner]:
+    model = models.of("reasoner")
+    return [BeliefReasoner(model, pack), FactsReasoner(model)]
+
+
+def _called(call: Metered) -> ModelCalled:
+    usage = call.usage
+    return ModelCalled(
+        role=call.role, prompt=call.prompt, model=call.model, seconds=call.seconds, first_part_s=call.first_s,
+        input_tokens=usage.input_tokens if usage else 0, output_tokens=usage.output_tokens if usage else 0,
+        cost_usd=usage.cost_usd if usage else None, error=call.error or ("broken off" if call.broken_off else ""),
+    )  # fmt: skip
+
+
+async def _pieces(words: str) -> AsyncGenerator[str]:
+    """Give words that are ready in pieces, as if they were spoken."""
+    for line in words.splitlines(keepends=True):
+        yield line
+
+
+async def _after(first: str, pieces: AsyncIterator[str]) -> AsyncGenerator[str]:
+    if first:
+        yield first
+    async for piece in pieces:
+        yield piece

@@ -1,0 +1,38 @@
+"""What the Talker is asked: the answer to an utterance, from what memory holds (paper equations 1 and 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import JsonValue
+
+from mindstream.models.model import Message
+from mindstream.models.prompt import Prompt
+from mindstream.packs.pack import Pack, Phase
+from mindstream.reasoners.belief.plan import Plan
+from mindstream.reasoners.conversation import Line
+
+
+class Talk(Prompt[str]):
+    """Answer the utterance now.
+
+    `late`: a Reasoner is still at it; say nothing that is its to say.
+    """
+
+    role: ClassVar[str] = "talker"
+
+    pack: Pack
+    phase: Phase
+    belief: dict[str, JsonValue]
+    plan: Plan
+    notes: tuple[str, ...]
+    recalled: tuple[str, ...]
+    history: tuple[Line, ...]
+    earlier: int = 0
+    """How many older lines of this talk are not shown."""
+    utterance: str
+    late: bool = False
+
+    def dialogue(self) -> Sequence[Message]:
+        return [line.message for line in self.history]

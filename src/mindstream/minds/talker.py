@@ -1,0 +1,92 @@
+"""The Talker: fast, always on; answers from what memory holds (paper section 3.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from pydantic import JsonValue
+
+from mindstream.language.context import Part, fit
+from mindstream.memory.stream import Stream
+from mindstream.minds.talk import Talk
+from mindstream.minds.talk_rules import by_topics_and_moves
+from mindstream.models.ask import speak
+from mindstream.models.model import Model
+from mindstream.packs.pack import Pack, Phase
+from mindstream.packs.reading import language_of
+from mindstream.packs.saying import fresh, phrases
+from mindstream.reasoners.belief.belief import plan_of
+from mindstream.reasoners.conversation import lines
+
+BUDGET_TOKENS = 6_000
+"""What notes, recalled records and history may take together."""
+HISTORY, NOTES, RECALLED = 60, 20, 6
+
+
+class Talker:
+    """Finds the words for an answer."""
+
+    def __init__(self, stream: Stream, pack: Pack, model: Model, session: str) -> None:
+        self.stream, self.pack, self.model, self.session = stream, pack, model, session
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that is believed now."""
+        belief = self.stream.belief(self.pack.name, self.pack.belief)
+        return self.pack.phase(str(getattr(belief.value, "phase", "")))
+
+    async def speak(self, text: str, heard: int, late: bool = False) -> AsyncIterator[str]:
+        """Yield the answer to what was heard (its seq) in pieces."""
+        async for piece in speak(self.model, await self.question(text, heard, late)):
+            yield piece
+
+    async def question(self, text: str, heard: int, late: bool = False) -> Talk:
+        """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""
+        recalled = await self.stream.recall(text, k=RECALLED, kinds=["note", "thought", "observation", "document"])
+        return self._asked(text, heard, late, tuple(found.record.text for found in recalled))
+
+    def without_model(self, text: str, heard: int, said: str, late: bool = False) -> str:
+        """Answer by rule after the model failed, saying so; `said` is what it got out before."""
+        language = language_of(text, self.pack.languages)
+        ask = self._asked(text, heard, late, ())
+        excuse = fresh(phrases(self.pack, "model_failed", language), [line.text for line in ask.history])
+        return ("\n" if said else "") + f"{excuse} {by_topics_and_moves(ask)}"
+
+    def filler(self, text: str) -> str:
+        """Return what is said while waiting: it states nothing."""
+        language = language_of(text, self.pack.languages)
+        waits = self.stream.store.events(self.stream.name, kinds=["waiting"], after=self._lately())
+        said = [str(getattr(logged.event, "text", "")) for logged in waits]
+        return fresh(phrases(self.pack, "wait", language), said, len(said))
+
+    def _lately(self) -> int:
+        """Return a seq some way back, so that looking for what was said lately stays cheap in a long life."""
+        newest = self.stream.latest("chat", 1)
+        return max(0, newest[0].seq - 200) if newest else 0
+
+    def _asked(self, text: str, heard: int, late: bool, recalled: tuple[str, ...]) -> Talk:
+        belief = self.stream.belief(self.pack.name, self.pack.belief)
+        value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
+        phase = self.pack.phase(str(value.pop("phase", "")))
+        talk = self.stream.latest("chat", HISTORY, episode=self.session)
+        history = lines([record for record in talk if record.seq < heard or not record.data.get("by_user")])
+        notes = [note.text for note in self.stream.latest("note", NOTES)]
+        fresh_ = [found for found in recalled if found not in notes]
+        fitted = fit(
+            [Part("notes", notes, 2, "last"), Part("recalled", fresh_, 1),
+             Part("history", [str(line) for line in history], 5, "last")],
+            BUDGET_TOKENS,
+        )  # fmt: skip
+        kept = len(fitted.items["history"])
+        return Talk(
+            pack=self.pack,
+            phase=phase,
+            belief={name: held for name, held in value.items() if held not in (None, [], "")},
+            plan=plan_of(self.stream, self.pack),
+            notes=tuple(fitted.items["notes"]),
+            recalled=tuple(fitted.items["recalled"]),
+            history=history[len(history) - kept :],
+            earlier=fitted.cut["history"],
+            utterance=text,
+            late=late,
+        )

@@ -1,0 +1,154 @@
+"""How rules read an utterance: its language, the moves it makes, the pack's topics it names or denies.
+
+No model; data only: `moves.yaml` here, the topics' cues in the pack. English cues match in any form of the word and
+through small misspellings; Chinese cues match as character strings.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+from rapidfuzz.distance import OSA
+
+from mindstream.language.words import stem
+from mindstream.packs.pack import Language, Pack
+
+CJK = re.compile(r"[\u3400-\u9fff]")
+WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+BREAKS = re.compile(
+    r"[.,;:!?。，；：！？\n]+|\b(?:but|because|since|when|although|though|due|so|and then|while|just|only)\b"
+    r"|但是|但|因为|不过|只是"
+)
+DENIES = re.compile(
+    r"\b(?:no|not|never|without|none|neither|nor|\w+n['’]t|dont|doesnt|isnt|arent|wasnt|didnt|stopped|quit|gave up)\b",
+    re.I,
+)
+UNDENIES = re.compile(
+    r"\b(?:can(?:no|['’])?t|cannot|could ?n['’]?t|won['’]t|not (?:only|just|enough)|no matter|why not|not sure)\b", re.I
+)
+ATTITUDE = re.compile(r"\b(?:like|love|enjoy|stand|want|need|bear|sleep|know|get|have time)\b", re.I)
+DENIES_ZH = re.compile(r"(?:没有?|不是|不喝|不吃|不抽|不用|并不|从不|无|戒了?)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A topic that an utterance names; `denied`: it says that this is not the case."""
+
+    topic: str
+    words: str
+    denied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the rules see in an utterance."""
+
+    text: str
+    language: Language
+    moves: frozenset[str]
+    mentions: tuple[Mention, ...]
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics that are named as being the case."""
+        return [mention.topic for mention in self.mentions if not mention.denied]
+
+
+def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Language:
+    """Tell the language of a text by its script; the first of `among` where it cannot be told."""
+    spoken = [c for c in text if c.isalpha()]
+    chinese = sum(1 for c in spoken if CJK.match(c))
+    if "zh" in among and chinese * 3 > len(spoken) and chinese:
+        return "zh"
+    return next((language for language in among if language != "zh"), among[0])
+
+
+def read(pack: Pack, text: str) -> Reading:
+    """Read an utterance as the rules understand it."""
+    language = language_of(text, pack.languages)
+    moves = {name for name, patterns in _moves().items() if any(p.search(text) for p in patterns.get(language, ()))}
+    return Reading(text, language, frozenset(moves), tuple(_mentions(pack, text, language)))
+
+
+@lru_cache(1)
+def _moves() -> dict[str, dict[Language, list[re.Pattern[str]]]]:
+    raw = yaml.load(Path(__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
+    return {
+        move: {language: [re.compile(p, re.IGNORECASE) for p in patterns] for language, patterns in by.items()}
+        for move, by in raw.items()
+    }
+
+
+def _mentions(pack: Pack, text: str, language: Language) -> list[Mention]:
+    found: dict[str, Mention] = {}
+    for clause in filter(None, (part.strip() for part in BREAKS.split(text))):
+        mentions = _chinese(pack, clause) if language == "zh" else _english(pack, clause, language)
+        for mention in mentions:
+            known = found.get(mention.topic)
+            if known is None or (known.denied and not mention.denied):
+                found[mention.topic] = mention
+    return list(found.values())
+
+
+def _chinese(pack: Pack, clause: str) -> list[Mention]:
+    found = []
+    for topic in pack.topics:
+        for cue in pack.cues("zh")[topic.id]:
+            at = clause.find(cue)
+            if at >= 0:
+                found.append(Mention(topic.id, cue, bool(DENIES_ZH.search(clause[max(0, at - 4) : at]))))
+                break
+    return found
+
+
+def _english(pack: Pack, clause: str, language: Language) -> list[Mention]:
+    spans = [(m.start(), m.end()) for m in WORD.finditer(clause)]
+    words = [clause[a:b].lower().replace("’", "'") for a, b in spans]
+    stems = [stem(word) for word in words]
+    found = []
+    for topic in pack.topics:
+        for cue in map(_stemmed, pack.cues(language)[topic.id]):
+            at = _find(cue, stems, words) if cue else None
+            if at is not None:
+                start, end = spans[at][0], spans[at + len(cue) - 1][1]
+                found.append(Mention(topic.id, clause[start:end], _denied(clause[:start])))
+                break
+    return found
+
+
+def _denied(before: str) -> bool:
+    """Tell whether what follows these words is denied: 'I don't drink coffee', but not 'I can't stand the noise'."""
+    near = " ".join(before.split()[-5:])
+    near = UNDENIES.sub("", near)
+    denials = list(DENIES.finditer(near))
+    return bool(denials) and not ATTITUDE.search(near[denials[-1].end() :])
+
+
+def _find(cue: tuple[str, ...], stems: list[str], words: list[str]) -> int | None:
+    for at in range(len(stems) - len(cue) + 1):
+        if all(_same(part, stems[at + n], words[at + n]) for n, part in enumerate(cue)):
+            return at
+    return None
+
+
+@lru_cache(100_000)
+def _same(cue: str, stemmed: str, word: str) -> bool:
+    """Tell whether a word is a form of the cue, or a small misspelling of it."""
+    if cue == stemmed:
+        return True
+    if len(cue) < 5 or len(word) < 5 or cue[0] != word[0] or word in REAL_WORDS:
+        return False
+    return OSA.distance(cue, stemmed, score_cutoff=2) <= (1 if len(cue) < 8 else 2)
+
+
+REAL_WORDS = frozenset(Path(__file__).with_name("real_words.txt").read_text("utf-8").split())
+"""Words that are near a cue in letters and mean something else; they are no misspellings."""
+
+
+@lru_cache(20_000)
+def _stemmed(cue: str) -> tuple[str, ...]:
+    return tuple(stem(word.lower()) for word in WORD.findall(cue))

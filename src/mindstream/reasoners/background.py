@@ -1,0 +1,227 @@
+"""The background runner: beside a conversation, never lost, never twice.
+
+Each slot has one loop: claim what is open, think, and write the conclusion in one commit with the end of the work. The
+lease is held on to while it thinks; if the process dies, it runs out, and whoever is there next takes the work up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from mindstream import chance
+from mindstream.errors import Conflict, InputError, LeaseLost, ModelError, StorageError
+from mindstream.log.events import Failed, Heard, Thought
+from mindstream.log.work import Work
+from mindstream.memory.store import Entry, Finish, Wake
+from mindstream.memory.stream import Stream
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
+
+SpeakUp = Callable[[Conclusion, Sequence[Utterance]], Awaitable[Sequence[Entry]]]
+"""Decides whether the mind says more, unasked, because of a conclusion."""
+
+
+@dataclass
+class _Slot:
+    reasoner: Reasoner
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    scope: asyncio.Timeout | None = None
+    """The run that is going on; rescheduling it to now cancels it."""
+    cancelled: bool = False
+
+
+class Background:
+    """Runs reasoners beside a conversation.
+
+    Args:
+        floor: held while the Talker speaks; conclusions are written when it is free, so that a belief never changes
+            in the middle of an answer and nobody speaks over another.
+        lease_s: how long work stays with a process that does not renew it.
+        patience_s: how long a run may think.
+        remembered: how many records of the talk a reasoner is shown.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        reasoners: Sequence[Reasoner],
+        floor: asyncio.Lock,
+        speak_up: SpeakUp,
+        *,
+        lease_s: float = 10.0,
+        patience_s: float = 180.0,
+        remembered: int = 40,
+    ) -> None:
+        self.stream = stream
+        self.owner = chance.token()
+        self._slots = {reasoner.slot: _Slot(reasoner) for reasoner in reasoners}
+        self._floor = floor
+        self._speak_up = speak_up
+        self._lease_s, self._patience_s, self._remembered = lease_s, patience_s, remembered
+        self._moved = asyncio.Condition()
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """Name the slots that an utterance wakes."""
+        return tuple(self._slots)
+
+    def claims(self) -> Wake:
+        """Return the work that an utterance causes, leased to this process."""
+        return Wake(self.slots, self.owner, self.stream.clock.now() + self._lease_s)
+
+    def wake(self) -> None:
+        """Look for work now."""
+        for slot in self._slots.values():
+            slot.woken.set()
+
+    async def run(self) -> None:
+        """Work until cancelled; then let go of what was not finished."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for slot in self._slots.values():
+                    group.create_task(self._serve(slot), name=f"reasoner {slot.reasoner.slot}")
+        finally:
+            with contextlib.suppress(StorageError):
+                await asyncio.shield(self.stream.store.give_up(self.owner))
+
+    def work(self) -> list[Work]:
+        """List what is open for this mind, oldest first."""
+        return [work for work in self.stream.store.open_work(self.stream.name) if work.slot in self._slots]
+
+    def cancel(self, slot: str | None = None) -> int:
+        """Stop the runs that go on (of one slot, or all); return how many. What they were about counts as done."""
+        running = [s for name, s in self._slots.items() if s.scope is not None and slot in (None, name)]
+        for each in running:
+            each.cancelled = True
+            assert each.scope is not None
+            each.scope.reschedule(0)
+        return len(running)
+
+    async def settled(self, upto: int | None = None, slots: Sequence[str] | None = None) -> None:
+        """Return when nothing is open up to that utterance that could still come to something now."""
+
+        def open_() -> bool:
+            return any(
+                (upto is None or work.cause <= upto)
+                and (slots is None or work.slot in slots)
+                and not (work.error and not work.running)
+                for work in self.work()
+            )
+
+        async with self._moved:
+            while open_():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._lease_s / 20):  # another process may be at it
+                        await self._moved.wait()
+
+    async def _serve(self, slot: _Slot) -> None:
+        slot.woken.set()  # what a crash or a failure left over
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._lease_s / 3):  # leases of the dead run out
+                    await slot.woken.wait()
+            retry = slot.woken.is_set()
+            slot.woken.clear()
+            try:
+                while work := await self._claim(slot.reasoner.slot, retry):
+                    done = await self._think(slot, work)
+                    async with self._moved:
+                        self._moved.notify_all()
+                    if not done:
+                        break
+                    retry = False
+            except StorageError as error:
+                self.stream.show(Failed(text=str(error), where=slot.reasoner.slot))
+
+    async def _claim(self, slot: str, retry: bool) -> list[Work]:
+        """Take up what is open; what failed before only when something new has come (`retry`)."""
+        now = self.stream.clock.now()
+        ours = [work for work in self.work() if work.slot == slot and (work.owner == self.owner or work.lease <= now)]
+        if not ours or (not retry and all(work.error for work in ours)):
+            return []
+        return await self.stream.store.claim(self.stream.name, slot, self.owner, now, now + self._lease_s)
+
+    async def _think(self, slot: _Slot, work: Sequence[Work]) -> bool:
+        """Think about it; return False where it failed and is put back."""
+        ids, name = [each.id for each in work], slot.reasoner.slot
+        slot.cancelled = False
+        try:
+            async with self._holding(ids), asyncio.timeout(self._patience_s) as slot.scope:
+                occasion = self._occasion(name, work)
+                conclusion = await slot.reasoner.think(occasion)
+                slot.scope.reschedule(None)
+                await self._conclude(name, occasion, conclusion, ids)
+            return True
+        except LeaseLost:
+            return True  # another process took it over; it is theirs to finish
+        except TimeoutError:
+            if slot.cancelled:
+                await self._finish_cancelled(name, work)
+                return True
+            reason = f"{name}: no conclusion within {self._patience_s:.0f} seconds"
+        except (ModelError, InputError, Conflict) as error:
+            reason = f"{name}: {error}"
+        finally:
+            slot.scope = None
+        await self.stream.store.release(ids, self.owner, reason)
+        await self.stream.commit(Entry(Failed(text=reason, where=name), name))
+        return False
+
+    async def _conclude(self, slot: str, occasion: Occasion, conclusion: Conclusion, ids: Sequence[int]) -> None:
+        about = [utterance.seq for utterance in occasion.utterances]
+        thought = Thought(
+            slot=slot, about=tuple(about), text=conclusion.thought, model=conclusion.model, words=conclusion.words
+        )
+        async with self._floor:
+            while True:
+                entries, revisions = await conclusion.write()
+                more = await self._speak_up(conclusion, occasion.utterances)
+                try:
+                    await self.stream.commit(
+                        Entry(thought, slot),
+                        *entries,
+                        *more,
+                        revisions=revisions,
+                        finish=Finish(tuple(ids), self.owner),
+                    )
+                except LeaseLost:
+                    raise
+                except Conflict:
+                    await asyncio.sleep(0)  # another writer was first: write against what it wrote
+                    continue
+                return
+
+    async def _finish_cancelled(self, slot: str, work: Sequence[Work]) -> None:
+        thought = Thought(slot=slot, about=tuple(each.cause for each in work), text="cancelled", model="")
+        finish = Finish(tuple(each.id for each in work), self.owner)
+        with contextlib.suppress(LeaseLost):
+            await self.stream.commit(Entry(thought, slot), finish=finish)
+
+    def _occasion(self, slot: str, work: Sequence[Work]) -> Occasion:
+        utterances = []
+        for each in work:
+            for logged in self.stream.store.events(self.stream.name, after=each.cause - 1, kinds=["heard"], limit=1):
+                if logged.seq == each.cause and isinstance(logged.event, Heard):
+                    heard = logged.event
+                    utterances.append(Utterance(logged.seq, heard.text, heard.record, heard.session, logged.at))
+        episode = utterances[-1].session if utterances else None
+        talk = self.stream.latest("chat", self._remembered, episode=episode)
+        return Occasion(slot, self.stream, utterances, talk)
+
+    @contextlib.asynccontextmanager
+    async def _holding(self, ids: Sequence[int]) -> AsyncIterator[None]:
+        """Renew the lease while the block runs."""
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(self._lease_s / 3)
+                with contextlib.suppress(StorageError):
+                    await self.stream.store.renew(ids, self.owner, self.stream.clock.now() + self._lease_s)
+
+        holding = asyncio.ensure_future(renew())
+        try:
+            yield
+        finally:
+            holding.cancel()

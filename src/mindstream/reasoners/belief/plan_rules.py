@@ -1,0 +1,244 @@
+"""The rule that stands in for a phase's mini-reasoner: notes topics in the belief, plans from the pack's library."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import JsonValue, TypeAdapter
+
+from mindstream.language.words import terms
+from mindstream.models.model import Call, Message
+from mindstream.models.prompt import first_json, rule
+from mindstream.packs.pack import Language, Pack, Step, in_language
+from mindstream.packs.reading import Reading, read
+from mindstream.packs.saying import fresh, phrases
+from mindstream.reasoners.belief.plan import NamedResource, Plan, PlanStep
+from mindstream.reasoners.belief.think_in_phase import Feedback, PhaseThought, ThinkInPhase
+
+AHEAD = 4
+"""How many steps a new plan has."""
+EVIDENCE = {"strong": 0.4, "moderate": 0.3, "limited": 0.1, "comfort": 0.0}
+
+
+@rule(ThinkInPhase)
+def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThought | list[Call]:
+    """Fill the belief from the topics that were named; in a planning phase choose, change or move on the plan."""
+    readings = [read(ask.pack, text) for text in ask.utterances]
+    patch, told = believed(ask.pack, readings, ask.language)
+    thought = f"noted: {', '.join(told)}" if told else "nothing new to believe"
+    if not ask.phase.plans:
+        return PhaseThought(thought=thought, patch=patch, feedback=_feedback(ask, readings))
+    moves = {move for reading in readings for move in reading.moves}
+    change = _change(ask, readings, moves)
+    if change is None:
+        return PhaseThought(thought=thought, patch=patch, feedback=_feedback(ask, readings))
+    plan, intro, changed = change
+    step = plan.now
+    if step is None:
+        words = fresh(phrases(ask.pack, "plan_empty", ask.language), _said(ask))
+        return PhaseThought(thought=thought, patch=patch, plan=plan.steps, changed=changed, words=words)
+    if not turns:
+        return [_search(ask, plan, step)]
+    found = (
+        TypeAdapter(list[NamedResource]).validate_python(first_json(turns[-1].text)) if "[" in turns[-1].text else []
+    )
+    step = step.model_copy(update={"resources": found})
+    plan = Plan(steps=[step if each.state == "now" else each for each in plan.steps])
+    return PhaseThought(
+        thought=f"{thought}; the step now: {step.title}",
+        patch=patch,
+        feedback=_feedback(ask, readings),
+        plan=plan.steps,
+        changed=changed,
+        words=_words(ask, intro, step),
+    )
+
+
+def believed(pack: Pack, readings: Sequence[Reading], language: Language) -> tuple[dict[str, JsonValue], list[str]]:
+    """Return the patch that the named topics make, and what it says."""
+    patch: dict[str, Any] = {}
+    told: list[str] = []
+    for reading in readings:
+        for mention in reading.mentions:
+            topic = pack.topic(mention.topic)
+            spec = pack.fields.get(topic.field) if topic else None
+            if topic is None or spec is None:
+                continue
+            name = in_language(topic.name, language)
+            if spec.of and topic.id not in spec.of:
+                continue
+            value = topic.id if spec.of else name
+            if spec.type == "list":
+                change = patch.setdefault(topic.field, {"add": [], "remove": []})
+                change["remove" if mention.denied else "add"].append(value)
+            elif spec.type == "text" and not mention.denied:
+                patch[topic.field] = value
+            elif spec.type == "yes_no":
+                patch[topic.field] = not mention.denied
+            else:
+                continue
+            told.append(f"not {name}" if mention.denied else name)
+    return patch, told
+
+
+def known_topics(ask: ThinkInPhase) -> set[str]:
+    """Name the topics that stand in the belief or that the user named in this talk and did not deny."""
+    held = " . ".join(
+        str(item) for value in ask.belief.values() for item in (value if isinstance(value, list) else [value])
+    )
+    spoken = [line.text for line in ask.conversation if line.by_user]
+    topics: set[str] = set()
+    for text in [held, *spoken, *ask.utterances]:
+        for mention in read(ask.pack, text).mentions:
+            (topics.discard if mention.denied else topics.add)(mention.topic)
+    return topics
+
+
+def ranked(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
+    """Order the library's steps by how well they fit: the newest words first, then what is known, then evidence."""
+    known = known_topics(ask)
+    newest = {topic for text in ask.utterances for topic in read(ask.pack, text).topics}
+    asked = set(terms(" ".join(ask.utterances)))
+
+    def fit(step: Step) -> float:
+        about = set(step.topics)
+        words = set(terms(f"{in_language(step.title, ask.language)} {in_language(step.do, ask.language)}"))
+        spread = math.sqrt(len(about))
+        named = 2.0 * len(about & newest) + len(about & known)
+        return named / spread + 0.3 * len(asked & words) + EVIDENCE[step.evidence]
+
+    fitting = [s for s in ask.pack.steps if s.id not in besides and not known & set(s.not_for)]
+    about = [s for s in fitting if set(s.topics) & (known | newest)]
+    return sorted(about or fitting, key=fit, reverse=True)
+
+
+Change = tuple[Plan, tuple[str, dict[str, str]], str]
+"""The new plan, the move that introduces its step (with what fills the phrase), and what changed."""
+
+
+def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> Change | None:
+    """Decide what the utterances do to the plan; None: nothing."""
+    steps, now = list(ask.plan.steps), ask.plan.now
+    seen = {step.source for step in steps}
+    language = ask.language
+    if "dislike" in moves and now:
+        steps = [_state(step, "dropped") if step is now else step for step in steps]
+        new = _begin(ask, steps, seen, fresh_first=bool(readings[-1].topics))
+        here = Plan(steps=new).now
+        changed = f"dropped “{now.title}”, because the user did not want it; " + (
+            f"now “{here.title}”" if here else "nothing left"
+        )
+        return Plan(steps=new), ("instead_intro", {"old": now.title}), changed
+    if {"next", "done"} & moves and now:
+        steps = [_state(step, "done" if "done" in moves else "later") if step is now else step for step in steps]
+        if "done" not in moves:  # skipped for the moment: to the end
+            steps = [s for s in steps if s.title != now.title] + [s for s in steps if s.title == now.title]
+        new = _begin(ask, steps, seen, fresh_first=False)
+        return Plan(steps=new), ("next_intro", {}), f"went on from “{now.title}”"
+    wants = {"plan", "stepwise", "resources"} & moves
+    if now is None and (wants or not steps):
+        best = [_planned(step, language) for step in ranked(ask, seen)[:AHEAD]]
+        return (
+            Plan(steps=_first_is_now([*steps, *best])),
+            ("step_intro", {}),
+            "the first plan" if not steps else "new steps",
+        )
+    if wants and now:
+        best_now = next(iter(ranked(ask, {s.source for s in steps if s.state in ("done", "dropped")})), None)
+        if best_now and readings[-1].topics and best_now.id != now.source:
+            steps = [_state(step, "later") for step in steps if step.source != best_now.id]
+            steps = _first_is_now(
+                [s for s in steps if s.state != "later"]
+                + [_planned(best_now, language)]
+                + [s for s in steps if s.state == "later"]
+            )
+            return (
+                Plan(steps=steps),
+                ("step_intro", {}),
+                f"“{in_language(best_now.title, language)}” comes first, as asked",
+            )
+        return Plan(steps=steps), ("step_intro", {}), ""
+    return None
+
+
+def _begin(ask: ThinkInPhase, steps: list[PlanStep], seen: set[str], fresh_first: bool) -> list[PlanStep]:
+    """Make the next step the present one: one that is planned already, or the best of the library."""
+    best = next(iter(ranked(ask, seen)), None)
+    waiting = any(step.state == "later" for step in steps)
+    if best and (fresh_first or not waiting):
+        done = [step for step in steps if step.state != "later"]
+        steps = [*done, _planned(best, ask.language), *(step for step in steps if step.state == "later")]
+    return _first_is_now(steps)
+
+
+def _first_is_now(steps: Sequence[PlanStep]) -> list[PlanStep]:
+    first = next((step for step in steps if step.state in ("now", "later")), None)
+    return [
+        step if step.state in ("done", "dropped") else _state(step, "now" if step is first else "later")
+        for step in steps
+    ]
+
+
+def _state(step: PlanStep, state: str) -> PlanStep:
+    if step.state in ("done", "dropped"):
+        return step
+    return step.model_copy(update={"state": state})
+
+
+def _planned(step: Step, language: Language) -> PlanStep:
+    do, caution = in_language(step.do, language), in_language(step.caution, language)
+    return PlanStep(
+        title=in_language(step.title, language),
+        do=f"{do} {caution}".strip(),
+        why=in_language(step.why, language),
+        source=step.id,
+    )
+
+
+def _search(ask: ThinkInPhase, plan: Plan, step: PlanStep) -> Call:
+    source = next((s for s in ask.pack.steps if s.id == step.source), None)
+    about = " ".join(source.topics) if source else ""
+    given = [resource.title for each in plan.steps for resource in each.resources if each.state != "dropped"]
+    asks_again = bool(step.resources)
+    arguments = {"query": f"{step.title} {about}".strip(), "count": 2, "besides": given if asks_again else []}
+    return Call("find_resources", json.dumps(arguments, ensure_ascii=False))
+
+
+def _words(ask: ThinkInPhase, intro: tuple[str, dict[str, str]], step: PlanStep) -> str:
+    def say(move: str, **filled: str) -> str:
+        return fresh(phrases(ask.pack, move, ask.language), _said(ask), move, len(ask.conversation)).format(**filled)
+
+    parts = [say(intro[0], **intro[1]), f"**{step.title}**", step.do, say("step_why", why=step.why)]
+    if step.resources:
+        parts.append(say("resources_intro"))
+        parts.extend(_named(n, resource, ask.language) for n, resource in enumerate(step.resources, 1))
+    return "\n".join(part for part in parts if part)
+
+
+def _named(number: int, resource: NamedResource, language: Language) -> str:
+    if language == "zh":
+        return f"{number}. 《{resource.title}》（{resource.publisher}）：{resource.why}" + (
+            f" {resource.link}" if resource.link else ""
+        )
+    return f"{number}. “{resource.title}” ({resource.publisher}): {resource.why}" + (
+        f" {resource.link}" if resource.link else ""
+    )
+
+
+def _feedback(ask: ThinkInPhase, readings: Sequence[Reading]) -> list[Feedback]:
+    now = ask.plan.now
+    if now is None:
+        return []
+    moves = {move for reading in readings for move in reading.moves}
+    if "dislike" in moves:
+        return [Feedback(polarity="dislikes", target=now.title)]
+    if "done" in moves:
+        return [Feedback(polarity="did", target=now.title)]
+    return [Feedback(polarity="likes", target=now.title)] if "like" in moves else []
+
+
+def _said(ask: ThinkInPhase) -> list[str]:
+    return [line.text for line in ask.conversation if not line.by_user]

@@ -1,0 +1,45 @@
+"""The tool that finds resources in a pack: what to read, watch, listen to, by what it is about."""
+
+from __future__ import annotations
+
+from mindstream.language.words import terms
+from mindstream.packs.pack import Language, Pack, Resource, in_language
+from mindstream.packs.reading import read
+from mindstream.reasoners.belief.plan import NamedResource
+from mindstream.tools.tool import FunctionTool, tool
+
+
+def find_in(
+    pack: Pack, query: str, language: Language, count: int, besides: tuple[str, ...] = ()
+) -> list[NamedResource]:
+    """Return the resources that fit a query best, titles in `besides` left out; at least topic or words must fit."""
+    topics = set(read(pack, query).topics) | {topic.id for topic in pack.topics if topic.id in query.split()}
+    asked = set(terms(query))
+
+    def fit(resource: Resource) -> float:
+        words = set(terms(f"{resource.title} {in_language(resource.why, 'en')} {' '.join(resource.topics)}"))
+        same = len(asked & words) / (len(asked) or 1)
+        about = len(topics & set(resource.topics)) * (1.0 + 0.5 / len(resource.topics))
+        return about + same + (0.2 if resource.language == language and (about or same) else 0.0)
+
+    ranked = sorted(((fit(r), -n, r) for n, r in enumerate(pack.resources) if r.title not in besides), reverse=True)
+    return [
+        NamedResource(title=r.title, publisher=r.publisher, link=r.link, why=in_language(r.why, language))
+        for score, _, r in ranked[:count]
+        if score > 0.15
+    ]
+
+
+def resource_tool(pack: Pack, language: Language) -> FunctionTool:
+    """Make the tool `find_resources` for a pack."""
+
+    def find_resources(query: str, count: int = 3, besides: list[str] | None = None) -> list[dict[str, str | None]]:
+        """Find public resources (articles, videos, books, apps) in the coach's collection.
+
+        query: a few words on what they should be about. count: how many, 1 to 6. besides: titles to leave out.
+        Gives title, publisher, link (or null: none is known) and why.
+        """
+        found = find_in(pack, query, language, max(1, min(count, 6)), tuple(besides or ()))
+        return [resource.model_dump() for resource in found]
+
+    return tool(find_resources)

@@ -1,0 +1,1 @@
+"""The facts reasoner: what the user says of themselves becomes notes."""

@@ -1,0 +1,96 @@
+"""Which facts of interest about the user does an utterance hold? (paper 3.2.2), and the rule that answers."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mindstream.models.prompt import Prompt, rule
+from mindstream.reasoners.conversation import Line
+
+
+class Fact(BaseModel):
+    """One fact about the user."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str = Field(min_length=1, max_length=500, description="One short sentence that stands on its own.")
+    predicate: str = Field(
+        "said", max_length=80, description="What it is about, in one to three words: name, age, bedtime, caffeine."
+    )
+    object: str = Field("", max_length=200, description="The value: Ann, 34, 23:30, three coffees a day.")
+    replaces: list[int] = Field(
+        default_factory=list, description="Numbers of known facts that are no longer true because of this one."
+    )
+
+
+class Facts(BaseModel):
+    """What was learnt."""
+
+    model_config = ConfigDict(frozen=True)
+
+    facts: list[Fact] = Field(default_factory=list, max_length=20)
+
+
+class ExtractFacts(Prompt[Facts]):
+    """Which lasting facts about the user do these utterances state?"""
+
+    utterances: tuple[str, ...]
+    conversation: tuple[Line, ...] = ()
+    known: tuple[str, ...] = ()
+
+
+SINGLE = {
+    "name": [
+        r"\bmy name(?:'s| is) (?P<o>[A-Z]\w+)", r"\b(?:call me|i am called|i'm called) (?P<o>[A-Z]\w+)",
+        r"我(?:叫|的名字是|名叫)(?P<o>[\w]{1,8})",
+    ],
+    "age": [r"\b(?:i am|i'm|im) (?P<o>\d{1,3}) ?(?:years? old|yo\b|y/o)", r"我(?:今年)?(?P<o>\d{1,3})岁"],
+    "job": [
+        r"\bi (?:work as|am working as) (?:an? )?(?P<o>[\w -]{3,40}?)(?=[.,;!?]|$| and | but )",
+        r"我是(?:一名|一个|个)(?P<o>\w{2,10})",
+    ],
+}  # fmt: skip
+"""Predicates that have one value at a time, and how people state them."""
+
+FIRST_PERSON = re.compile(r"\b(i|i'?m|i'?ve|i'?d|i'?ll|my|me|mine|we|we'?re|we'?ve|our|us|im|ive)\b|我|咱", re.I)
+ASKS = re.compile(
+    r"\?|？|\b(can|could|would|will|should|shall|do|does|did|is|are|what|why|how|when|where|which|who)"
+    r" (you|i|we|it|that|there|the|this)\b"
+    r"|^\W*(please|tell|give|make|help|show|let'?s|let us|also look|look)\b"
+    r"|\b(i'?d|i would) (like|prefer|rather)\b|\bi (need|want) (you|your|help|a plan)\b"
+    r"|\bi (don'?t|do not|dont) (like|want) (that|this|it|the)\b"
+    r"|\bi (hear|see|agree|understand|guess|think so)\b\W*$"
+    r"|吗|呢|请|帮我|给我|怎么|什么|不喜欢(这|那)",
+    re.I,
+)
+"""Questions, requests and remarks on the talk itself: no facts about the user."""
+
+
+@rule(ExtractFacts)
+def in_their_own_words(ask: ExtractFacts) -> Facts:
+    """Keep what users state of themselves as they said it; read a name, an age, a job as such."""
+    facts: list[Fact] = []
+    for utterance in ask.utterances:
+        for clause in re.split(r"(?<=[.!?。！？;；\n])\s*", utterance):
+            clause = clause.strip()
+            if not clause:
+                continue
+            single = _single(clause, ask.known)
+            if single:
+                facts.append(single)
+            elif (
+                FIRST_PERSON.search(clause) and not ASKS.search(clause) and (len(clause.split()) > 2 or len(clause) > 5)
+            ):
+                facts.append(Fact(text=f"“{clause.rstrip('.。;；')[:400]}”", object=clause[:200]))
+    return Facts(facts=facts[:20])
+
+
+def _single(clause: str, known: tuple[str, ...]) -> Fact | None:
+    for predicate, patterns in SINGLE.items():
+        for pattern in patterns:
+            if found := re.search(pattern, clause, 0 if "A-Z" in pattern else re.I):
+                old = [n for n, text in enumerate(known, 1) if text.startswith(f"{predicate}: ")]
+                return Fact(text=f"{predicate}: {found['o']}", predicate=predicate, object=found["o"], replaces=old)
+    return None

@@ -1,0 +1,66 @@
+"""The facts reasoner: what users say of themselves becomes notes, superseding what is no longer so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mindstream.log.events import Remembered
+from mindstream.memory.record import Record, Triple
+from mindstream.memory.store import Entry, Revision
+from mindstream.memory.stream import New, normalised
+from mindstream.models.ask import ask
+from mindstream.models.model import Model
+from mindstream.reasoners.conversation import lines
+from mindstream.reasoners.facts.extract_facts import ExtractFacts, Facts
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+
+KNOWN = 40
+"""How many known facts the model is shown, newest last."""
+
+
+@dataclass(frozen=True)
+class FactsReasoner:
+    """Writes notes about the user (spec: memory, `stream.add`; paper section 3.2.2)."""
+
+    model: Model
+    slot: str = "facts"
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        known = occasion.stream.latest("note", KNOWN)
+        prompt = ExtractFacts(
+            utterances=tuple(utterance.text for utterance in occasion.utterances),
+            conversation=lines(occasion.conversation[-8:]),
+            known=tuple(note.text for note in known),
+        )
+        found = await ask(self.model, prompt)
+
+        async def write() -> Writing:
+            return await _notes(occasion, found, known)
+
+        told = "; ".join(fact.text for fact in found.facts) or "nothing new"
+        return Conclusion(told, self.model.name, write)
+
+
+async def _notes(occasion: Occasion, found: Facts, known: list[Record]) -> Writing:
+    there = {normalised(note.text) for note in occasion.stream.latest("note", 10_000)}
+    fresh = [fact for fact in found.facts if normalised(fact.text) not in there]
+    if not fresh:
+        return (), ()
+    evidence = tuple(utterance.record for utterance in occasion.utterances)
+    news = [
+        New(
+            text=fact.text, kind="note", by="facts", evidence=evidence, depth=1,
+            about=Triple("user", fact.predicate, fact.object), created=occasion.utterances[-1].at,
+        )
+        for fact in fresh
+    ]  # fmt: skip
+    records = await occasion.stream.made(news)
+    now = occasion.stream.clock.now()
+    revisions = [
+        Revision(id=known[number - 1].id, valid_until=now, superseded_by=record.id)
+        for fact, record in zip(fresh, records, strict=True)
+        for number in fact.replaces
+        if 0 < number <= len(known)
+    ]
+    event = Remembered(count=len(records), kinds={"note": len(records)})
+    return [Entry(event, "facts", tuple(records))], revisions

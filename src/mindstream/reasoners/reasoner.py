@@ -1,0 +1,92 @@
+"""The protocol of all reasoners: a slot, and a way to think on an occasion that comes to a conclusion."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from mindstream.clock import Moment
+from mindstream.log.events import Observed, ToolCalled
+from mindstream.memory.record import Record
+from mindstream.memory.store import Entry, Revision
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """Something the user said that a reasoner is to think about.
+
+    Attributes:
+        seq: its row in the log.
+        record: the memory record of its words.
+    """
+
+    seq: int
+    text: str
+    record: str
+    session: str
+    at: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Why a reasoner wakes, and what it may use.
+
+    Attributes:
+        utterances: what to think about, oldest first; more than one where they came faster than it thinks.
+        conversation: the last records of the talk, oldest first, with what the Talker said.
+    """
+
+    slot: str
+    stream: Stream
+    utterances: Sequence[Utterance]
+    conversation: Sequence[Record]
+
+    async def called(self, call: Call) -> None:
+        """Log a tool's call."""
+        await self.stream.commit(Entry(ToolCalled(slot=self.slot, tool=call.tool, arguments=call.arguments), self.slot))
+
+    async def observed(self, call: Call, text: str, failed: bool) -> None:
+        """Log what a tool gave back."""
+        await self.stream.commit(
+            Entry(Observed(slot=self.slot, tool=call.tool, text=text[:2000], failed=failed), self.slot)
+        )
+
+
+Writing = tuple[Sequence[Entry], Sequence[Revision]]
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a reasoner has come to; written in one commit with the end of its work.
+
+    Attributes:
+        thought: in a few words, for people to read.
+        model: who thought it.
+        write: makes what is to be written against what is believed at that moment; called again on a conflict.
+        words: what the Talker is to say, in the Reasoner's words; "" where it is to find its own.
+        follow_up: what the mind should say unasked, if the Talker has already spoken.
+    """
+
+    thought: str
+    model: str
+    write: Callable[[], Awaitable[Writing]]
+    words: str = ""
+    follow_up: str = ""
+
+
+class Reasoner(Protocol):
+    """Whoever thinks in the background."""
+
+    @property
+    def slot(self) -> str:
+        """Name the part of memory that it writes; at most one run per slot goes on at a time."""
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        """Think about what was heard.
+
+        Raises:
+            ModelError: no conclusion; what is believed stays as it is, and the work is taken up again later.
+        """

@@ -1,0 +1,69 @@
+"""A tool: a name, what it does, typed arguments, an async call. Made from Python functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
+
+from mindstream.errors import ToolError
+from mindstream.models.model import Call, JsonSchema, ToolSpec
+from mindstream.models.prompt import complaints, first_json
+
+
+class Tool(Protocol):
+    """Something that can be called with arguments."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Say what it does and what it takes."""
+
+    async def __call__(self, call: Call) -> str:
+        """Do it and return what came of it, as text.
+
+        Raises:
+            ToolError: the arguments do not fit, or it failed; the message is for the caller.
+        """
+
+
+@dataclass(frozen=True)
+class FunctionTool:
+    """A Python function as a tool; its type hints are its schema, its docstring says what it does."""
+
+    spec: ToolSpec
+    _arguments: type[BaseModel]
+    _function: Callable[..., Any]
+
+    async def __call__(self, call: Call) -> str:
+        try:
+            given = self._arguments.model_validate(first_json(call.arguments) if call.arguments.strip() else {})
+        except ValidationError as error:
+            raise ToolError(f"{self.spec.name}: the arguments do not fit: {complaints(error)}") from None
+        result = self._function(**{name: getattr(given, name) for name in type(given).model_fields})
+        if isinstance(result, Awaitable):
+            result = await result
+        return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
+
+
+def tool(function: Callable[..., Any]) -> FunctionTool:
+    """Make a tool of a function, sync or async, with type hints and a docstring.
+
+    Raises:
+        TypeError: an argument has no type hint, or there is no docstring to tell the model what it does.
+    """
+    description = inspect.getdoc(function)
+    name = getattr(function, "__name__", "tool")
+    if not description:
+        raise TypeError(f"the tool {name!r} needs a docstring: it tells the model what the tool does")
+    fields: dict[str, Any] = {}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if parameter.annotation is parameter.empty:
+            raise TypeError(f"the tool {name!r}: the argument {parameter.name!r} needs a type hint")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (parameter.annotation, default)
+    arguments = create_model(name, **fields)
+    schema: JsonSchema = arguments.model_json_schema()
+    return FunctionTool(ToolSpec(name, description, schema), arguments, function)
