@@ -1,0 +1,144 @@
+"""What was recorded is played again."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from asking import ADD, Judge, parts_of, talk, text_of
+from fake_endpoint import WRONG_KEY, FakeEndpoint, Says
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindstream.errors import ModelRefused, RateLimited, SettingsError, StorageError
+from mindstream.models.ask import ask
+from mindstream.models.model import Call, Part, Piece, Request, Usage
+from mindstream.models.provider import provider
+from mindstream.models.recording import Playback, Recorder, fingerprint, parts_from_json, parts_to_json
+from mindstream.models.scripted import Line, Scripted
+
+PARTS: st.SearchStrategy[Part] = (
+    st.builds(Piece, st.text())
+    | st.builds(Call, st.text(), st.text(), st.text())
+    | st.builds(Usage, st.integers(0), st.integers(0), st.none() | st.floats(0, 9))
+)
+
+
+async def recorded(path: Path, *lines: Line) -> Recorder:
+    return Recorder(Scripted({"talk": lines, "judge": ['{"score": 3}']}), path)
+
+
+async def test_a_recorded_run_is_played_again(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    model = await recorded(path, "Hello.", [Call("add", '{"a": 1}', "c1")])
+    first = [await parts_of(model, talk("a")), await parts_of(model, talk("b", tools=(ADD,)))]
+    grade = await ask(model, Judge())
+    for strict in (False, True):
+        again = Playback(path, strict=strict)
+        assert again.name == f"playback:{path}"
+        assert [await parts_of(again, talk("a")), await parts_of(again, talk("b", tools=(ADD,)))] == first
+        assert await ask(again, Judge()) == grade
+
+
+async def test_errors_are_played_again(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    model = await recorded(path, RateLimited("busy", 7.0), "Hello.")
+    for said in (lambda: model, lambda: Playback(path)):
+        with pytest.raises(RateLimited, match="busy") as caught:
+            await parts_of(said())
+        assert caught.value.retry_after_s == 7.0
+
+
+async def test_what_was_heard_before_breaking_off_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    model = await recorded(path, "Hello.")
+    async with aclosing(model.reply(talk())) as parts:  # type: ignore[type-var]
+        await anext(parts)
+    assert await parts_of(Playback(path)) == [Piece("Hello.")]
+
+
+async def test_a_run_that_differs_a_little_is_played_by_order(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    model = await recorded(path, "first", "second")
+    await parts_of(model, talk("a"))
+    await parts_of(model, talk("b"))
+    again = Playback(path)
+    assert [text_of(await parts_of(again, talk(text))) for text in ("x", "y")] == ["first", "second"]
+
+
+async def test_the_very_same_request_gets_its_own_answer_whatever_the_order(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    model = await recorded(path, "to a", "to b")
+    await parts_of(model, talk("a"))
+    await parts_of(model, talk("b"))
+    again = Playback(path)
+    assert [text_of(await parts_of(again, talk(text))) for text in ("b", "a")] == ["to b", "to a"]
+
+
+async def test_strict_playback_says_where_the_run_diverges(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    await parts_of(await recorded(path, "Hello."), talk("good morning"))
+    with pytest.raises(ModelRefused, match=r"'talk'.*message 2 is 'good night', recorded was 'good morning'"):
+        await parts_of(Playback(path, strict=True), talk("good night"))
+
+
+async def test_a_played_out_recording_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    await parts_of(await recorded(path, "Hello."))
+    again = Playback(path)
+    await parts_of(again)
+    with pytest.raises(ModelRefused, match=r"after 1 calls.*no line of it is left"):
+        await parts_of(again)
+
+
+async def test_a_recording_holds_no_key(tmp_path: Path) -> None:
+    path, key = tmp_path / "run.jsonl", "sk-very-secret-0123456789"
+    with FakeEndpoint() as door:
+        door.will(Says("Hello."), WRONG_KEY)
+        real = provider(f"{door.url}#any", api_key=key)
+        await parts_of(Recorder(real, path))
+        with pytest.raises(ModelRefused):
+            await parts_of(Recorder(real, path))
+        await real.aclose()
+    text = path.read_text()
+    assert len(text.splitlines()) == 2
+    assert key not in text
+    assert "Bearer" not in text
+
+
+async def test_odd_line_ends_do_not_break_a_recording(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    odd = "one\u2028two\x85three\r\nfour"
+    await parts_of(await recorded(path, odd), talk(odd))
+    assert text_of(await parts_of(Playback(path, strict=True), talk(odd))) == odd
+
+
+def test_a_file_that_is_no_recording_says_which_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with pytest.raises(SettingsError, match="cannot be read"):
+        Playback(path)
+    path.write_text('{"prompt": "talk"}\n')
+    with pytest.raises(SettingsError, match=r"run\.jsonl:1"):
+        Playback(path)
+
+
+async def test_a_recording_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be written"):
+        await parts_of(await recorded(tmp_path / "file" / "run.jsonl", "Hello."))
+
+
+@given(st.lists(PARTS))
+def test_parts_are_read_as_they_were_written(parts: list[Part]) -> None:
+    assert parts_from_json(parts_to_json(parts)) == parts
+
+
+@given(st.text(), st.text())
+def test_two_requests_have_one_hash_only_where_they_read_the_same(one: str, other: str) -> None:
+    a, b = talk(one), talk(other)
+    assert (fingerprint(a) == fingerprint(b)) == (a.messages == b.messages)
+
+
+def test_a_hash_does_not_depend_on_who_asks() -> None:
+    assert fingerprint(Request(Judge(), "scorer")) == fingerprint(Request(Judge(), "judge"))

@@ -1,0 +1,443 @@
+"""Each wrapper around a scripted model, on a manual clock."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from asking import ADD, Judge, Talk, parts_of, talk, text_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindstream.clock import ManualClock
+from mindstream.errors import (
+    BudgetSpent,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+    RateLimited,
+    ReplyInvalid,
+    SettingsError,
+    StorageError,
+)
+from mindstream.models.ask import act, ask
+from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
+from mindstream.models.scripted import Line, Scripted
+from mindstream.models.wrappers.arguments import complaint
+from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.models.wrappers.cache import Cache
+from mindstream.models.wrappers.fallback import Fallback
+from mindstream.models.wrappers.limit import Limit
+from mindstream.models.wrappers.meter import Meter, Metered
+from mindstream.models.wrappers.repair import Repair, total
+from mindstream.models.wrappers.retry import Retry
+from mindstream.models.wrappers.reworded import Reworded
+
+
+def talks(*lines: Line) -> Scripted:
+    return Scripted({"talk": lines, "judge": lines})
+
+
+class Patient(ManualClock):
+    """A manual clock on which sleeping moves on at once; it keeps how long was slept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.advance(seconds)
+
+
+class Says:
+    """A model that says these parts, then fails perhaps; it knows whether it was closed early."""
+
+    name = "says"
+
+    def __init__(self, *parts: Part, error: ModelError | None = None, clock: ManualClock | None = None) -> None:
+        self.parts, self.error, self.clock, self.closed_early = parts, error, clock, False
+
+    async def reply(self, request: Request) -> AsyncIterator[Part]:
+        try:
+            for part in self.parts:
+                if self.clock:
+                    self.clock.advance(1)
+                yield part
+        except GeneratorExit:
+            self.closed_early = True
+            raise
+        if self.error:
+            raise self.error
+
+
+WRAPPERS: list[tuple[str, Callable[[Model, Path], Model]]] = [
+    ("retry", lambda model, _: Retry(model)),
+    ("repair", lambda model, _: Repair(model)),
+    ("meter", lambda model, _: Meter(model, lambda _: None)),
+    ("budget", lambda model, _: Budgeted(model, Budget())),
+    ("cache", Cache),
+    ("limit", lambda model, _: Limit(model)),
+    ("fallback", lambda model, _: Fallback([model])),
+    ("reworded", Reworded),
+]
+
+
+@pytest.mark.parametrize(("name", "wrap"), WRAPPERS, ids=[name for name, _ in WRAPPERS])
+async def test_every_wrapper_passes_pieces_on_and_closes_what_it_wraps(
+    name: str, wrap: Callable[[Model, Path], Model], tmp_path: Path
+) -> None:
+    inner = Says(Piece("one "), Piece("two"), Usage(1, 2, 0.5))
+    model = wrap(inner, tmp_path)
+    assert model.name == "says"
+    async with aclosing(model.reply(talk())) as parts:  # type: ignore[type-var]
+        assert await anext(parts) == Piece("one ")
+    assert inner.closed_early
+    assert await parts_of(wrap(inner, tmp_path)) == [Piece("one "), Piece("two"), Usage(1, 2, 0.5)]
+
+
+# Retry.
+
+
+async def test_retry_waits_longer_each_time() -> None:
+    clock = Patient()
+    model = Retry(talks(ModelUnavailable("down"), ModelUnavailable("down"), "here"), clock=clock, base_s=1.0)
+    assert text_of(await parts_of(model)) == "here"
+    first, second = clock.slept
+    assert 0.5 < first <= 1.0
+    assert 1.0 < second <= 2.0
+
+
+async def test_retry_waits_as_long_as_the_endpoint_wishes() -> None:
+    clock = Patient()
+    assert text_of(await parts_of(Retry(talks(RateLimited("busy", 12.0), "here"), clock=clock))) == "here"
+    assert clock.slept == [12.0]
+
+
+async def test_retry_does_not_wait_for_an_hour() -> None:
+    clock = Patient()
+    with pytest.raises(RateLimited):
+        await parts_of(Retry(talks(RateLimited("busy", 3600.0), "here"), clock=clock))
+    assert clock.slept == []
+
+
+async def test_retry_gives_up_with_the_last_error() -> None:
+    model = Retry(talks(*(ModelUnavailable(f"down {n}") for n in range(5))), attempts=3, clock=Patient())
+    with pytest.raises(ModelUnavailable, match="down 2"):
+        await parts_of(model)
+
+
+async def test_retry_does_not_repeat_what_cannot_help() -> None:
+    scripted = talks(ModelRefused("no key"), "here")
+    with pytest.raises(ModelRefused):
+        await parts_of(Retry(scripted, clock=Patient()))
+    assert len(scripted.asked) == 1
+
+
+async def test_retry_never_says_a_piece_twice() -> None:
+    model = Retry(Says(Piece("half"), error=ModelUnavailable("cut")), clock=Patient())
+    heard: list[Part] = []
+    with pytest.raises(ModelUnavailable):
+        async for part in model.reply(talk()):
+            heard.append(part)
+    assert heard == [Piece("half")]
+
+
+@given(attempts=st.integers(1, 12), base_s=st.floats(0.01, 5), seed=st.integers())
+async def test_retry_never_sleeps_longer_than_the_longest(attempts: int, base_s: float, seed: int) -> None:
+    clock = Patient()
+    lines = [ModelUnavailable("down")] * (attempts - 1)
+    model = Retry(talks(*lines, "here"), attempts, clock=clock, base_s=base_s, longest_s=20.0, seed=seed)
+    assert text_of(await parts_of(model)) == "here"
+    assert len(clock.slept) == attempts - 1
+    assert all(0 < slept <= 20.0 for slept in clock.slept)
+
+
+# Repair.
+
+
+async def test_repair_shows_the_model_its_mistake() -> None:
+    scripted = talks("seven", '{"score": "high"}', '{"score": 7}')
+    assert (await ask(Repair(scripted), Judge())).score == 7
+    turns = scripted.asked[2].turns
+    assert [turn.role for turn in turns] == ["assistant", "user", "assistant", "user"]
+    assert (turns[0].text, turns[2].text) == ("seven", '{"score": "high"}')
+    assert "JSON" in turns[1].text
+    assert "score" in turns[3].text
+
+
+async def test_repair_gives_up_and_says_what_was_wrong() -> None:
+    scripted = talks(*['{"score": "high"}'] * 5)
+    with pytest.raises(ReplyInvalid, match=r"'judge' 3 times.*score"):
+        await ask(Repair(scripted, times=2), Judge())
+    assert len(scripted.asked) == 3
+
+
+async def test_repair_mends_an_empty_answer() -> None:
+    assert (await ask(Repair(talks("", '{"score": 1}')), Judge())).score == 1
+
+
+async def test_repair_adds_up_what_all_its_answers_took() -> None:
+    model = Repair(talks("no", '{"score": 1}'))
+    used = [part for part in await parts_of(model, Request(Judge())) if isinstance(part, Usage)]
+    assert len(used) == 1
+    assert used[0].output_tokens == 2
+
+
+async def test_repair_answers_every_call_when_one_is_wrong() -> None:
+    wrong = [Call("add", '{"a": 1, "b": 2}', "c1"), Call("add", '{"a": "x"}', "c2"), Call("sub", "{}", "c3")]
+    scripted = talks(wrong, [Call("add", '{"a": 1, "b": 2}', "c4")])
+    said = await act(Repair(scripted), Talk(), (ADD,))
+    assert said == ("", (Call("add", '{"a": 1, "b": 2}', "c4"),))
+    assistant, *answers = scripted.asked[1].turns
+    assert assistant.calls == tuple(wrong)
+    assert [answer.call_id for answer in answers] == ["c1", "c2", "c3"]
+    assert "Not run" in answers[0].text
+    assert "b is missing" in answers[1].text
+    assert "There is no tool 'sub'. There are: add." in answers[2].text
+
+
+async def test_repair_lets_a_final_answer_through_where_tools_are_offered() -> None:
+    assert await act(Repair(talks("It is 3.")), Talk(), (ADD,)) == "It is 3."
+
+
+async def test_a_call_without_arguments_is_a_call_with_none() -> None:
+    tool = ToolSpec("now", "Tell the time.", {"type": "object", "properties": {}})
+    assert await act(Repair(talks([Call("now", "", "c1")])), Talk(), (tool,)) == ("", (Call("now", "{}", "c1"),))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "one JSON object"),
+        ('{"a": 1}', "b is missing"),
+        ('{"a": 1, "b": "2"}', 'b should be integer, not "2"'),
+        ('{"a": true, "b": 2}', "a should be integer, not true"),
+        ('{"a": 1, "b": 2, "c": 3}', "c is not known"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told(arguments: str, words: str) -> None:
+    assert words in (complaint(Call("add", arguments), (ADD,)) or "")
+
+
+def test_nested_arguments_are_checked() -> None:
+    day = {"type": "string", "enum": ["Mon", "Tue"]}
+    nested = {"type": "object", "properties": {"days": {"type": "array", "items": day}}, "required": ["days"]}
+    tool = ToolSpec("plan", "", {"type": "object", "properties": {"when": nested}})
+    assert complaint(Call("plan", '{"when": {"days": ["Mon"]}}'), (tool,)) is None
+    assert "when.days[1] should be one of" in (
+        complaint(Call("plan", '{"when": {"days": ["Mon", "x"]}}'), (tool,)) or ""
+    )
+    assert "when.days is missing" in (complaint(Call("plan", '{"when": {}}'), (tool,)) or "")
+
+
+@given(a=st.integers(), b=st.integers())
+def test_arguments_that_fit_are_never_complained_of(a: int, b: int) -> None:
+    assert complaint(Call("add", json.dumps({"a": a, "b": b})), (ADD,)) is None
+
+
+@given(st.lists(st.builds(Usage, st.integers(0, 9), st.integers(0, 9), st.none() | st.floats(0, 1)), min_size=1))
+def test_a_sums_price_is_known_only_where_each_one_is(used: list[Usage]) -> None:
+    added = total(used)
+    assert added.input_tokens == sum(usage.input_tokens for usage in used)
+    assert (added.cost_usd is None) == any(usage.cost_usd is None for usage in used)
+
+
+# Meter.
+
+
+async def test_meter_tells_seconds_tokens_and_cost() -> None:
+    clock, calls = ManualClock(100.0), list[Metered]()
+    inner = Says(Piece("a"), Piece("b"), Usage(5, 2, 0.25), clock=clock)
+    await parts_of(Meter(inner, calls.append, clock))
+    assert calls == [Metered("says", "talker", "talk", 100.0, 1.0, 3.0, Usage(5, 2, 0.25))]
+
+
+async def test_meter_tells_of_a_call_that_failed() -> None:
+    calls = list[Metered]()
+    with pytest.raises(ModelUnavailable):
+        await parts_of(Meter(Says(error=ModelUnavailable("down")), calls.append, ManualClock()))
+    assert [(call.error, call.first_s, call.broken_off) for call in calls] == [("ModelUnavailable: down", None, False)]
+
+
+async def test_meter_tells_of_a_call_that_was_broken_off() -> None:
+    calls = list[Metered]()
+    model = Meter(Says(Piece("a"), Piece("b")), calls.append, ManualClock())
+    async with aclosing(model.reply(talk())) as parts:  # type: ignore[type-var]
+        await anext(parts)
+    assert [(call.broken_off, call.error) for call in calls] == [(True, None)]
+
+
+# Budget.
+
+
+async def test_a_budget_of_calls_is_shared() -> None:
+    budget = Budget(calls=2)
+    one, other = Budgeted(talks("a", "b"), budget), Budgeted(talks("c"), budget)
+    await parts_of(one)
+    await parts_of(other)
+    with pytest.raises(BudgetSpent, match="2 of the 2 calls"):
+        await parts_of(one)
+
+
+@pytest.mark.parametrize("budget", [Budget(tokens=10), Budget(cost_usd=0.5)])
+async def test_a_budget_of_tokens_or_money_stops_the_next_call(budget: Budget) -> None:
+    model = Budgeted(Says(Piece("a"), Usage(8, 2, 0.5)), budget)
+    await parts_of(model)
+    with pytest.raises(BudgetSpent):
+        await parts_of(model)
+    assert (budget.spent_calls, budget.spent_tokens, budget.spent_usd) == (1, 10, 0.5)
+
+
+async def test_a_budget_estimates_what_is_not_told() -> None:
+    budget = Budget(tokens=1000)
+    await parts_of(Budgeted(Says(Piece("x" * 400)), budget), talk("y" * 392))
+    assert budget.spent_tokens == 200
+
+
+# Cache.
+
+
+def kept_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+async def test_the_cache_answers_the_same_question_again_for_nothing(tmp_path: Path) -> None:
+    scripted = talks("first", "second")
+    assert text_of(await parts_of(Cache(scripted, tmp_path), talk("a"))) == "first"
+    again = await parts_of(Cache(scripted, tmp_path), talk("a"))
+    assert again == [Piece("first"), Usage(0, 0, 0.0)]
+    assert text_of(await parts_of(Cache(scripted, tmp_path), talk("b"))) == "second"
+
+
+async def test_the_cache_tells_models_and_tools_apart(tmp_path: Path) -> None:
+    one, other = Scripted({"talk": ["one", "with tools"]}, "one"), Scripted({"talk": ["other"]}, "other")
+    assert text_of(await parts_of(Cache(one, tmp_path))) == "one"
+    assert text_of(await parts_of(Cache(other, tmp_path))) == "other"
+    assert text_of(await parts_of(Cache(one, tmp_path), talk(tools=(ADD,)))) == "with tools"
+
+
+async def test_the_cache_keeps_calls(tmp_path: Path) -> None:
+    call = Call("add", '{"a": 1}', "c1")
+    model = Cache(talks([call]), tmp_path)
+    assert (await parts_of(model))[0] == (await parts_of(model))[0] == call
+
+
+async def test_half_an_answer_is_not_cached(tmp_path: Path) -> None:
+    broken = Cache(Says(Piece("half"), error=ModelUnavailable("cut")), tmp_path)
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable):
+            await parts_of(broken)
+    assert kept_in(tmp_path) == []
+
+
+async def test_a_spoilt_cache_file_is_written_anew(tmp_path: Path) -> None:
+    model = Cache(talks("first", "second"), tmp_path)
+    await parts_of(model)
+    kept_in(tmp_path)[0].write_text("[{")
+    assert [text_of(await parts_of(model)) for _ in range(2)] == ["second", "second"]
+
+
+async def test_a_cache_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be written"):
+        await parts_of(Cache(talks("a"), tmp_path / "file"))
+
+
+# Limit.
+
+
+async def test_no_more_than_so_many_run_at_once() -> None:
+    running, most = 0, 0
+
+    class Busy:
+        name = "busy"
+
+        async def reply(self, request: Request) -> AsyncIterator[Part]:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0)
+            yield Piece("done")
+            running -= 1
+
+    model = Limit(Busy(), at_once=3)
+    await asyncio.gather(*(parts_of(model) for _ in range(10)))
+    assert (most, running) == (3, 0)
+
+
+@given(per_minute=st.integers(1, 5), requests=st.integers(1, 20))
+async def test_no_more_than_so_many_begin_in_any_minute(per_minute: int, requests: int) -> None:
+    clock, begun = Patient(), list[float]()
+
+    def notes(_: Request) -> str:
+        begun.append(clock.elapsed())
+        return "ok"
+
+    model = Limit(talks(*[notes] * requests), per_minute=per_minute, clock=clock)
+    for _ in range(requests):
+        await parts_of(model)
+    assert all(late - early >= 60 for early, late in zip(begun, begun[per_minute:], strict=False))
+
+
+async def test_a_listener_that_leaves_makes_room() -> None:
+    model = Limit(Says(Piece("a"), Piece("b")), at_once=1)
+    async with aclosing(model.reply(talk())) as parts:  # type: ignore[type-var]
+        await anext(parts)
+    assert text_of(await parts_of(model)) == "ab"
+
+
+# Fallback.
+
+
+async def test_the_next_model_answers_where_one_fails() -> None:
+    told: list[tuple[str, list[str]]] = []
+    model = Fallback(
+        [Scripted({"talk": [ModelUnavailable("down")]}, "first"), Scripted({"talk": ["here"]}, "second")],
+        lambda name, failures: told.append((name, [str(failure) for failure in failures])),
+    )
+    assert text_of(await parts_of(model)) == "here"
+    assert told == [("second", ["down"])]
+
+
+async def test_a_model_that_has_begun_is_not_replaced() -> None:
+    model = Fallback([Says(Piece("half"), error=ModelUnavailable("cut")), talks("other")])
+    with pytest.raises(ModelUnavailable, match="cut"):
+        await parts_of(model)
+
+
+async def test_the_last_models_failure_is_told() -> None:
+    with pytest.raises(ModelRefused, match="no key"):
+        await parts_of(Fallback([talks(ModelUnavailable("down")), talks(ModelRefused("no key"))]))
+
+
+# Reworded.
+
+
+async def test_own_words_replace_the_prompts(tmp_path: Path) -> None:
+    (tmp_path / "talk.md").write_text("# user\nArr: {{ text }}")
+    scripted = talks("a", "b")
+    model = Reworded(scripted, tmp_path)
+    await parts_of(model)
+    await parts_of(model, Request(Judge()))
+    assert scripted.asked[0].messages == (Message("user", "Arr: hi"),)
+    assert scripted.asked[1].messages[0].text.startswith("Grade an essay")
+
+
+async def test_own_words_are_read_anew(tmp_path: Path) -> None:
+    scripted = talks("a", "b")
+    model = Reworded(scripted, tmp_path)
+    for words in ("one", "two"):
+        (tmp_path / "talk.md").write_text(f"# user\n{words}")
+        await parts_of(model)
+    assert [request.messages[0].text for request in scripted.asked] == ["one", "two"]
+
+
+def test_a_folder_of_words_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="not there"):
+        Reworded(talks(), tmp_path / "none")
