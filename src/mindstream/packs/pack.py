@@ -8,11 +8,13 @@ first language.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
+T = TypeVar("T")
 Language: TypeAlias = str
 """A language code: en, zh, …"""
 
@@ -186,15 +188,22 @@ class Pack(PackPart):
 
     def cues(self, language: Language) -> dict[str, tuple[str, ...]]:
         """Return each topic's cues in a language; none where the topic has none in it."""
-        if language not in self._cues:
-            self._cues[language] = {
+        return self.cached(
+            ("said", language),
+            lambda: {
                 topic.id: tuple(topic.cues.get(language, ()) if isinstance(topic.cues, dict) else topic.cues)
                 for topic in self.topics
-            }
-        return self._cues[language]
+            },
+        )
+
+    def cached(self, key: tuple[str, str], make: Callable[[], T]) -> T:
+        """Return what was made of this pack before, or make it."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]  # type: ignore[no-any-return]
 
     @cached_property
-    def _cues(self) -> dict[Language, dict[str, tuple[str, ...]]]:
+    def _made(self) -> dict[tuple[str, str], Any]:
         return {}
 
     @cached_property

@@ -7,6 +7,7 @@ through small misspellings; Chinese cues match as character strings.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -109,15 +110,41 @@ def _english(pack: Pack, clause: str, language: Language) -> list[Mention]:
     spans = [(m.start(), m.end()) for m in WORD.finditer(clause)]
     words = [clause[a:b].lower().replace("’", "'") for a, b in spans]
     stems = [stem(word) for word in words]
-    found = []
-    for topic in pack.topics:
-        for cue in map(_stemmed, pack.cues(language)[topic.id]):
-            at = _find(cue, stems, words) if cue else None
-            if at is not None:
-                start, end = spans[at][0], spans[at + len(cue) - 1][1]
-                found.append(Mention(topic.id, clause[start:end], _denied(clause[:start])))
-                break
-    return found
+    found: dict[str, Mention] = {}
+    for at, word in enumerate(words):
+        for cue, topic in _beginning(pack, language, stems[at], word):
+            rest = zip(cue[1:], stems[at + 1 :], words[at + 1 :], strict=False)
+            if topic in found or at + len(cue) > len(words) or not all(_same(*part) for part in rest):
+                continue
+            start, end = spans[at][0], spans[at + len(cue) - 1][1]
+            found[topic] = Mention(topic, clause[start:end], _denied(clause[:start]))
+    return list(found.values())
+
+
+Cue = tuple[tuple[str, ...], str]
+"""A cue as stems, and the topic that it shows."""
+
+
+def _beginning(pack: Pack, language: Language, stemmed: str, word: str) -> Iterator[Cue]:
+    """Give the cues that may begin with this word, misspelt or not."""
+    cues = pack.cached(("cues", language), lambda: _indexed(pack, language))
+    yield from cues.get(stemmed, ())
+    if len(word) >= 5 and word not in REAL_WORDS and stemmed not in cues:
+        for first in cues:
+            if _same(first, stemmed, word):
+                yield from cues[first]
+
+
+def _indexed(pack: Pack, language: Language) -> dict[str, list[Cue]]:
+    """Index a pack's cues by their first stem; longer cues come first."""
+    index: dict[str, list[Cue]] = {}
+    for topic, cues in pack.cues(language).items():
+        for cue in cues:
+            if stemmed := tuple(stem(word.lower()) for word in WORD.findall(cue)):
+                index.setdefault(stemmed[0], []).append((stemmed, topic))
+    for found in index.values():
+        found.sort(key=lambda cue: -len(cue[0]))
+    return index
 
 
 def _denied(before: str) -> bool:
@@ -126,13 +153,6 @@ def _denied(before: str) -> bool:
     near = UNDENIES.sub("", near)
     denials = list(DENIES.finditer(near))
     return bool(denials) and not ATTITUDE.search(near[denials[-1].end() :])
-
-
-def _find(cue: tuple[str, ...], stems: list[str], words: list[str]) -> int | None:
-    for at in range(len(stems) - len(cue) + 1):
-        if all(_same(part, stems[at + n], words[at + n]) for n, part in enumerate(cue)):
-            return at
-    return None
 
 
 @lru_cache(100_000)
@@ -147,8 +167,3 @@ def _same(cue: str, stemmed: str, word: str) -> bool:
 
 REAL_WORDS = frozenset(Path(__file__).with_name("real_words.txt").read_text("utf-8").split())
 """Words that are near a cue in letters and mean something else; they are no misspellings."""
-
-
-@lru_cache(20_000)
-def _stemmed(cue: str) -> tuple[str, ...]:
-    return tuple(stem(word.lower()) for word in WORD.findall(cue))

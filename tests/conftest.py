@@ -1,0 +1,27 @@
+"""What tests share: a data folder of their own, and no way to a paid model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL")
+
+
+@pytest.fixture(autouse=True)
+def no_paid_model(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Take keys and settings out of the environment: a test cannot spend money or read its owner's memory."""
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
+    home = tmp_path_factory.mktemp("home")
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(home))
+    yield
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data folder of the test's own."""
+    return tmp_path / "data"

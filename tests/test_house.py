@@ -1,0 +1,94 @@
+"""The house holds: imports run one way, one tool loop, one place that reads the clock, small rooms."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mindstream
+
+SOURCE = Path(mindstream.__file__).parent
+ROOT = SOURCE.parent.parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def rooms() -> list[str]:
+    """Read the order of the rooms from docs/architecture.md: the block that begins with `errors`."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    block = re.search(r"```rooms\n(.*?)```", text, re.DOTALL)
+    assert block, "docs/architecture.md has a block ```rooms with one room a line"
+    return [line.split()[0].rstrip("/") for line in block[1].splitlines() if line.strip() and not line.startswith(" ")]
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    """Name the rooms that a file imports, inside functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "mindstream" else [node.module]
+        found |= {name.split(".")[1] for name in names if name.startswith("mindstream.")}
+    return found
+
+
+def test_every_room_is_on_the_plan() -> None:
+    built = {room(path) for path in FILES} - {"__init__"}
+    assert built <= set(rooms())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_run_one_way(path: Path) -> None:
+    order = rooms()
+    here = room(path)
+    if here != "__init__":
+        later = {other for other in imported(path) if order.index(other) > order.index(here)}
+        assert not later, f"{path} stands above {later} and may not import it"
+
+
+def test_only_the_clock_reads_the_time() -> None:
+    reads = re.compile(
+        r"\btime\.(time|monotonic|perf_counter|time_ns|localtime|gmtime)\(|datetime\.(now|utcnow|today)\(|date\.today\("
+    )
+    assert [path.name for path in FILES if reads.search(path.read_text("utf-8"))] == ["clock.py"]
+
+
+def test_there_is_one_tool_loop() -> None:
+    calls = re.compile(r"\bact\(")
+    callers = [str(path.relative_to(SOURCE)) for path in FILES if calls.search(path.read_text("utf-8"))]
+    assert callers == ["models/ask.py", "tools/loop.py"]
+
+
+def test_rooms_are_small() -> None:
+    large = {str(path.relative_to(SOURCE)): n for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 330}
+    assert large == {}
+
+
+def test_functions_are_one_thought() -> None:
+    lengths = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                lengths.append((body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0)
+    assert sum(length <= 40 for length in lengths) / len(lengths) >= 0.97
+
+
+def test_every_public_name_can_be_imported() -> None:
+    for name in mindstream.__all__:
+        assert getattr(mindstream, name) is not None
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    heavy = ["numpy", "pydantic", "pydantic_ai", "wordllama", "prompt_toolkit"]
+    code = f"import sys, mindstream; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
