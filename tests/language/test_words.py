@@ -5,6 +5,10 @@ def test_english_is_stemmed_and_stop_words_leave() -> None:
     assert terms("She was dancing in the studios") == ["danc", "studio"]
 
 
+def test_irregular_forms_are_one_word_with_their_base() -> None:
+    assert terms("He bought a cello and took it home") == terms("buy cello take home he")
+
+
 def test_chinese_gives_pairs_of_characters() -> None:
     assert plain_words("睡眠质量") == ["睡眠", "眠质", "质量"]
     assert set(terms("我昨天睡眠质量很差")) & set(terms("睡眠怎么样")) == {"睡眠"}

@@ -68,8 +68,8 @@ async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -
     assert gradual.ids == at_once.ids
     assert np.array_equal(gradual.before.values, at_once.before.values)
     one, two = (c.vectors.near(query, everything, np.arange(40)) for c in (gradual, at_once))
-    assert np.allclose(one[1], two[1], atol=0.1)
-    assert np.array_equal(gradual.lexical.scores(["turn", "7"])[0], at_once.lexical.scores(["turn", "7"])[0])
+    assert np.allclose(one[1], two[1], atol=0.01)
+    assert np.array_equal(gradual.lexical.scores(["turn", "7"]), at_once.lexical.scores(["turn", "7"]))
 
 
 async def test_interleaved_episodes_keep_their_own_neighbours(store: SqliteStore) -> None:

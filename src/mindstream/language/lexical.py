@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-K1, B = 0.9, 0.4
+K1, B = 0.9, 0.25
 GROUP_K1, GROUP_B = 1.2, 0.75
 MOST_TIMES = 15
 
@@ -74,27 +74,36 @@ class Lexical:
         holds = 0 if there is None else 1 if isinstance(there, int) else len(there)
         return telling(holds, len(self))
 
-    def scores(self, terms: Iterable[str]) -> tuple[Floats, Floats]:
-        """Return BM25 of every document (k1 0.9, b 0.4), and of every group taken as one text (k1 1.2, b 0.75)."""
-        single, grouped = np.zeros(len(self), np.float32), np.zeros(len(self._sizes), np.float32)
-        if not len(self):
-            return single, grouped
-        lengths = np.frombuffer(self._lengths, np.uint16)
-        groups = np.frombuffer(self._groups, np.int32)
-        sizes = np.array(self._sizes, np.float32)
-        mean, group_mean = max(1.0, self._total / len(self)), float(sizes.mean()) if len(sizes) else 1.0
+    def scores(self, terms: Iterable[str]) -> Floats:
+        """Return BM25 of every document."""
+        scores = np.zeros(len(self), np.float32)
         for term in dict.fromkeys(terms):
             documents, times = self.matches(term)
-            if not len(documents):
-                continue
-            idf = telling(len(documents), len(self))
-            single[documents] += bm25(times, lengths[documents].astype(np.float32), mean, idf, K1, B)
-            of = groups[documents]
-            sums = np.bincount(of[of >= 0], times[of >= 0], len(sizes)).astype(np.float32)
-            held = np.flatnonzero(sums)
-            idf = telling(len(held), len(sizes))
-            grouped[held] += bm25(sums[held], sizes[held], group_mean, idf, GROUP_K1, GROUP_B)
-        return single, grouped
+            scores[documents] += self.weights(documents, times)
+        return scores
+
+    def weights(self, documents: Ints, times: Floats) -> Floats:
+        """Return what one term weighs in the documents that hold it, as `matches` gives them."""
+        lengths = np.frombuffer(self._lengths, np.uint16)[documents].astype(np.float32)
+        mean = max(1.0, self._total / max(1, len(self)))
+        return bm25(times, lengths, mean, telling(len(documents), len(self)), K1, B)
+
+    @property
+    def groups(self) -> int:
+        """Return how many groups there are."""
+        return len(self._sizes)
+
+    def group_weights(self, documents: Ints, times: Floats) -> tuple[Ints, Floats]:
+        """Return the groups that hold a term, and what it weighs in each taken as one text."""
+        of = np.frombuffer(self._groups, np.int32)[documents]
+        inside = of >= 0
+        sums = np.bincount(of[inside], times[inside], self.groups).astype(np.float32)
+        held = np.flatnonzero(sums)
+        sizes = np.array(self._sizes, np.float32)
+        weights = bm25(
+            sums[held], sizes[held], max(1.0, float(sizes.mean())), telling(len(held), len(sizes)), GROUP_K1, GROUP_B
+        )
+        return held, weights
 
 
 def telling(holds: int, of: int) -> float:

@@ -1,7 +1,7 @@
 """Words of a text as recall compares them: lower case, stemmed, without stop words; bigrams where words are not spaced.
 
-English is stemmed (Snowball), other alphabets are taken as they stand, accents aside. Chinese, Japanese, Korean and
-Thai give pairs of neighbouring characters, and the character itself where it stands alone.
+English is stemmed (Snowball, after irregular forms), other alphabets are taken as they stand, accents aside. Chinese,
+Japanese, Korean and Thai give pairs of neighbouring characters, and the character itself where it stands alone.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from functools import lru_cache
 
 import Stemmer
 
+from mindstream.language.irregular import BASE
+
 STOP_WORDS = """
-a an and are as at be been but by did do does for from had has have he her him his how i if in into is it its me my no
-not of on or our she so such that the their them then there these they this to was we were what when where which who why
-will with would you your many kind type s t
+a about all also an and any are aren as at be been but by can could couldn d did didn do does doesn don for from had
+has hasn have haven he her hey him his how i if in into is isn it its just kind ll m many me my no not of oh on or our
+out re really s she should so some such t than that the their them then there these they this to too type up ve was
+wasn we were what when where which while who why will with won would wow yeah you your
 """
 STOP = frozenset(STOP_WORDS.split())
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -30,7 +33,7 @@ _stem = Stemmer.Stemmer("english", maxCacheSize=0).stemWord
 @lru_cache(maxsize=1 << 15)
 def stem(word: str) -> str:
     """Return the stem of a lower-case word; other than English ones come back as they are."""
-    return str(_stem(word)) if word.isascii() else word
+    return str(_stem(BASE.get(word, word))) if word.isascii() else word
 
 
 def plain_words(text: str) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from mindstream.clock import Moment
+from mindstream.language.dates import Span, spans
 from mindstream.language.words import STOP, plain_words, stem
 from mindstream.memory.columns import Columns
 
@@ -18,6 +20,7 @@ class Question:
         terms: what is looked up in the index, those names aside.
         name_terms: those names; in talk a name is an address, in other records a subject.
         who: the number of the only one who is named; -1: nobody, or several.
+        spans: the stretches of time that it names.
     """
 
     text: str
@@ -25,6 +28,7 @@ class Question:
     terms: list[str]
     name_terms: list[str]
     who: int
+    spans: list[Span]
 
     @property
     def wordings(self) -> list[str]:
@@ -32,7 +36,7 @@ class Question:
         return list(dict.fromkeys((self.bare, self.text)))
 
 
-def understood(query: str, columns: Columns) -> Question:
+def understood(query: str, columns: Columns, now: Moment) -> Question:
     """Read a question against a stream: its speakers' names decide who is asked about."""
     words = plain_words(query)
     named = [(name, code) for name, code in columns.names.items() if _names(name, words)]
@@ -47,6 +51,7 @@ def understood(query: str, columns: Columns) -> Question:
         terms=[stem(word) for word in kept if word not in STOP],
         name_terms=[stem(word) for word in words if word in name_words],
         who=named[0][1] if len(named) == 1 else -1,
+        spans=spans(query, now),
     )
 
 

@@ -91,7 +91,7 @@ class Recaller:
         columns = self.shelf.columns(stream)
         if not len(columns):
             return Recall()
-        question = understood(query, columns)
+        question = understood(query, columns, now)
         vectors = await self.embedder.embed(question.wordings)
         filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {})
         return self.rank(columns, question, vectors, k, now, filters, policy or self.policy)
@@ -158,5 +158,5 @@ def _signals(
         accessed=columns.accessed.values[rows],
         importance=columns.importance.values[rows].astype(np.float64),
         strength=np.where(FADING_CODES[columns.kind.values[rows]], strength, 0.5),
-        cosine=columns.vectors.plain(vector, found).astype(np.float64),
+        cosine=columns.vectors.cosines(vector, found).astype(np.float64),
     )

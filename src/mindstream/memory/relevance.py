@@ -1,4 +1,7 @@
-"""How well each record of a stream answers a question: a sum of parts, all in units of BM25."""
+"""How well each record of a stream answers a question: a sum of parts, all in units of BM25.
+
+Tuned on LoCoMo (see benchmarks/locomo.py); every constant lies on a plateau.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.clock import DAY_S
+from mindstream.language.lexical import telling
 from mindstream.memory.columns import KIND_CODES, Columns
 from mindstream.memory.question import Question
 
@@ -23,22 +28,24 @@ class Weights:
     """What each part counts. The last two are habits of one corpus (LoCoMo), so they are off.
 
     Attributes:
-        vector: nearness of the vectors.
-        next_to, second: what a record lends to its neighbours in the same episode, and to the second ones.
-        same_speaker: to the second one after it, who as a rule is the same speaker again.
-        answer: what a question lends to the record after it.
+        vector: the cosine with the question.
+        next_to, second: the share of a word's weight that it lends next to it in the episode, and one further.
+        same_speaker: one further, where the same one speaks again.
+        answer: what a word of a question lends to the record after it: above 1, for it is the answer that is wanted.
         episode: BM25 of the whole episode.
         who: the only one named in the question said it.
+        dates: it was written in the time that the question names.
         question: it is a question itself. opening: it is the first of its episode.
     """
 
-    vector: float = 12.0
-    next_to: float = 0.2
-    second: float = 0.2
-    same_speaker: float = 0.4
-    answer: float = 0.75
+    vector: float = 18.0
+    next_to: float = 0.3
+    second: float = 0.3
+    same_speaker: float = 0.6
+    answer: float = 1.3
     episode: float = 1.5
     who: float = 3.0
+    dates: float = 3.0
     question: float = 0.0
     opening: float = 0.0
 
@@ -55,7 +62,7 @@ class Scored:
         return {name: float(values[at]) for name, values in self._parts.items()}
 
     def best(self) -> Iterator[Positions]:
-        """Yield positions of candidates, best first, in growing portions."""
+        """Yield positions of candidates, best first (the newer of two alike), in growing portions."""
         total = self.total.astype(np.float64)
         left = int(np.count_nonzero(total > -np.inf))
         done, portion = 0, 256
@@ -69,23 +76,94 @@ class Scored:
 def relevance(
     columns: Columns, question: Question, vectors: Floats, candidates: NDArray[np.bool_], weights: Weights
 ) -> Scored:
-    """Score all records of a stream."""
-    words, episodes = columns.lexical.scores(question.terms)
-    if question.name_terms:
-        named, _ = columns.lexical.scores(question.name_terms)
-        words += np.where(columns.kind.values == CHAT, 0, named).astype(np.float32)
-    parts = {"words": words}
-    if len(episodes):
-        parts |= _context(columns, words, episodes, weights)
+    """Score all records of a stream; `vectors` are those of the question's wordings."""
+    parts = _by_words(columns, question, weights)
     if question.who >= 0:
         said = (columns.by.values == question.who) & (columns.kind.values == CHAT)
         parts["who"] = said * np.float32(weights.who)
+    if question.spans:
+        parts["dates"] = np.float32(weights.dates) * _dated(columns, question)
     if weights.question:
         parts["question"] = columns.ends_asking.values * np.float32(weights.question)
+    if weights.opening:
+        opens = (columns.group.values >= 0) & (columns.before.values < 0)
+        parts["opening"] = opens * np.float32(weights.opening)
     total: Floats = sum(parts.values(), np.zeros(len(columns), np.float32))
     total[~candidates] = -np.inf
     parts["vector"] = np.float32(weights.vector) * _nearness(columns, vectors, candidates, total)
     return Scored(total + parts["vector"], parts)
+
+
+def _by_words(columns: Columns, question: Question, weights: Weights) -> dict[str, Floats]:
+    """Score by words, and in episodes by what neighbours and the whole episode lend.
+
+    Each word counts once, where it weighs most: in the record itself or in a neighbour, times what that one lends.
+    """
+    index, count = columns.lexical, len(columns)
+    words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
+    episodes = np.zeros(index.groups + 1, np.float32)  # the last: in none
+    reach = _Reach(columns, weights) if index.groups else None
+    for term in dict.fromkeys(question.terms):
+        holds, times = index.matches(term)
+        if not len(holds):
+            continue
+        own = index.weights(holds, times)
+        words[holds] += own
+        if reach:
+            reach.add(reached, holds, own)
+            groups, lent = index.group_weights(holds, times)
+            episodes[groups] += lent
+    parts = {"words": words}
+    if reach:
+        parts["neighbours"] = reached[:-1] - words
+        parts["episode"] = np.float32(weights.episode) * episodes[columns.group.values]
+    if question.name_terms:
+        named = index.scores(question.name_terms)
+        named[columns.kind.values == CHAT] = 0
+        parts["words"] = words + named
+    return parts
+
+
+class _Reach:
+    """Where a word counts: in the records that hold it and in their neighbours."""
+
+    def __init__(self, columns: Columns, weights: Weights) -> None:
+        self._weights = weights
+        self._before = np.append(columns.before.values, np.int32(-1))
+        self._after = np.append(columns.after.values, np.int32(-1))
+        self._by = np.append(columns.by.values, np.int32(-1))
+        self._asks = columns.asks.values
+        self._best = np.zeros(len(columns) + 1, np.float32)
+
+    def add(self, reached: Floats, holds: Positions, own: Floats) -> None:
+        """Add a word's weight to all records that it reaches."""
+        weights, best = self._weights, self._best
+        best[:] = 0
+        best[holds] = own
+        before, after = self._before[holds], self._after[holds]
+        second_before, second_after = self._before[before], self._after[after]
+        lends = np.where(self._asks[holds], np.float32(weights.answer), np.float32(weights.next_to))
+        again = self._by[holds] == self._by[second_after]
+        lends_further = np.where(again, np.float32(weights.same_speaker), np.float32(weights.second))
+        for where, lent in (
+            (before, own * np.float32(weights.next_to)),
+            (after, own * lends),
+            (second_before, own * np.float32(weights.second)),
+            (second_after, own * lends_further),
+        ):
+            best[where] = np.maximum(best[where], lent)
+        reached += best
+
+
+def _dated(columns: Columns, question: Question) -> Floats:
+    """Return how much it tells that a record lies in the time asked about; half of it shortly after."""
+    created = columns.created.values
+    inside = np.zeros(len(columns), np.float32)
+    for span in question.spans:
+        later = span.until + min(max(span.until - span.since, DAY_S), 7 * DAY_S)
+        inside[(created >= span.until) & (created < later) & (inside < 0.5)] = 0.5
+        inside[(created >= span.since) & (created < span.until)] = 1
+    return inside * np.float32(telling(int(np.count_nonzero(inside == 1)), len(columns)))
 
 
 def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], total: Floats) -> Floats:
@@ -98,25 +176,3 @@ def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], 
             rows, cosines = columns.vectors.near(vector, these, also)
             near[rows] = cosines
     return near
-
-
-def _context(columns: Columns, words: Floats, episodes: Floats, weights: Weights) -> dict[str, Floats]:
-    """Return what neighbours, a question before, and the episode lend."""
-    lent = np.append(words, np.float32(0))  # position -1, nobody, lends nothing
-    before, after = columns.before.values, columns.after.values
-    second_before = np.append(before, -1)[before]
-    second_after = np.append(after, -1)[after]
-    asked = np.append(columns.asks.values, False)[before]
-    neighbours = np.float32(weights.next_to) * (lent[before] + lent[after])
-    neighbours += (
-        np.float32(weights.same_speaker) * lent[second_before] + np.float32(weights.second) * lent[second_after]
-    )
-    parts = {
-        "neighbours": neighbours,
-        "answers": np.float32(weights.answer) * asked * lent[before],
-        "episode": np.float32(weights.episode) * np.append(episodes, np.float32(0))[columns.group.values],
-    }
-    if weights.opening:
-        opens = (columns.group.values >= 0) & (before < 0)
-        parts["opening"] = opens * np.float32(weights.opening)
-    return parts

@@ -12,8 +12,6 @@ from mindstream.memory.growing import Growing
 
 Floats = NDArray[np.float32]
 NEIGHBOUR = 0.5
-FEW = 50
-"""The mean of much fewer vectors than this says little, so it is drawn towards zero."""
 EXACT_UP_TO = 2_000
 """So many are always scored exactly; beyond, only the nearest by their bits."""
 
@@ -26,7 +24,6 @@ class Vectors:
         self._words = (width + 63) // 64
         self._sums = Growing(np.float16, width)
         self._lengths = Growing(np.float32)
-        self._spreads = Growing(np.float32)
         self._bits = Growing(np.uint64, self._words)
         self._mean = np.zeros(width, np.float32)
         self._seen = 0
@@ -41,7 +38,6 @@ class Vectors:
         at = len(self._sums)
         self._sums.append(own)
         self._lengths.append(0)
-        self._spreads.append(1)
         self._bits.append(0)
         if group >= 0:
             if group in self._last and vector is not None:
@@ -63,7 +59,7 @@ class Vectors:
             there = lengths > 0
             total += (self._sums.values[start : start + 4096][there].astype(np.float32) / lengths[there, None]).sum(0)
             count += int(there.sum())
-        self._mean = total / np.float32(count + FEW)
+        self._mean = total / np.float32(max(1, count))
         for start in range(0, self._seen, 4096):
             self._measure(slice(start, start + 4096))
 
@@ -72,7 +68,6 @@ class Vectors:
         lengths = np.linalg.norm(sums, axis=1)
         centred = sums / np.maximum(lengths, 1e-6)[:, None] - self._mean
         self._lengths.values[rows] = lengths
-        self._spreads.values[rows] = np.maximum(np.linalg.norm(centred, axis=1), 1e-6)
         self._bits.values[rows] = self._signs(centred)
 
     def _signs(self, centred: Floats) -> NDArray[np.uint64]:
@@ -84,16 +79,11 @@ class Vectors:
     def near(
         self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], Floats]:
-        """Return positions, and cosines about the mean: the nearest of `among` to a unit vector, and `also`."""
+        """Return positions and their cosines with a unit vector: the nearest of `among`, and `also`."""
         rows = self._candidates(query, among, also)
-        centred = query - self._mean
-        centred /= max(float(np.linalg.norm(centred)), 1e-6)
-        lengths = self._lengths.values[rows]
-        dots = (self._sums.values[rows].astype(np.float32) @ centred) / np.maximum(lengths, 1e-6)
-        cosines = (dots - float(self._mean @ centred)) / self._spreads.values[rows]
-        return rows, np.where(lengths > 0, cosines, 0).astype(np.float32)
+        return rows, self.cosines(query, rows)
 
-    def plain(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
+    def cosines(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
         """Return the cosines of these positions with a unit vector."""
         dots: Floats = self._sums.values[rows].astype(np.float32) @ query
         return (dots / np.maximum(self._lengths.values[rows], 1e-6)).astype(np.float32, copy=False)
