@@ -143,7 +143,8 @@ class Mind:
             InputError: there is nothing to read in it, or it is too long.
             StorageError: it could not be kept.
         """
-        heard = await self._hear(checked_text(text))
+        text = checked_text(text)
+        heard = await self._hear(text)
         yield heard
         async with self._turns, contextlib.AsyncExitStack() as turn:
             self._answering.add(heard.seq)

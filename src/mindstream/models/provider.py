@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from pydantic_ai import messages as pydantic
     from pydantic_ai.exceptions import ModelAPIError
+    from pydantic_ai.messages import ModelResponseStreamEvent as Event
     from pydantic_ai.models import Model as Adapter
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.providers import Provider as AdapterProvider
@@ -41,6 +42,9 @@ _KEYS = {
     "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
     "ollama": ("OLLAMA_API_KEY",),
 }
+_HOMES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
+_PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "google.genai")}
+_OPENAI = "api.openai.com"
 KINDS = frozenset({*_KEYS, "http", "https"})
 """What a name may begin with."""
 
@@ -75,6 +79,10 @@ class Address:
         line = line if self.key == _NO_KEY else line.replace(self.key, "***")
         return line if len(line) <= 300 else line[:299] + "…"
 
+    def hint(self) -> str:
+        """Say what is most often wrong with an address that somebody typed."""
+        return ". Its address mostly ends in /v1" if self.vendor in ("compatible", "ollama") else ""
+
     def where_the_key_is(self) -> str:
         """Name the environment variable that holds the key."""
         return " or ".join(_KEYS.get(self.name.partition(":")[0], _KEYS["openai"]))
@@ -89,51 +97,44 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
     kind, _, rest = name.partition(":")
     if kind in ("http", "https"):
         url, _, model = name.partition("#")
-        return Address(name, "compatible", model or "default", _url(base_url or url), api_key or _key_sent_to(url))
+        home = _url(base_url or url)
+        return Address(name, "compatible", model or "default", home, api_key or _key_sent_to(home))
     if not rest or kind not in _KEYS:
         raise SettingsError(f"{name!r} is not the name of a model; the forms are {FORMS}")
     at = re.fullmatch(r"(.+)@(https?://.+)", rest)
-    model, home = (at[1], base_url or at[2]) if at else (rest, base_url)
+    model, given = (at[1], base_url or at[2]) if at else (rest, base_url or os.environ.get(_HOMES.get(kind, "")))
+    given = _url(given) if given else None
     key = api_key or next(filter(None, map(os.environ.get, _KEYS[kind])), None)
-    if kind == "openai":
-        home = home or os.environ.get("OPENAI_BASE_URL") or None
-        if home is not None and not _is_openai(home):
-            return Address(name, "compatible", model, _url(home), key or _NO_KEY)
+    if kind == "openai" and given and urlsplit(given).hostname != _OPENAI:
+        return Address(name, "compatible", model, given, key or _NO_KEY)
     if kind == "ollama":
-        home = home or os.environ.get("OLLAMA_BASE_URL") or "http://127.0.0.1:11434"
-        home = home if urlsplit(home).path.strip("/") else home.rstrip("/") + "/v1"
-        return Address(name, "ollama", model, _url(home), key or _NO_KEY)
-    if kind != "openai" and not _installed({"google": "google.genai"}.get(kind, kind)):
+        given = given or "http://127.0.0.1:11434"
+        given = given if urlsplit(given).path.strip("/") else given.rstrip("/") + "/v1"
+        return Address(name, "ollama", model, given, key or _NO_KEY)
+    if not all(map(find_spec, _PACKAGES[kind])):
         raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[{kind}]'")
     if key is None:
         raise SettingsError(f"{name!r} needs a key: set {' or '.join(_KEYS[kind])}")
     vendor: Literal["openai", "anthropic", "google"] = kind  # type: ignore[assignment]
-    return Address(name, vendor, model, home and _url(home), key)
-
-
-def _installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:
-        return False
+    return Address(name, vendor, model, given, key)
 
 
 def _url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
         raise SettingsError(f"a model's address looks like http://host:port/v1, not like {url!r}")
     if parts.username or parts.password:
         raise SettingsError("a model's address must not hold a password: names are logged. Set OPENAI_API_KEY instead")
     return url
 
 
-def _is_openai(url: str) -> bool:
-    return urlsplit(url).hostname == "api.openai.com"
-
-
 def _key_sent_to(url: str) -> str:
-    home = os.environ.get("OPENAI_BASE_URL") or ""
-    known = _is_openai(url) or urlsplit(home).netloc == urlsplit(url).netloc
+    homes = (f"https://{_OPENAI}", os.environ.get("OPENAI_BASE_URL", ""))
+    known = any(urlsplit(home)[:2] == urlsplit(url)[:2] for home in homes)
     return (os.environ.get("OPENAI_API_KEY") if known else None) or _NO_KEY
 
 
@@ -176,9 +177,7 @@ class Provider:
         if close is not None:
             await close()
 
-    async def _next(
-        self, events: AsyncIterator[pydantic.ModelResponseStreamEvent]
-    ) -> pydantic.ModelResponseStreamEvent | None:
+    async def _next(self, events: AsyncIterator[Event]) -> Event | None:
         async with asyncio.timeout(self._silence_s):
             return await anext(events, None)
 
@@ -198,18 +197,19 @@ def _connected(at: Address) -> tuple[Adapter, Close]:
     from openai import DefaultAsyncHttpxClient, Timeout
 
     http = DefaultAsyncHttpxClient(timeout=Timeout(None, connect=CONNECT_S))
+    provider: Any
     if at.vendor == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        claude = AnthropicProvider(api_key=at.key, base_url=at.url, http_client=http)
-        return AnthropicModel(at.model, provider=claude, settings={"max_retries": 0}), http.aclose
+        provider = AnthropicProvider(api_key=at.key, base_url=at.url, http_client=http)
+        return AnthropicModel(at.model, provider=provider, settings={"max_retries": 0}), http.aclose
     if at.vendor == "google":
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider
 
-        gemini = GoogleProvider(api_key=at.key, base_url=at.url, http_client=http)
-        return GoogleModel(at.model, provider=gemini), http.aclose
+        provider = GoogleProvider(api_key=at.key, base_url=at.url, http_client=http)
+        return GoogleModel(at.model, provider=provider), http.aclose
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.profiles.openai import OpenAIModelProfile
 
@@ -235,43 +235,35 @@ def _written(request: Request) -> list[pydantic.ModelMessage]:
     """Write the messages as pydantic-ai wants them: what is not the model's own, gathered into requests."""
     from pydantic_ai import messages as pydantic
 
+    def heard(message: Message) -> pydantic.ModelRequestPart:
+        if message.role == "tool":
+            return pydantic.ToolReturnPart(message.tool, message.text, message.call_id)
+        return (pydantic.SystemPromptPart if message.role == "system" else pydantic.UserPromptPart)(message.text)
+
+    def said(message: Message) -> pydantic.ModelResponse:
+        words = [pydantic.TextPart(message.text)] if message.text else []
+        calls = (pydantic.ToolCallPart(call.tool, call.arguments, call.id) for call in message.calls)
+        return pydantic.ModelResponse([*words, *calls])
+
     written: list[pydantic.ModelMessage] = []
     for own, run in groupby(request.messages, key=lambda message: message.role == "assistant"):
-        if own:
-            written += [pydantic.ModelResponse(_spoken(message)) for message in run]
-        else:
-            written.append(pydantic.ModelRequest([_heard(message) for message in run]))
+        messages = list(run)
+        written += map(said, messages) if own else [pydantic.ModelRequest([*map(heard, messages)])]
     return written
-
-
-def _heard(message: Message) -> pydantic.ModelRequestPart:
-    from pydantic_ai import messages as pydantic
-
-    if message.role == "tool":
-        return pydantic.ToolReturnPart(message.tool, message.text, message.call_id)
-    return (pydantic.SystemPromptPart if message.role == "system" else pydantic.UserPromptPart)(message.text)
-
-
-def _spoken(message: Message) -> list[pydantic.ModelResponsePart]:
-    from pydantic_ai import messages as pydantic
-
-    words = [pydantic.TextPart(message.text)] if message.text else []
-    return [*words, *(pydantic.ToolCallPart(call.tool, call.arguments, call.id) for call in message.calls)]
 
 
 def _tools(request: Request) -> ModelRequestParameters:
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.tools import ToolDefinition
 
-    return ModelRequestParameters(
-        function_tools=[
-            ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
-            for tool in request.tools
-        ]
-    )
+    tools = [
+        ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
+        for tool in request.tools
+    ]
+    return ModelRequestParameters(function_tools=tools)
 
 
-def _part(event: pydantic.ModelResponseStreamEvent) -> Part | None:
+def _part(event: Event) -> Part | None:
     """Text as it comes, calls when they are whole; a model's thoughts stay its own."""
     if event.event_kind == "part_start" and event.part.part_kind == "text" and event.part.content:
         return Piece(event.part.content)
@@ -310,9 +302,7 @@ def failures(at: Address, silence_s: float) -> Iterator[None]:
         raise _failure(at, error) from None
     except (UnexpectedModelBehavior, AttributeError, TypeError, ValueError, LookupError) as error:
         what = f"{type(error).__name__}: {at.told(error)}"
-        raise ModelUnavailable(
-            f"{at.name} answered what is not of its protocol ({what}). Does its address end in /v1?"
-        ) from None
+        raise ModelUnavailable(f"{at.name} answered what is not of its protocol ({what}){at.hint()}") from None
 
 
 def _failure(at: Address, error: ModelAPIError) -> ModelError:
@@ -334,8 +324,7 @@ def _failure(at: Address, error: ModelAPIError) -> ModelError:
     if status in (401, 403):
         return ModelRefused(f"{at.name} refuses the key ({what}). Check {at.where_the_key_is()}")
     if status == 404:
-        where = " and its address, which mostly ends in /v1" if at.url else ""
-        return ModelRefused(f"{at.name} is not there ({what}). Check the model's name{where}")
+        return ModelRefused(f"{at.name} is not there ({what}). Check the model's name{at.hint()}")
     if status in (408, 409, 425) or status >= 500:
         return ModelUnavailable(f"{at.name} failed ({what}). It may work later")
     return ModelRefused(f"{at.name} refuses the request ({what})")

@@ -1,0 +1,91 @@
+"""kill -9 at any moment: what was acknowledged is there, and is thought about exactly once."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mindstream import Mind, Patience, SqliteStore
+from mindstream.log.events import BeliefChanged, FollowUp, Heard, Logged, Thought
+from mindstream.memory.belief import read
+from mindstream.packs.load import load
+
+TALKING = Path(__file__).with_name("talking.py")
+
+
+def talk_and_kill(folder: Path, name: str, utterances: int, chance: random.Random) -> list[int]:
+    """Talk from one process after another, each killed after some acknowledgements; return the seqs acknowledged."""
+    acknowledged: list[int] = []
+    while len(acknowledged) < utterances:
+        process = subprocess.Popen(
+            [sys.executable, str(TALKING), str(folder), f"{name}-{len(acknowledged)}", str(utterances)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout
+        life = chance.randint(1, 12)
+        timer: threading.Timer | None = None
+        for line in process.stdout:
+            if line.startswith("ack "):
+                acknowledged.append(int(line.split()[1]))
+                life -= 1
+                if life == 0 and timer is None:
+                    timer = threading.Timer(chance.random() * 0.05, process.kill)
+                    timer.start()
+        process.wait()
+        process.stdout.close()
+        if timer:
+            timer.cancel()
+    return acknowledged
+
+
+async def check(folder: Path, acknowledged: list[int]) -> None:
+    async with Mind.open(folder, user="ann", session="after", patience=Patience(lease_s=1.0)) as mind:
+        await mind.settled()
+    store = SqliteStore(folder)
+    rows: list[Logged] = store.events("ann", limit=1_000_000)
+    heard = {row.seq for row in rows if isinstance(row.event, Heard)}
+    assert set(acknowledged) <= heard, "an acknowledged utterance is lost"
+    for slot in ("sleep", "facts"):
+        thought = Counter(seq for row in rows if isinstance(row.event, Thought) and row.event.slot == slot for seq in row.event.about)
+        assert thought == Counter(heard), f"{slot}: not every utterance was thought about exactly once"
+    versions = [row.event.version for row in rows if isinstance(row.event, BeliefChanged)]
+    assert versions == list(range(1, len(versions) + 1)), "a belief was torn or written twice"
+    shape = load("sleep").belief
+    for record in store.latest("ann", ["belief"], n=10_000):
+        assert read("sleep", record, shape).version == record.version
+    followed = Counter(row.event.answers for row in rows if isinstance(row.event, FollowUp))
+    assert all(times == 1 for times in followed.values()), "a double follow-up"
+    assert store.open_work("ann") == []
+    await store.close()
+
+
+def two_processes(folder: Path, utterances: int, seed: int) -> list[int]:
+    """Two lines of processes on one folder and one user, each killed again and again."""
+    acknowledged: list[int] = []
+
+    def one(name: str) -> None:
+        acknowledged.extend(talk_and_kill(folder, name, utterances // 2, random.Random(f"{seed}{name}")))
+
+    threads = [threading.Thread(target=one, args=(name,)) for name in ("a", "b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return acknowledged
+
+
+async def test_what_was_acknowledged_survives_kill_minus_nine(folder: Path) -> None:
+    await check(folder, two_processes(folder, 16, seed=1))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(3))
+async def test_two_hundred_utterances_and_many_deaths(folder: Path, seed: int) -> None:
+    await check(folder, two_processes(folder, 200, seed))
