@@ -71,12 +71,15 @@ def test_two_dates_are_two_stretches_in_order() -> None:
         "I ran 2000 metres",
         "room 12",
         "",
-        "31 February 2023",
         "三个月饼",
     ],
 )
 def test_what_is_no_date_is_none(text: str) -> None:
     assert read(text) == []
+
+
+def test_a_day_that_no_month_has_is_read_as_its_month() -> None:
+    assert read("31 February 2023") == [("2023-02-01", "2023-03-01")]
 
 
 @given(st.text(max_size=60))

@@ -124,6 +124,13 @@ async def test_a_speaker_is_still_a_subject_in_notes(world: World) -> None:
     assert (await world.ask("what is Kim baking?"))[0] == "Kim is baking bread."
 
 
+async def test_a_time_in_the_question_counts(world: World) -> None:
+    for days in (0, 1, 3, 40):
+        await world.tell(f"slept badly, {days}", at=NOW - days * DAY)
+    assert (await world.ask("how was sleep three days ago?"))[0] == "slept badly, 3"
+    assert (await world.ask("昨天 slept 怎么样？"))[0] == "slept badly, 1"
+
+
 async def test_filters_hold(world: World) -> None:
     await world.tell("noise from the street", at=NOW - 9 * DAY, data={"room": "bedroom"})
     await world.tell("noise from the neighbours", "thought", at=NOW - 5 * DAY, by="ann", data={"room": "kitchen"})
