@@ -337,8 +337,9 @@ def test_openais_key_is_not_sent_to_strangers(monkeypatch: pytest.MonkeyPatch) -
     assert address("http://stranger/v1#m").key != KEY
     assert address("ollama:m").key != KEY
     assert address("https://api.openai.com/v1#gpt-5").key == KEY
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://home:1/v1")
-    assert address("http://home:1/v1#m").key == KEY
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://home:1/v1")
+    assert address("https://home:1/v1#m").key == KEY
+    assert address("http://home:1/v1#m").key != KEY
 
 
 def test_ollamas_address_comes_from_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,6 +367,8 @@ async def test_a_key_is_sent(door: FakeEndpoint, model: Provider) -> None:
         ("openai:", "openai:NAME"),
         ("mistral:large", "ollama:NAME"),
         ("http:///v1", "http://host:port/v1"),
+        ("http://h:port/v1", "http://host:port/v1"),
+        ("openai:gpt-5@http://[::1/v1", "http://host:port/v1"),
         ("http://me:secret@h/v1#m", "password"),
     ],
 )

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -65,10 +65,10 @@ def provider(
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a name leads. `url` None: to the vendor's own."""
+    """Where a name leads: to a vendor, or to what is OpenAI-`compatible`. `url` None: the vendor's own."""
 
     name: str
-    vendor: Literal["openai", "compatible", "ollama", "anthropic", "google"]
+    vendor: str
     model: str
     url: str | None
     key: str = field(repr=False)
@@ -80,12 +80,13 @@ class Address:
         return line if len(line) <= 300 else line[:299] + "…"
 
     def hint(self) -> str:
-        """Say what is most often wrong with an address that somebody typed."""
+        """Say what is mostly wrong with a typed address."""
         return ". Its address mostly ends in /v1" if self.vendor in ("compatible", "ollama") else ""
 
     def where_the_key_is(self) -> str:
         """Name the environment variable that holds the key."""
-        return " or ".join(_KEYS.get(self.name.partition(":")[0], _KEYS["openai"]))
+        own = _KEYS.get(self.name.partition(":")[0])
+        return " or ".join(own) if own else "OPENAI_API_KEY, and name it openai:NAME@URL: a bare URL gets no key"
 
 
 def address(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Address:
@@ -115,8 +116,7 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
         raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[{kind}]'")
     if key is None:
         raise SettingsError(f"{name!r} needs a key: set {' or '.join(_KEYS[kind])}")
-    vendor: Literal["openai", "anthropic", "google"] = kind  # type: ignore[assignment]
-    return Address(name, vendor, model, given, key)
+    return Address(name, kind, model, given, key)
 
 
 def _url(url: str) -> str:
@@ -146,13 +146,13 @@ class Provider:
         self._address = address
         self._silence_s = silence_s
         self._connecting = threading.Lock()
-        self._adapters: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Adapter, Close]] = WeakKeyDictionary()
+        self._adapters: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Adapter, Any]] = WeakKeyDictionary()
 
     async def reply(self, request: Request) -> AsyncIterator[Part]:
         adapter = await asyncio.to_thread(self._adapter, asyncio.get_running_loop())
         from pydantic_ai.direct import model_request_stream
 
-        asked, tools, said = _written(request), _tools(request), False
+        (asked, tools), said = _written(request), False
         with failures(self._address, self._silence_s):
             async with AsyncExitStack() as connection:
                 async with asyncio.timeout(self._silence_s):
@@ -167,7 +167,7 @@ class Provider:
                 answer = stream.get()
             if not said and answer.finish_reason == "content_filter":
                 why = (answer.provider_details or {}).get("refusal", "its filter found the request unfit")
-                raise ModelRefused(f"{self.name} refuses to answer: {why}")
+                raise ModelRefused(f"{self.name} refuses to answer: {self._address.told(why)}")
         if used := _usage(answer):
             yield used
 
@@ -189,27 +189,23 @@ class Provider:
             return self._adapters[loop][0]
 
 
-Close = Callable[[], Awaitable[None]]
-
-
-def _connected(at: Address) -> tuple[Adapter, Close]:
+def _connected(at: Address) -> tuple[Adapter, Callable[[], Awaitable[None]]]:
     """Return pydantic-ai's model for an address, and how to close its connections."""
     from openai import DefaultAsyncHttpxClient, Timeout
 
     http = DefaultAsyncHttpxClient(timeout=Timeout(None, connect=CONNECT_S))
-    provider: Any
     if at.vendor == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        provider = AnthropicProvider(api_key=at.key, base_url=at.url, http_client=http)
-        return AnthropicModel(at.model, provider=provider, settings={"max_retries": 0}), http.aclose
+        claude = AnthropicProvider(api_key=at.key, base_url=at.url, http_client=http)
+        return AnthropicModel(at.model, provider=claude, settings={"max_retries": 0}), http.aclose
     if at.vendor == "google":
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider
 
-        provider = GoogleProvider(api_key=at.key, base_url=at.url, http_client=http)
-        return GoogleModel(at.model, provider=provider), http.aclose
+        gemini = GoogleProvider(api_key=at.key, base_url=at.url, http_client=http)
+        return GoogleModel(at.model, provider=gemini), http.aclose
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.profiles.openai import OpenAIModelProfile
 
@@ -231,9 +227,11 @@ def openai_like(at: Address, http: Any) -> AdapterProvider[AsyncOpenAI]:
     return (OllamaProvider if at.vendor == "ollama" else OpenAIProvider)(openai_client=client)
 
 
-def _written(request: Request) -> list[pydantic.ModelMessage]:
-    """Write the messages as pydantic-ai wants them: what is not the model's own, gathered into requests."""
+def _written(request: Request) -> tuple[list[pydantic.ModelMessage], ModelRequestParameters]:
+    """Write messages and tools as pydantic-ai wants them: what is not the model's own, gathered into requests."""
     from pydantic_ai import messages as pydantic
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.tools import ToolDefinition
 
     def heard(message: Message) -> pydantic.ModelRequestPart:
         if message.role == "tool":
@@ -249,18 +247,11 @@ def _written(request: Request) -> list[pydantic.ModelMessage]:
     for own, run in groupby(request.messages, key=lambda message: message.role == "assistant"):
         messages = list(run)
         written += map(said, messages) if own else [pydantic.ModelRequest([*map(heard, messages)])]
-    return written
-
-
-def _tools(request: Request) -> ModelRequestParameters:
-    from pydantic_ai.models import ModelRequestParameters
-    from pydantic_ai.tools import ToolDefinition
-
     tools = [
         ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
         for tool in request.tools
     ]
-    return ModelRequestParameters(function_tools=tools)
+    return written, ModelRequestParameters(function_tools=tools)
 
 
 def _part(event: Event) -> Part | None:
@@ -308,15 +299,11 @@ def failures(at: Address, silence_s: float) -> Iterator[None]:
 def _failure(at: Address, error: ModelAPIError) -> ModelError:
     from pydantic_ai import exceptions as pydantic
 
+    status = error.status_code if isinstance(error, pydantic.ModelHTTPError) else 0
+    what = f"HTTP {status}: {at.told(_words(error))}" if status else at.told(_words(error))
     if isinstance(error, pydantic.ModelConnectionError):
-        what, where = at.told(_innermost(error)), at.url or "its address"
+        where = at.url or "its address"
         return ModelUnavailable(f"{at.name} cannot be reached, or broke off ({what}). Is it running at {where}?")
-    if not isinstance(error, pydantic.ModelHTTPError):
-        what = at.told(error)
-        if isinstance(error, pydantic.ModelRequestRejectedError | pydantic.ModelQuotaExceededError):
-            return ModelRefused(f"{at.name} refuses the request ({what})")
-        return ModelUnavailable(f"{at.name} broke off ({what}). It may work later")
-    status, what = error.status_code, f"HTTP {error.status_code}: {at.told(_said(error.body))}"
     if isinstance(error, pydantic.ModelQuotaExceededError):
         return ModelRefused(f"{at.name} has no credit left ({what}). Asking again will not help")
     if status == 429:
@@ -325,19 +312,18 @@ def _failure(at: Address, error: ModelAPIError) -> ModelError:
         return ModelRefused(f"{at.name} refuses the key ({what}). Check {at.where_the_key_is()}")
     if status == 404:
         return ModelRefused(f"{at.name} is not there ({what}). Check the model's name{at.hint()}")
-    if status in (408, 409, 425) or status >= 500:
-        return ModelUnavailable(f"{at.name} failed ({what}). It may work later")
+    passing = status in (408, 409, 425) or not 400 <= status < 500
+    if passing and not isinstance(error, pydantic.ModelRequestRejectedError):
+        return ModelUnavailable(f"{at.name} failed, or broke off ({what}). It may work later")
     return ModelRefused(f"{at.name} refuses the request ({what})")
 
 
-def _said(body: object) -> object:
-    """The words in an error's body, whichever of the usual shapes it has."""
-    inner = body.get("error", body) if isinstance(body, dict) else body
-    return (inner.get("message") or inner) if isinstance(inner, dict) else inner or "no words"
-
-
-def _innermost(error: BaseException) -> str:
-    """What the network said: the outer layers say only 'Connection error.'"""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return str(error) or type(error).__name__
+def _words(error: ModelAPIError) -> str:
+    """The words of an error's body, in any of the usual shapes; without a body, those of whatever caused it."""
+    body = error.body.get("error", error.body) if isinstance(error.body, dict) else error.body
+    if body:
+        return str(body.get("message") or body) if isinstance(body, dict) else str(body)
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    return f"{type(cause).__name__}: {cause}"
