@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +31,7 @@ class Plain:
 
     name, width = "plain", 4
 
-    async def embed(self, texts: list[str]) -> NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.zeros((len(texts), 4), np.float32)
 
 

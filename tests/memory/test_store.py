@@ -176,7 +176,7 @@ async def test_erasing_a_stream_leaves_nothing_of_it(store: Store) -> None:
     assert store.changes("ann", 0).gone == [record.id]
 
 
-async def test_a_file_that_is_no_database_is_refused_in_words(folder: Path) -> None:
+def test_a_file_that_is_no_database_is_refused_in_words(folder: Path) -> None:
     folder.mkdir()
     (folder / "mindstream.db").write_bytes(b"this is not a database at all, " * 50)
     with pytest.raises(StorageError, match="damaged or is no database"):

@@ -1,6 +1,6 @@
 """A process that talks to a mind until it is killed: prints `ack SEQ` for each utterance that was acknowledged.
 
-    python talking.py FOLDER NAME COUNT
+python talking.py FOLDER NAME COUNT
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ import sys
 
 from mindstream import Mind, Patience
 
-WORDS = ["Noise keeps me awake.", "Can you make me a plan?", "I don't like that step.", "I drink coffee at night.", "next"]
+WORDS = [
+    "Noise keeps me awake.",
+    "Can you make me a plan?",
+    "I don't like that step.",
+    "I drink coffee at night.",
+    "next",
+]
 
 
 async def talk(folder: str, name: str, count: int) -> None:

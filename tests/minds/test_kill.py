@@ -53,7 +53,9 @@ async def check(folder: Path, acknowledged: list[int]) -> None:
     heard = {row.seq for row in rows if isinstance(row.event, Heard)}
     assert set(acknowledged) <= heard, "an acknowledged utterance is lost"
     for slot in ("sleep", "facts"):
-        thought = Counter(seq for row in rows if isinstance(row.event, Thought) and row.event.slot == slot for seq in row.event.about)
+        thought = Counter(
+            seq for row in rows if isinstance(row.event, Thought) and row.event.slot == slot for seq in row.event.about
+        )
         assert thought == Counter(heard), f"{slot}: not every utterance was thought about exactly once"
     versions = [row.event.version for row in rows if isinstance(row.event, BeliefChanged)]
     assert versions == list(range(1, len(versions) + 1)), "a belief was torn or written twice"

@@ -76,7 +76,7 @@ async def test_an_endpoint_that_tells_no_usage_gives_none(door: FakeEndpoint, mo
 
 async def test_the_first_piece_is_there_before_the_second_was_sent(door: FakeEndpoint, model: Provider) -> None:
     door.will(Says("one two", step=True))
-    async with aclosing(speak(model, talk().prompt)) as pieces:  # type: ignore[type-var]
+    async with aclosing(speak(model, talk().prompt)) as pieces:
         door.go()
         assert await anext(pieces) == "one "
         door.go()
@@ -136,7 +136,7 @@ async def test_thoughts_are_not_said(door: FakeEndpoint, model: Provider) -> Non
 
 async def test_whoever_stops_listening_closes_the_connection(door: FakeEndpoint, model: Provider) -> None:
     door.will(Stalls("Once upon"))
-    async with aclosing(model.reply(talk())) as parts:  # type: ignore[type-var]
+    async with aclosing(model.reply(talk())) as parts:
         assert await anext(parts) == Piece("Once upon")
     assert await asyncio.to_thread(door.hung_up.wait, 10)
 

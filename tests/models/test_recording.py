@@ -53,7 +53,7 @@ async def test_errors_are_played_again(tmp_path: Path) -> None:
 async def test_what_was_heard_before_breaking_off_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     model = await recorded(path, "Hello.")
-    async with aclosing(model.reply(talk())) as parts:  # type: ignore[type-var]
+    async with aclosing(model.reply(talk())) as parts:
         await anext(parts)
     assert await parts_of(Playback(path)) == [Piece("Hello.")]
 

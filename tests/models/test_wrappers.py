@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
 
@@ -62,7 +62,7 @@ class Says:
     def __init__(self, *parts: Part, error: ModelError | None = None, clock: ManualClock | None = None) -> None:
         self.parts, self.error, self.clock, self.closed_early = parts, error, clock, False
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         try:
             for part in self.parts:
                 if self.clock:
@@ -94,7 +94,7 @@ async def test_every_wrapper_passes_pieces_on_and_closes_what_it_wraps(
     inner = Says(Piece("one "), Piece("two"), Usage(1, 2, 0.5))
     model = wrap(inner, tmp_path)
     assert model.name == "says"
-    async with aclosing(model.reply(talk())) as parts:  # type: ignore[type-var]
+    async with aclosing(model.reply(talk())) as parts:
         assert await anext(parts) == Piece("one ")
     assert inner.closed_early
     assert await parts_of(wrap(inner, tmp_path)) == [Piece("one "), Piece("two"), Usage(1, 2, 0.5)]
@@ -268,7 +268,7 @@ async def test_meter_tells_of_a_call_that_failed() -> None:
 async def test_meter_tells_of_a_call_that_was_broken_off() -> None:
     calls = list[Metered]()
     model = Meter(Says(Piece("a"), Piece("b")), calls.append, ManualClock())
-    async with aclosing(model.reply(talk())) as parts:  # type: ignore[type-var]
+    async with aclosing(model.reply(talk())) as parts:
         await anext(parts)
     assert [(call.broken_off, call.error) for call in calls] == [(True, None)]
 
@@ -358,7 +358,7 @@ async def test_no_more_than_so_many_run_at_once() -> None:
     class Busy:
         name = "busy"
 
-        async def reply(self, request: Request) -> AsyncIterator[Part]:
+        async def reply(self, request: Request) -> AsyncGenerator[Part]:
             nonlocal running, most
             running += 1
             most = max(most, running)
@@ -387,7 +387,7 @@ async def test_no_more_than_so_many_begin_in_any_minute(per_minute: int, request
 
 async def test_a_listener_that_leaves_makes_room() -> None:
     model = Limit(Says(Piece("a"), Piece("b")), at_once=1)
-    async with aclosing(model.reply(talk())) as parts:  # type: ignore[type-var]
+    async with aclosing(model.reply(talk())) as parts:
         await anext(parts)
     assert text_of(await parts_of(model)) == "ab"
 

@@ -228,7 +228,8 @@ def _m001_log_records_work(connection: sqlite3.Connection) -> None:
         "CREATE TABLE records (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL,"
         " kind TEXT NOT NULL, text TEXT NOT NULL, created REAL NOT NULL, accessed REAL NOT NULL, by TEXT NOT NULL,"
         " episode TEXT NOT NULL, importance REAL, level INTEGER NOT NULL, lasting INTEGER NOT NULL,"
-        " valid_from REAL, valid_until REAL, superseded_by TEXT, forgotten REAL, subject TEXT, predicate TEXT, object TEXT, keywords TEXT, evidence TEXT,"
+        " valid_from REAL, valid_until REAL, superseded_by TEXT, forgotten REAL,"
+        " subject TEXT, predicate TEXT, object TEXT, keywords TEXT, evidence TEXT,"
         " depth INTEGER NOT NULL, slot TEXT, version INTEGER, data TEXT, seq INTEGER NOT NULL, embedder TEXT NOT NULL,"
         " vector BLOB, changed INTEGER NOT NULL)"
     )

@@ -134,7 +134,7 @@ class Mind:
             if own:
                 await store.close()
 
-    async def hear(self, text: str) -> AsyncIterator[Logged]:
+    async def hear(self, text: str) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer: heard, perhaps waiting, pieces, said.
 
         What was yielded as `heard` is on disk and will be thought about, whatever happens next.
@@ -156,7 +156,8 @@ class Mind:
                 late = not await self._settled(heard.seq)
             await turn.enter_async_context(self._floor)
             self.reasoners.wake()
-            async for logged in self._answer(text, heard.seq, waited, late):
+            answer = await turn.enter_async_context(contextlib.aclosing(self._answer(text, heard.seq, waited, late)))
+            async for logged in answer:
                 yield logged
 
     async def settled(self) -> None:
@@ -195,7 +196,7 @@ class Mind:
         except TimeoutError:
             return False
 
-    async def _answer(self, text: str, heard: int, waited: bool, late: bool) -> AsyncIterator[Logged]:
+    async def _answer(self, text: str, heard: int, waited: bool, late: bool) -> AsyncGenerator[Logged]:
         """Speak, piece by piece, and keep what was said, however it ends."""
         version, words = self.belief.version, ""
         source, model = self._words(text, heard, waited, late)

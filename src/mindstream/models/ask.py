@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec
+from mindstream.models.gathered import gathered
+from mindstream.models.model import Call, Message, Model, Piece, Request, ToolSpec
 from mindstream.models.prompt import Prompt
 
 R = TypeVar("R")
@@ -19,11 +20,11 @@ async def ask(model: Model, prompt: Prompt[R], role: str = "") -> R:
     Raises:
         ModelError: there is none, or it does not fit (see the wrapper `Repair`, which lets the model mend it).
     """
-    text, _ = await heard(model.reply(Request(prompt, role or prompt.role)))
+    text, _, _ = await gathered(model, Request(prompt, role or prompt.role))
     return prompt.parse(text)
 
 
-async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncIterator[str]:
+async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGenerator[str]:
     """Yield the model's words as they come.
 
     Raises:
@@ -31,7 +32,7 @@ async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncItera
         ReplyInvalid: it said nothing at all.
     """
     said = False
-    async with aclosing(_closable(model.reply(Request(prompt, role or prompt.role)))) as parts:
+    async with aclosing(model.reply(Request(prompt, role or prompt.role))) as parts:
         async for part in parts:
             if isinstance(part, Piece) and part.text:
                 said = said or bool(part.text.strip())
@@ -45,23 +46,5 @@ async def act(
 ) -> tuple[str, tuple[Call, ...]] | R:
     """Return what to do next: (words, calls) while the model wants tools called, else its typed answer."""
     request = Request(prompt, role or prompt.role, tuple(turns), tuple(tools))
-    text, calls = await heard(model.reply(request))
+    text, calls, _ = await gathered(model, request)
     return (text, calls) if calls else prompt.parse(text)
-
-
-async def heard(parts: AsyncIterator[Part]) -> tuple[str, tuple[Call, ...]]:
-    """Gather an answer: its text and its calls."""
-    text: list[str] = []
-    calls: list[Call] = []
-    async with aclosing(_closable(parts)) as stream:
-        async for part in stream:
-            if isinstance(part, Piece):
-                text.append(part.text)
-            elif isinstance(part, Call):
-                calls.append(part)
-    return "".join(text), tuple(calls)
-
-
-def _closable(parts: AsyncIterator[Part]) -> Any:
-    """Answers are async generators; `aclosing` makes sure that a broken-off one lets its connection go."""
-    return parts

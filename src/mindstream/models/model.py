@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -103,7 +103,7 @@ class Model(Protocol):
     def name(self) -> str:
         """Say who answers, for people and for the log: `openai:gpt-5`, `rules`, …"""
 
-    def reply(self, request: Request) -> AsyncIterator[Part]:
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
         """Answer part by part: pieces of text, calls, and at the end the usage where it is known.
 
         Raises:

@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -148,7 +148,7 @@ class Provider:
         self._connecting = threading.Lock()
         self._adapters: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Adapter, Any]] = WeakKeyDictionary()
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         adapter = await asyncio.to_thread(self._adapter, asyncio.get_running_loop())
         from pydantic_ai.direct import model_request_stream
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,6 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from mindstream import errors
 from mindstream.errors import ModelError, ModelRefused, RateLimited, SettingsError, StorageError
 from mindstream.models.model import Message, Model, Part, Request, ToolSpec
-from mindstream.models.wrappers.listening import listening
 
 
 class Failure(BaseModel):
@@ -47,11 +47,11 @@ class Recorder:
         self._model = model
         self._path = Path(path)
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         heard: list[Part] = []
         failure: Failure | None = None
         try:
-            async with listening(self._model, request) as parts:
+            async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
                     heard.append(part)
                     yield part
@@ -96,7 +96,7 @@ class Playback:
         self._lines = _read(self._path)
         self._played = 0
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         line = self._next(request)
         self._played += 1
         for part in line.parts:

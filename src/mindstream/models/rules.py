@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from inspect import signature
 from typing import Any
 
@@ -20,7 +20,7 @@ class Rules:
 
     name = "rules"
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         answer = RULES.get(type(request.prompt))
         if answer is None:
             raise ModelRefused(f"no rule answers the prompt {request.prompt.label()!r}: configure a model for it")

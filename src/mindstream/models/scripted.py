@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from pydantic import BaseModel
@@ -25,7 +25,7 @@ class Scripted:
         for prompt, answers in lines.items():
             self._lines[prompt].extend(answers)
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         self.asked.append(request)
         lines = self._lines[request.prompt.label()]
         if not lines:

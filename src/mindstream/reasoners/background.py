@@ -117,26 +117,26 @@ class Background:
                         await self._moved.wait()
 
     async def _serve(self, slot: _Slot) -> None:
-        slot.woken.set()  # what a crash or a failure left over
+        retry = True  # what failed when the mind was last open gets another chance
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._lease_s / 3):  # leases of the dead run out
-                    await slot.woken.wait()
-            retry = slot.woken.is_set()
-            slot.woken.clear()
             try:
                 while work := await self._claim(slot.reasoner.slot, retry):
+                    retry = False
                     done = await self._think(slot, work)
                     async with self._moved:
                         self._moved.notify_all()
                     if not done:
                         break
-                    retry = False
             except StorageError as error:
                 self.stream.show(Failed(text=str(error), where=slot.reasoner.slot))
+            retry = False
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._lease_s / 3):  # leases of the dead run out
+                    await slot.woken.wait()
+            slot.woken.clear()
 
     async def _claim(self, slot: str, retry: bool) -> list[Work]:
-        """Take up what is open; what failed before only when something new has come (`retry`)."""
+        """Take up what is open; what failed before only together with something new, or where `retry` says so."""
         now = self.stream.clock.now()
         ours = [work for work in self.work() if work.slot == slot and (work.owner == self.owner or work.lease <= now)]
         if not ours or (not retry and all(work.error for work in ours)):
@@ -165,8 +165,8 @@ class Background:
             reason = f"{name}: {error}"
         finally:
             slot.scope = None
-        await self.stream.store.release(ids, self.owner, reason)
         await self.stream.commit(Entry(Failed(text=reason, where=name), name))
+        await self.stream.store.release(ids, self.owner, reason)
         return False
 
     async def _conclude(self, slot: str, occasion: Occasion, conclusion: Conclusion, ids: Sequence[int]) -> None:

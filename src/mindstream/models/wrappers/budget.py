@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from mindstream.errors import BudgetSpent
 from mindstream.models.model import Model, Part, Piece, Request, Usage
-from mindstream.models.wrappers.listening import listening
 
 
 @dataclass
@@ -56,12 +56,12 @@ class Budgeted:
         self._model = model
         self._budget = budget
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         self._budget.take_call()
         told: Usage | None = None
         characters = 0
         try:
-            async with listening(self._model, request) as parts:
+            async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
                     if isinstance(part, Usage):
                         told = part

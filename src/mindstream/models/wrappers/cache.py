@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 
 from mindstream.chance import token
 from mindstream.errors import StorageError
 from mindstream.models.model import Model, Part, Request, Usage
 from mindstream.models.recording import fingerprint, parts_from_json, parts_to_json
-from mindstream.models.wrappers.listening import listening
 
 
 class Cache:
@@ -24,7 +24,7 @@ class Cache:
         self._model = model
         self._folder = Path(folder)
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         key = fingerprint(request, self.name)
         path = self._folder / key[:2] / f"{key}.json"
         known = _read(path)
@@ -33,7 +33,7 @@ class Cache:
                 yield part if not isinstance(part, Usage) else Usage(0, 0, 0.0)
             return
         heard: list[Part] = []
-        async with listening(self._model, request) as parts:
+        async with aclosing(self._model.reply(request)) as parts:
             async for part in parts:
                 heard.append(part)
                 yield part

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 
 from mindstream.errors import ModelError
 from mindstream.models.model import Model, Part, Request
-from mindstream.models.wrappers.listening import listening
 
 
 class Fallback:
@@ -24,12 +24,12 @@ class Fallback:
         self._models = tuple(models)
         self._on_answer = on_answer
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         failures: list[ModelError] = []
         for model in self._models:
             begun = False
             try:
-                async with listening(model, request) as parts:
+                async with aclosing(model.reply(request)) as parts:
                     async for part in parts:
                         if not begun and self._on_answer is not None:
                             self._on_answer(model.name, tuple(failures))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from mindstream.clock import MINUTE_S, Clock, SystemClock
 from mindstream.models.model import Model, Part, Request
-from mindstream.models.wrappers.listening import listening
 
 
 class Limit:
@@ -26,10 +26,10 @@ class Limit:
         self._gate = asyncio.Lock()
         self._begun: deque[float] | None = None if per_minute is None else deque(maxlen=per_minute)
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         async with self._room:
             await self._turn()
-            async with listening(self._model, request) as parts:
+            async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
                     yield part
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import ModelError
 from mindstream.models.model import Model, Part, Request, Usage
-from mindstream.models.wrappers.listening import listening
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,14 @@ class Meter:
         self._on_call = on_call
         self._clock = clock or SystemClock()
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         at, start = self._clock.now(), self._clock.elapsed()
         first_s: float | None = None
         usage: Usage | None = None
         error: str | None = None
         broken_off = False
         try:
-            async with listening(self._model, request) as parts:
+            async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
                     first_s = self._clock.elapsed() - start if first_s is None else first_s
                     usage = part if isinstance(part, Usage) else usage

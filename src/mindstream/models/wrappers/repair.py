@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 
 from mindstream.errors import ReplyInvalid
+from mindstream.models.gathered import gathered
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, Usage
 from mindstream.models.wrappers.arguments import complaint
-from mindstream.models.wrappers.listening import gathered, listening
 
 _SHOWN = 4_000
 """Characters of a wrong answer that are shown to the model again."""
@@ -22,9 +23,9 @@ class Repair:
         self._model = model
         self._times = max(0, times)
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         if request.schema is None and not request.tools:
-            async with listening(self._model, request) as parts:
+            async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
                     yield part
             return

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from itertools import count
 
 from mindstream.chance import fraction, token
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import ModelUnavailable, RateLimited
 from mindstream.models.model import Model, Part, Request
-from mindstream.models.wrappers.listening import listening
 
 
 class Retry:
@@ -38,11 +38,11 @@ class Retry:
         self._seed = token() if seed is None else seed
         self._draws = count()
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         for attempt in range(1, self._attempts + 1):
             begun = False
             try:
-                async with listening(self._model, request) as parts:
+                async with aclosing(self._model.reply(request)) as parts:
                     async for part in parts:
                         begun = True
                         yield part

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
 from mindstream.errors import SettingsError
 from mindstream.models.model import Model, Part, Request
-from mindstream.models.wrappers.listening import listening
 
 
 class Reworded:
@@ -21,11 +21,11 @@ class Reworded:
         if not self._folder.is_dir():
             raise SettingsError(f"the folder of your own words, {self._folder}, is not there")
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         path = self._folder / f"{request.prompt.label()}.md"
         if request.words is None and path.is_file():
             request = replace(request, words=_read(path))
-        async with listening(self._model, request) as parts:
+        async with aclosing(self._model.reply(request)) as parts:
             async for part in parts:
                 yield part
 

@@ -1,0 +1,24 @@
+"""A whole answer, gathered from its parts."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+from mindstream.models.model import Call, Model, Piece, Request, Usage
+
+
+async def gathered(model: Model, request: Request) -> tuple[str, tuple[Call, ...], Usage | None]:
+    """Hear a model out; return its text, its calls and its usage."""
+    text: list[str] = []
+    calls: list[Call] = []
+    used: Usage | None = None
+    async with aclosing(model.reply(request)) as parts:
+        async for part in parts:
+            match part:
+                case Piece():
+                    text.append(part.text)
+                case Call():
+                    calls.append(part)
+                case Usage():
+                    used = part
+    return "".join(text), tuple(calls), used

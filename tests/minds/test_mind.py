@@ -1,0 +1,263 @@
+"""The mind's own promises, with scripted models and a small pack: who speaks when, from what, and what is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+
+import pytest
+
+from mindstream import Mind, Models, Patience, Scripted
+from mindstream.errors import InputError, ModelUnavailable
+from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
+from mindstream.models.model import Model, Part, Request
+from mindstream.models.rules import Rules
+from mindstream.models.scripted import Line
+from mindstream.packs.pack import Alarm, Field_, Pack, Phase
+
+PACK = Pack(
+    name="tea",
+    title="Tea coach",
+    constitution="Talk about tea.",
+    phases=(
+        Phase(name="asking", goal="know", instructions="ask", thinking="think", fields=("wishes",), needs=("wishes",)),
+        Phase(
+            name="planning",
+            goal="plan",
+            instructions="plan",
+            thinking="plan",
+            fields=("wishes",),
+            plans=True,
+            waits=True,
+        ),
+    ),
+    fields={"wishes": Field_(about="what they wish", type="list", ask=["What would you like?"])},
+    alarms=(Alarm(id="burn", patterns={"en": [r"burnt myself"]}, say="Hold it under cool water.", stops=True),),
+)
+
+
+class Slow:
+    """A model that answers only when it is let."""
+
+    def __init__(self, model: Model) -> None:
+        self.name, self._model, self.let, self.asked = "slow", model, asyncio.Event(), asyncio.Event()
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        if request.prompt.label() == "infer_phase":
+            self.asked.set()
+        await self.let.wait()
+        async for part in self._model.reply(request):
+            yield part
+
+
+def phase(name: str) -> str:
+    return f'{{"reason": "r", "phase": "{name}"}}'
+
+
+def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> Scripted:
+    """A reasoner's model that thinks this, turn by turn."""
+    phases = phases or ["planning"] * len(thoughts)
+    return Scripted(
+        {
+            "infer_phase": [phase(name) for name in phases],
+            "think_in_phase": list(thoughts),
+            "extract_facts": ['{"facts": []}'] * facts,
+        },
+        name="thinker",
+    )
+
+
+def says(*lines: Line) -> Scripted:
+    return Scripted({"talk": list(lines)}, name="talker")
+
+
+def opened(folder: Path, talker: Model, reasoner: Model, **more: object):  # type: ignore[no-untyped-def]
+    models = Models(Rules(), {"talker": talker, "reasoner": reasoner})
+    return Mind.open(folder, pack=PACK, user="ann", models=models, **more)  # type: ignore[arg-type]
+
+
+async def turn(mind: Mind, text: str) -> list[Logged]:
+    return [logged async for logged in mind.hear(text)]
+
+
+def kept(mind: Mind, *kinds: type) -> list[Logged]:
+    return [row for row in mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
+
+
+NOTHING = '{"thought": "nothing"}'
+WISH = '{"thought": "a wish", "patch": {"wishes": ["green tea"]}}'
+STEP = (
+    '{"thought": "one step", "plan": [{"title": "Warm the pot", "state": "now"}], "words": "First warm the pot.",'
+    ' "changed": "new"}'
+)
+
+
+async def test_the_talker_speaks_from_the_belief_before_the_one_being_formed(folder: Path) -> None:
+    async with opened(folder, says("Tell me more.", "I see."), thinks(WISH, NOTHING, phases=["asking"] * 2)) as mind:
+        events = await turn(mind, "I wish for green tea")
+        await mind.settled()
+        assert [type(row.event) for row in events] == [Heard, Piece, Said]
+        order = [row.event for row in kept(mind, Said, BeliefChanged)]
+        assert isinstance(order[0], Said) and order[0].belief_version == 0
+        assert isinstance(order[1], BeliefChanged) and order[1].version == 1
+        second = (await turn(mind, "yes"))[-1].event
+        assert isinstance(second, Said) and second.belief_version == 1
+
+
+async def test_in_a_waiting_phase_the_reasoners_words_are_spoken_as_they_are(folder: Path) -> None:
+    talker = says("Tell me more.")
+    async with opened(folder, talker, thinks(NOTHING, STEP)) as mind:
+        await turn(mind, "hello")
+        await mind.settled()
+        events = [row.event for row in await turn(mind, "make me a plan")]
+        waiting, said = events[1], events[-1]
+        assert isinstance(waiting, Waiting) and waiting.text
+        assert isinstance(said, Said) and said.waited and said.text == "First warm the pot." and said.model == "thinker"
+        assert len(talker.asked) == 1, "the talker's model was not needed"
+        assert mind.plan.now is not None and mind.plan.now.title == "Warm the pot"
+
+
+async def test_past_the_deadline_the_talker_says_so_and_the_mind_follows_up_once(folder: Path) -> None:
+    slow = Slow(thinks(NOTHING, STEP))
+    slow.let.set()
+    patience = Patience(deadline_s=0.05)
+    async with opened(folder, says("Hm.", "It takes a while."), slow, patience=patience) as mind:
+        await turn(mind, "hello")
+        await mind.settled()
+        slow.let.clear()
+        said = (await turn(mind, "make me a plan"))[-1].event
+        assert isinstance(said, Said) and said.late and said.text == "It takes a while."
+        slow.let.set()
+        await mind.settled()
+        followed = [row.event for row in kept(mind, FollowUp)]
+        assert [event.text for event in followed if isinstance(event, FollowUp)] == ["First warm the pot."]
+
+
+async def test_no_follow_up_over_a_user_who_has_said_something_newer(folder: Path) -> None:
+    slow = Slow(thinks(NOTHING, STEP, NOTHING))
+    slow.let.set()
+    async with opened(
+        folder, says("Hm.", "It takes a while.", "Sure."), slow, patience=Patience(deadline_s=0.05)
+    ) as mind:
+        await turn(mind, "hello")
+        await mind.settled()
+        slow.let.clear()
+        await turn(mind, "make me a plan")
+        await turn(mind, "never mind, thanks")
+        slow.let.set()
+        await mind.settled()
+        assert kept(mind, FollowUp) == []
+
+
+async def test_a_talker_without_its_model_speaks_by_rule_and_says_so(folder: Path) -> None:
+    async with opened(folder, says(ModelUnavailable("it is down")), thinks(NOTHING, phases=["asking"])) as mind:
+        said = (await turn(mind, "hello there"))[-1].event
+        assert isinstance(said, Said) and said.model == "rules" and "model" in said.text
+        assert [row.event.text for row in kept(mind, Failed) if isinstance(row.event, Failed)] == ["it is down"]
+
+
+async def test_a_reasoner_that_fails_believes_nothing_and_loses_nothing(folder: Path) -> None:
+    reasoner = Scripted(
+        {
+            "infer_phase": [ModelUnavailable("down"), phase("asking")],
+            "think_in_phase": [WISH],
+            "extract_facts": ['{"facts": []}'] * 5,
+        }
+    )
+    async with opened(folder, says("One.", "Two."), reasoner) as mind:
+        first = (await turn(mind, "I wish for green tea"))[0].seq
+        await mind.settled()
+        assert mind.belief.version == 0
+        assert [work.error for work in mind.reasoners.work()] == ["tea: down"]
+        second = (await turn(mind, "and a biscuit"))[0].seq
+        await mind.settled()
+        thoughts = [row.event for row in kept(mind, Thought) if isinstance(row.event, Thought)]
+        assert [event.about for event in thoughts if event.slot == "tea"] == [(first, second)]
+        assert mind.belief.version == 1 and mind.reasoners.work() == []
+
+
+async def test_a_belief_that_does_not_fit_is_not_written(folder: Path) -> None:
+    bad = '{"thought": "t", "patch": {"colour": "red"}}'
+    async with opened(folder, says("One."), thinks(bad, phases=["asking"])) as mind:
+        await turn(mind, "hello")
+        await mind.settled()
+        assert mind.belief.version == 0
+        assert any("has no field 'colour'" in str(row.event) for row in kept(mind, Failed))
+
+
+async def test_an_alarm_is_answered_in_code_before_any_model(folder: Path) -> None:
+    talker = says("never said")
+    async with opened(folder, talker, thinks(NOTHING, phases=["asking"])) as mind:
+        said = (await turn(mind, "I burnt myself on the kettle"))[-1].event
+        assert isinstance(said, Said) and said.text == "Hold it under cool water." and said.model == "safety"
+        assert talker.asked == []
+
+
+async def test_what_is_poured_in_is_heard_at_once_and_answered_in_order(folder: Path) -> None:
+    lines: list[Line] = [f"answer {n}" for n in range(8)]
+    async with opened(folder, says(*lines), thinks(*[NOTHING] * 8, phases=["asking"] * 8)) as mind:
+        turns = await asyncio.gather(*(turn(mind, f"utterance {n}") for n in range(8)))
+        await mind.settled()
+        heard = [events[0].seq for events in turns]
+        said = [events[-1].event for events in turns]
+        assert max(heard) < min(events[-1].seq for events in turns)
+        assert [event.answers for event in said if isinstance(event, Said)] == heard
+        about = [
+            seq
+            for row in kept(mind, Thought)
+            if isinstance(row.event, Thought) and row.event.slot == "tea"
+            for seq in row.event.about
+        ]
+        assert sorted(about) == heard
+
+
+async def test_an_answer_broken_off_is_kept_as_far_as_it_came(folder: Path) -> None:
+    async with opened(folder, says("one two three"), thinks(NOTHING, phases=["asking"])) as mind:
+        events = mind.hear("hello")
+        async for logged in events:
+            if isinstance(logged.event, Piece):
+                break
+        await events.aclose()
+        said = kept(mind, Said)
+        assert len(said) == 1
+
+
+async def test_running_work_can_be_cancelled_and_counts_as_done(folder: Path) -> None:
+    slow = Slow(thinks(NOTHING))
+    async with opened(folder, says("One."), slow) as mind:
+        await turn(mind, "hello")
+        await slow.asked.wait()
+        assert mind.reasoners.cancel("tea") == 1
+        slow.let.set()
+        await mind.settled()
+        texts = [
+            row.event.text for row in kept(mind, Thought) if isinstance(row.event, Thought) and row.event.slot == "tea"
+        ]
+        assert texts == ["cancelled"]
+
+
+async def test_memory_outlives_the_session_and_stays_with_its_user(folder: Path) -> None:
+    async with Mind.open(folder, user="ann") as mind:
+        await turn(mind, "My name is Ann and I drink four coffees a day.")
+        await mind.settled()
+    async with Mind.open(folder, user="ann") as mind:
+        said = (await turn(mind, "What do you remember about me?"))[-1].event
+        assert isinstance(said, Said) and "four coffees" in said.text
+    async with Mind.open(folder, user="bob") as mind:
+        said = (await turn(mind, "What do you remember about me?"))[-1].event
+        assert isinstance(said, Said) and "coffee" not in said.text and "Ann" not in said.text
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "\x00\x1b\x07", "x" * 1_000_000])
+async def test_what_cannot_be_heard_is_refused_in_words_and_leaves_nothing(folder: Path, text: str) -> None:
+    async with opened(folder, says("One."), thinks(NOTHING)) as mind:
+        with pytest.raises(InputError):
+            await turn(mind, text)
+        assert kept(mind, Heard) == []
+
+
+async def test_control_characters_do_not_get_in(folder: Path) -> None:
+    async with opened(folder, says("One."), thinks(NOTHING)) as mind:
+        heard = (await turn(mind, "hello\x1b[31m\x00 there\ud800"))[0].event
+        assert isinstance(heard, Heard) and heard.text == "hello[31m there"
