@@ -28,7 +28,7 @@ class Weights:
     """What each part counts. The last two are habits of one corpus (LoCoMo), so they are off.
 
     Attributes:
-        vector: the cosine with the question.
+        vector: the cosine with the question, beyond what is usual in the stream.
         next_to, second: the share of a word's weight that it lends next to it in the episode, and one further.
         same_speaker: one further, where the same one speaks again.
         answer: what a word of a question lends to the record after it: above 1, for it is the answer that is wanted.
@@ -167,7 +167,7 @@ def _dated(columns: Columns, question: Question) -> Floats:
 
 
 def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], total: Floats) -> Floats:
-    """Return cosines with the question: as worded for talk there, as it stands elsewhere; 0 where it is far anyway."""
+    """Return how near the question records are: as worded for talk there, as it stands elsewhere; 0: as the average."""
     near = np.zeros(len(columns), np.float32)
     also = np.argpartition(-total, ALSO)[:ALSO] if len(total) > ALSO else np.arange(len(total))
     talk = columns.kind.values == CHAT

@@ -79,9 +79,13 @@ class Vectors:
     def near(
         self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], Floats]:
-        """Return positions and their cosines with a unit vector: the nearest of `among`, and `also`."""
+        """Return positions and how much nearer than the average they are to a unit vector, in cosine.
+
+        These are the nearest of `among`, and those of `also` that are among them.
+        """
         rows = self._candidates(query, among, also)
-        return rows, self.cosines(query, rows)
+        nearer = self.cosines(query, rows) - np.float32(self._mean @ query)
+        return rows, np.where(self._lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 
     def cosines(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
         """Return the cosines of these positions with a unit vector."""
