@@ -83,6 +83,14 @@ async def test_a_commit_is_all_or_nothing(store: Store) -> None:
     assert len(store.events("ann")) == 1
 
 
+async def test_a_new_version_of_a_slot_supersedes_the_one_before(store: Store) -> None:
+    first, second = (replace(a_record(f"plan {n}", "plan"), slot="plan", version=n) for n in (1, 2))
+    await store.commit(writing(first))
+    await store.commit(writing(second, at=2e9))
+    assert [record.text for record in store.latest("ann", ["plan"], n=9)] == ["plan 2"]
+    assert store.records("ann", [first.id])[0].superseded_by == second.id
+
+
 async def test_one_bad_write_does_not_spoil_its_neighbours(store: Store) -> None:
     plan = replace(a_record("first", "plan"), slot="plan", version=1)
     await store.commit(writing(plan))

@@ -145,6 +145,13 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
             connection.executemany(INSERT, [_row(record, seq, changed) for record in entry.records])
         except sqlite3.IntegrityError as error:
             raise Conflict(f"a record with that id, or that version of the slot, is there already ({error})") from None
+        for record in entry.records:
+            if record.slot is not None:  # a new version of a slot supersedes the one before
+                connection.execute(
+                    "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
+                    " WHERE stream = ? AND slot = ? AND version = ? AND valid_until IS NULL",
+                    (record.created, record.id, changed, record.stream, record.slot, (record.version or 0) - 1),
+                )
     for revision in commit.revisions:
         new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
         sets = ", ".join(f"{name} = ?" for name in new)
