@@ -35,7 +35,11 @@ def imported(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "mindstream" else [node.module]
+            names = (
+                [f"{node.module}.{alias.name}" for alias in node.names]
+                if node.module == "mindstream"
+                else [node.module]
+            )
         found |= {name.split(".")[1] for name in names if name.startswith("mindstream.")}
     return found
 
@@ -68,7 +72,9 @@ def test_there_is_one_tool_loop() -> None:
 
 
 def test_rooms_are_small() -> None:
-    large = {str(path.relative_to(SOURCE)): n for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 330}
+    large = {
+        str(path.relative_to(SOURCE)): n for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 330
+    }
     assert large == {}
 
 

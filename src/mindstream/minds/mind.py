@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mindstream.clock import Clock, SystemClock, written
@@ -18,7 +18,7 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Entry, Store
 from mindstream.memory.stream import New, Stream
 from mindstream.minds import talk_rules  # noqa: F401 (registers the rule)
-from mindstream.minds.gate import Gate, gate
+from mindstream.minds.gate import Decision, Gate, gate
 from mindstream.minds.safety import recognised
 from mindstream.minds.talker import Talker
 from mindstream.models.embedders.embedder import Embedder
@@ -144,14 +144,13 @@ class Mind:
             StorageError: it could not be kept.
         """
         text = checked_text(text)
-        heard = await self._hear(text)
+        heard = await self._hear(text, self._decide(text))
         yield heard
         async with self._turns, contextlib.AsyncExitStack() as turn:
             self._answering.add(heard.seq)
             turn.callback(self._answering.discard, heard.seq)
-            waited = late = False
-            if self._gate.waits(self.talker.phase, text) and recognised(self.pack, text) is None:
-                waited = True
+            late = False
+            if waited := self._decide(text).waits:  # again: what is believed may have moved on meanwhile
                 yield await self._waiting(text, heard.seq)
                 late = not await self._settled(heard.seq)
             await turn.enter_async_context(self._floor)
@@ -174,10 +173,17 @@ class Mind:
         """The plan as it stands."""
         return plan_of(self.stream, self.pack)
 
-    async def _hear(self, text: str) -> Logged:
+    def _decide(self, text: str) -> Decision:
+        """Ask the gate; what is answered by an alarm waits for nobody."""
+        decision = self._gate.decide(self.talker.situation(text))
+        return replace(decision, waits=False) if decision.waits and recognised(self.pack, text) else decision
+
+    async def _hear(self, text: str, decision: Decision) -> Logged:
         record = (await self.stream.made([self._chat(text, self.stream.name, by_user=True)]))[0]
         event = Heard(text=text, session=self.session, record=record.id)
-        logged = await self.stream.commit(Entry(event, self.stream.name, (record,)), wake=self.reasoners.claims())
+        skipped = () if decision.thinks else (self.pack.name,)
+        wake = self.reasoners.claims(besides=skipped)
+        logged = await self.stream.commit(Entry(event, self.stream.name, (record,)), wake=wake)
         self._heard = max(self._heard, logged[0].seq)
         return logged[0]
 

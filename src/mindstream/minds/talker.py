@@ -8,11 +8,12 @@ from pydantic import JsonValue
 
 from mindstream.language.context import Part, fit
 from mindstream.memory.stream import Stream
+from mindstream.minds.gate import Situation
 from mindstream.minds.talk import Talk
 from mindstream.minds.talk_rules import by_topics_and_moves
 from mindstream.models.ask import speak
 from mindstream.models.model import Model
-from mindstream.packs.pack import Pack, Phase
+from mindstream.packs.pack import Pack
 from mindstream.packs.reading import language_of
 from mindstream.packs.saying import fresh, phrases
 from mindstream.reasoners.belief.belief import plan_of
@@ -29,11 +30,11 @@ class Talker:
     def __init__(self, stream: Stream, pack: Pack, model: Model, session: str) -> None:
         self.stream, self.pack, self.model, self.session = stream, pack, model, session
 
-    @property
-    def phase(self) -> Phase:
-        """The phase that is believed now."""
-        belief = self.stream.belief(self.pack.name, self.pack.belief)
-        return self.pack.phase(str(getattr(belief.value, "phase", "")))
+    def situation(self, text: str) -> Situation:
+        """Return what is known before anybody thinks about an utterance."""
+        value = self.stream.belief(self.pack.name, self.pack.belief).value.model_dump(mode="json")
+        phase = self.pack.phase(str(value.pop("phase", "")))
+        return Situation(text, phase, value, plan_of(self.stream, self.pack).now is not None)
 
     async def speak(self, text: str, heard: int, late: bool = False) -> AsyncIterator[str]:
         """Yield the answer to what was heard (its seq) in pieces."""

@@ -31,6 +31,8 @@ DENIES = re.compile(
 UNDENIES = re.compile(
     r"\b(?:can(?:no|['’])?t|cannot|could ?n['’]?t|won['’]t|not (?:only|just|enough)|no matter|why not|not sure)\b", re.I
 )
+WEAK = frozenset("up the a an my so very really too always just quite all keep keeps".split())  # noqa: SIM905
+"""Words that may stand in a cue or be left out of it: 'wake at three' is 'wake up at three'."""
 ATTITUDE = re.compile(r"\b(?:like|love|enjoy|stand|want|need|bear|sleep|know|get|have time)\b", re.I)
 DENIES_ZH = re.compile(r"(?:没有?|不是|不喝|不吃|不抽|不用|并不|从不|无|戒了?)$")
 
@@ -107,8 +109,9 @@ def _chinese(pack: Pack, clause: str) -> list[Mention]:
 
 
 def _english(pack: Pack, clause: str, language: Language) -> list[Mention]:
-    spans = [(m.start(), m.end()) for m in WORD.finditer(clause)]
-    words = [clause[a:b].lower().replace("’", "'") for a, b in spans]
+    found_words = [m for m in WORD.finditer(clause) if m[0].lower() not in WEAK]
+    spans = [(m.start(), m.end()) for m in found_words]
+    words = [m[0].lower().replace("’", "'") for m in found_words]
     stems = [stem(word) for word in words]
     found: dict[str, Mention] = {}
     for at, word in enumerate(words):
@@ -140,7 +143,8 @@ def _indexed(pack: Pack, language: Language) -> dict[str, list[Cue]]:
     index: dict[str, list[Cue]] = {}
     for topic, cues in pack.cues(language).items():
         for cue in cues:
-            if stemmed := tuple(stem(word.lower()) for word in WORD.findall(cue)):
+            words = [word.lower() for word in WORD.findall(cue)]
+            if stemmed := tuple(stem(word) for word in words if word not in WEAK):
                 index.setdefault(stemmed[0], []).append((stemmed, topic))
     for found in index.values():
         found.sort(key=lambda cue: -len(cue[0]))

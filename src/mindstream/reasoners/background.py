@@ -67,9 +67,10 @@ class Background:
         """Name the slots that an utterance wakes."""
         return tuple(self._slots)
 
-    def claims(self) -> Wake:
-        """Return the work that an utterance causes, leased to this process."""
-        return Wake(self.slots, self.owner, self.stream.clock.now() + self._lease_s)
+    def claims(self, besides: Sequence[str] = ()) -> Wake:
+        """Return the work that an utterance causes, some slots left out, leased to this process."""
+        slots = tuple(slot for slot in self.slots if slot not in besides)
+        return Wake(slots, self.owner, self.stream.clock.now() + self._lease_s)
 
     def wake(self) -> None:
         """Look for work now."""
