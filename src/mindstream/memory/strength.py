@@ -1,0 +1,163 @@
+"""How a memory lasts: it strengthens when it is returned, and fades when it is passed over or while the mind sleeps.
+
+The laws are pure functions of how a record is held and of a moment: any clock will do (seed 004; spec "Strength").
+
+    returned      at level 0, or later than T(level) after it was last returned: one level up; then time = now
+    passed over   found but not returned, and last returned longer than `passed_over_s` ago: one level down
+    slept on      drawn by a sleep, and last returned longer than `asleep_s` ago: one level down
+
+T(level) = first_s * base ** level, up to cap_s. At the cap a record is lasting: its level never changes again. Below
+level 0 it is forgotten. Only the kinds in `FADING` follow these laws.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mindstream.clock import DAY_S, HOUR_S, Moment
+from mindstream.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strength:
+    """The settings of the laws.
+
+    The defaults: first hours, then days, then weeks. Returned six times over at least fifteen days, a record lasts
+    (1 hour * 3 ** 6 is a month). What is not returned for a month fades when better records are found in its place;
+    what is not returned for a fortnight may fade in sleep, one level each time that it is drawn.
+
+    Attributes:
+        first_s: T(0), in seconds.
+        base: how much longer T is with each level; above 1.
+        cap_s: where T ends and a record becomes lasting.
+        passed_over_s: how long since it was last returned before being passed over costs a level (theta of recall).
+        asleep_s: the same for being drawn in sleep (theta of sleep).
+    """
+
+    first_s: float = HOUR_S
+    base: float = 3.0
+    cap_s: float = 30 * DAY_S
+    passed_over_s: float = 30 * DAY_S
+    asleep_s: float = 14 * DAY_S
+
+    def __post_init__(self) -> None:
+        if not (0 < self.first_s < self.cap_s < math.inf and 1 < self.base < math.inf):
+            raise InputError(f"strength needs 0 < first_s < cap_s and base > 1, not {self}")
+        if not (self.passed_over_s >= 0 and self.asleep_s >= 0):
+            raise InputError(f"strength needs passed_over_s and asleep_s of at least 0, not {self}")
+
+    @property
+    def lasting_level(self) -> int:
+        """The level at which T has reached its cap."""
+        return max(1, math.ceil(math.log(self.cap_s / self.first_s, self.base) - 1e-9))
+
+    def interval_s(self, level: int) -> float:
+        """Return T(level): how long after its last return a further one counts."""
+        return self.cap_s if level >= self.lasting_level else self.first_s * self.base**level
+
+
+class Held(NamedTuple):
+    """How a record is held: its level, whether it lasts, and when it was last returned (at first: written)."""
+
+    level: int
+    lasting: bool
+    time: Moment
+
+    @property
+    def forgotten(self) -> bool:
+        return self.level < 0
+
+
+def new(now: Moment) -> Held:
+    """Return how a record is held that was just written."""
+    return Held(0, False, now)
+
+
+def returned(held: Held, now: Moment, laws: Strength) -> Held:
+    """Return how a record is held after a recall has returned it."""
+    if held.forgotten:
+        return held
+    level = held.level
+    if not held.lasting and (level == 0 or now - held.time > laws.interval_s(level)):
+        level += 1
+    return Held(level, held.lasting or level >= laws.lasting_level, max(held.time, now))
+
+
+def passed_over(held: Held, now: Moment, laws: Strength) -> Held:
+    """Return how a record is held after a recall has found it and returned others."""
+    return _faded(held, now, laws.passed_over_s)
+
+
+def slept_on(held: Held, now: Moment, laws: Strength) -> Held:
+    """Return how a record is held after a sleep has drawn it."""
+    return _faded(held, now, laws.asleep_s)
+
+
+def _faded(held: Held, now: Moment, after_s: float) -> Held:
+    if held.lasting or held.forgotten or now - held.time <= after_s:
+        return held
+    return held._replace(level=held.level - 1)
+
+
+# What the laws predict.
+
+
+class Point(NamedTuple):
+    """The share of records that is still held so many days after it was last returned."""
+
+    day: float
+    kept: float
+
+
+def curve(
+    laws: Strength,
+    level: int = 0,
+    *,
+    days: int = 90,
+    sleeps_per_day: float = 1.0,
+    drawn: float = 0.1,
+    passed_over_per_day: float = 0.0,
+) -> list[Point]:
+    """Predict forgetting, day by day, of records that are held at `level` and not returned any more.
+
+    Args:
+        drawn: the chance that one sleep draws a record: n / (records that a sleep can draw).
+        passed_over_per_day: how often a day it is found while others are returned.
+    """
+    if level >= laws.lasting_level:
+        return [Point(day, 1.0) for day in range(days + 1)]
+    return [
+        Point(
+            day,
+            kept(
+                level,
+                sleeps=sleeps_per_day * max(0.0, day - laws.asleep_s / DAY_S),
+                drawn=drawn,
+                passed_over=passed_over_per_day * max(0.0, day - laws.passed_over_s / DAY_S),
+            ),
+        )
+        for day in range(days + 1)
+    ]
+
+
+def kept(level: int, *, sleeps: float, drawn: float, passed_over: float = 0.0) -> float:
+    """Return the chance to be held still: that a record at `level` has lost at most `level` levels.
+
+    `sleeps` and `passed_over`: how many sleeps, and how many times found and not returned, after the record has become
+    old enough for them to count. Draws are binomial, being passed over is taken as Poisson.
+    """
+    whole = int(sleeps)
+    by_sleep = [math.comb(whole, k) * drawn**k * (1 - drawn) ** (whole - k) for k in range(level + 1)]
+    by_recall = [math.exp(-passed_over) * passed_over**k / math.factorial(k) for k in range(level + 1)]
+    chance = sum(a * b for i, a in enumerate(by_sleep) for j, b in enumerate(by_recall) if i + j <= level)
+    return min(1.0, chance)
+
+
+def rehearsals(laws: Strength) -> list[float]:
+    """Return the earliest times, in seconds after writing, of the returns that make a record lasting."""
+    times = [0.0]
+    for level in range(1, laws.lasting_level):
+        times.append(times[-1] + laws.interval_s(level))
+    return times

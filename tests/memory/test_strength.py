@@ -1,0 +1,154 @@
+"""The laws of strength: every transition, on any clock."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindstream import ManualClock
+from mindstream.clock import DAY_S, HOUR_S
+from mindstream.errors import InputError
+from mindstream.memory.strength import (
+    Held,
+    Strength,
+    curve,
+    kept,
+    new,
+    passed_over,
+    rehearsals,
+    returned,
+    slept_on,
+)
+
+LAWS = Strength()
+some_laws = st.builds(
+    Strength,
+    first_s=st.floats(1, 1e5),
+    base=st.floats(1.1, 10),
+    cap_s=st.floats(2e5, 1e8),
+    passed_over_s=st.floats(0, 1e7),
+    asleep_s=st.floats(0, 1e7),
+)
+spans = st.floats(0, 1e8)
+
+
+@st.composite
+def held(draw: st.DrawFn, laws: Strength, lasting: bool = False) -> Held:
+    level = laws.lasting_level if lasting else draw(st.integers(0, laws.lasting_level - 1))
+    return Held(level, lasting, draw(st.floats(0, 2e9)))
+
+
+@given(some_laws, st.data(), spans)
+def test_returned_rises_at_level_0_or_after_its_interval_and_is_new_again(
+    laws: Strength, data: st.DataObject, later: float
+) -> None:
+    before = data.draw(held(laws))
+    now = before.time + later
+    after = returned(before, now, laws)
+    rises = before.level == 0 or now - before.time > laws.interval_s(before.level)
+    assert after.level == before.level + rises
+    assert after.time == now
+    assert after.lasting == (after.level >= laws.lasting_level)
+
+
+@given(some_laws, st.data(), spans, st.sampled_from([returned, passed_over, slept_on]))
+def test_a_lasting_record_never_changes_its_level(laws: Strength, data: st.DataObject, later: float, law: type) -> None:
+    before = data.draw(held(laws, lasting=True))
+    after = law(before, before.time + later, laws)
+    assert (after.level, after.lasting) == (before.level, True)
+
+
+@given(some_laws, st.data(), spans)
+def test_found_but_not_returned_loses_a_level_only_after_its_own_threshold(
+    laws: Strength, data: st.DataObject, later: float
+) -> None:
+    before = data.draw(held(laws))
+    now = before.time + later
+    loses = now - before.time > laws.passed_over_s
+    assert passed_over(before, now, laws) == before._replace(level=before.level - loses)
+
+
+@given(some_laws, st.data(), spans)
+def test_sleep_has_a_threshold_of_its_own(laws: Strength, data: st.DataObject, later: float) -> None:
+    before = data.draw(held(laws))
+    now = before.time + later
+    loses = now - before.time > laws.asleep_s
+    assert slept_on(before, now, laws) == before._replace(level=before.level - loses)
+
+
+@given(some_laws, spans, st.sampled_from([returned, passed_over, slept_on]))
+def test_what_is_forgotten_stays_as_it_is(laws: Strength, later: float, law: type) -> None:
+    gone = Held(-1, False, 1e9)
+    assert gone.forgotten
+    assert law(gone, 1e9 + later, laws) == gone
+
+
+@given(some_laws)
+def test_intervals_grow_with_the_level_up_to_the_cap(laws: Strength) -> None:
+    intervals = [laws.interval_s(level) for level in range(laws.lasting_level + 3)]
+    assert intervals == sorted(intervals)
+    assert intervals[0] == laws.first_s
+    assert intervals[laws.lasting_level :] == [laws.cap_s] * 3
+    assert all(interval < laws.cap_s for interval in intervals[: laws.lasting_level])
+
+
+@given(some_laws, st.lists(st.tuples(st.sampled_from([returned, passed_over, slept_on]), spans), max_size=30))
+def test_levels_stay_within_forgotten_and_lasting(laws: Strength, life: list[tuple[type, float]]) -> None:
+    clock = ManualClock()
+    now = new(clock.now())
+    for law, later in life:
+        clock.advance(later)
+        now = law(now, clock.now(), laws)
+        assert -1 <= now.level <= laws.lasting_level
+        assert now.lasting == (now.level == laws.lasting_level)
+
+
+def test_a_clock_that_goes_back_does_no_harm() -> None:
+    before = Held(2, False, 1e9)
+    assert returned(before, 1e9 - 500, LAWS) == before
+    assert slept_on(before, 1e9 - 500, LAWS) == before
+
+
+def test_by_default_six_returns_over_fifteen_days_make_a_record_last() -> None:
+    times = rehearsals(LAWS)
+    assert len(times) == LAWS.lasting_level == 6
+    assert 15 * DAY_S < times[-1] < 16 * DAY_S
+    now = new(0.0)
+    for time in times:
+        assert not now.lasting
+        now = returned(now, time + 1 + times.index(time), LAWS)
+    assert now.lasting
+
+
+def test_returns_in_quick_succession_count_once() -> None:
+    now = new(0.0)
+    for second in range(600):
+        now = returned(now, float(second), LAWS)
+    assert now.level == 1
+
+
+def test_the_curve_falls_after_the_threshold_and_later_for_what_is_held_better() -> None:
+    curves = [curve(LAWS, level, days=60) for level in range(LAWS.lasting_level + 1)]
+    for lower, higher in itertools.pairwise(curves):
+        assert all(a.kept <= b.kept + 1e-12 for a, b in zip(lower, higher, strict=True))
+    first = [point.kept for point in curves[0]]
+    assert first[:15] == [1.0] * 15
+    assert first == sorted(first, reverse=True)
+    assert first[60] == pytest.approx(0.9**46)
+    assert {point.kept for point in curves[-1]} == {1.0}
+
+
+@given(st.integers(0, 6), st.integers(0, 60), st.floats(0, 1), st.floats(0, 20))
+def test_the_chance_to_be_kept_is_a_chance(level: int, sleeps: int, drawn: float, passed: float) -> None:
+    assert -1e-9 <= kept(level, sleeps=sleeps, drawn=drawn, passed_over=passed) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"first_s": 0.0}, {"base": 1.0}, {"cap_s": HOUR_S}, {"asleep_s": -1.0}, {"passed_over_s": float("nan")}]
+)
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="strength needs"):
+        Strength(**wrong)
