@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mindstream.clock import DAY_S
 from mindstream.log.events import Remembered
-from mindstream.memory.policies import Bounded, Cosine, Generative, Policy, Signals
+from mindstream.memory.policies import Bounded, Cosine, Found, Generative, Policy, Ranking
 from mindstream.memory.recall import Recaller
 from mindstream.memory.record import Record, new_id
 from mindstream.memory.relevance import Weights
@@ -206,9 +206,9 @@ class Decay:
 
     half_life_days: float
 
-    def rank(self, signals: Signals) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-        age = (signals.now - signals.accessed[signals.found]) / 86_400
-        return signals.relevance[signals.found] * 0.5 ** (age / self.half_life_days), {}
+    def rank(self, found: Found) -> Ranking:
+        age_days = (found.now - found.accessed) / DAY_S
+        return found.relevance * 0.5 ** (age_days / self.half_life_days), {}
 
 
 def variants() -> tuple[dict[str, Weights], dict[str, Policy]]:

@@ -1,4 +1,5 @@
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,3 +97,13 @@ async def test_a_vector_of_another_embedder_is_not_compared(store: SqliteStore) 
     assert columns.foreign == 1
     _, cosines = columns.vectors.near(np.ones(8, np.float32), np.ones(1, bool), np.arange(1))
     assert list(cosines) == [0]
+
+
+async def test_the_first_vector_tells_a_width_that_nobody_knew(store: SqliteStore) -> None:
+    shelf = Shelf(store, "e", 0)
+    await write(store, replace(a_record("none"), vector=None), a_record("one", "x"), a_record("two", "x"))
+    columns = shelf.columns("ann")
+    assert columns.width == 8
+    rows, nearer = columns.vectors.near(np.ones(8, np.float32), np.ones(3, bool), np.arange(3))
+    assert list(rows) == [0, 1, 2]
+    assert nearer[0] == 0

@@ -30,7 +30,8 @@ class Lexical:
         self._lengths = array("H")
         self._total = 0
         self._groups = array("i")
-        self._sizes = array("L")
+        self._sizes = array("d")
+        self._grouped = 0
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -55,6 +56,7 @@ class Lexical:
             while group >= len(self._sizes):
                 self._sizes.append(0)
             self._sizes[group] += length
+            self._grouped += length
         return number
 
     def matches(self, term: str) -> tuple[Ints, Floats]:
@@ -99,11 +101,9 @@ class Lexical:
         inside = of >= 0
         sums = np.bincount(of[inside], times[inside], self.groups).astype(np.float32)
         held = np.flatnonzero(sums)
-        sizes = np.array(self._sizes, np.float32)
-        weights = bm25(
-            sums[held], sizes[held], max(1.0, float(sizes.mean())), telling(len(held), len(sizes)), GROUP_K1, GROUP_B
-        )
-        return held, weights
+        sizes = np.frombuffer(self._sizes, np.float64)[held].astype(np.float32)
+        mean = max(1.0, self._grouped / self.groups)
+        return held, bm25(sums[held], sizes, mean, telling(len(held), self.groups), GROUP_K1, GROUP_B)
 
 
 def telling(holds: int, of: int) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from mindstream.language.lexical import Lexical
 from mindstream.language.words import terms
 from mindstream.memory.growing import Growing
-from mindstream.memory.record import KINDS, Record
+from mindstream.memory.record import KINDS, Record, Vector
 from mindstream.memory.store import Store
 from mindstream.memory.vectors import Vectors
 
@@ -36,6 +36,7 @@ class Columns:
         importance: NaN where it is not rated. valid_from, valid_until, forgotten: infinite where they are open.
         keywords: for each keyword in lower case, the positions of the records that have it.
         foreign: how many records have a vector of another embedder, or none.
+        only_talk: all records are of the kind chat.
     """
 
     def __init__(self, stream: str, embedder: str = "", width: int = 0) -> None:
@@ -69,6 +70,7 @@ class Columns:
         self.forgotten = Growing(np.float64)
         self.keywords: dict[str, list[int]] = {}
         self.foreign = 0
+        self.only_talk = True
         self.lexical = Lexical()
         self.vectors = Vectors(self.width)
         self._groups: dict[str, int] = {}
@@ -109,6 +111,7 @@ class Columns:
             self.after.values[before] = at
         ending = record.text[-ASKS_WITHIN:].rstrip()
         self.kind.append(KIND_CODES[record.kind])
+        self.only_talk &= record.kind == "chat"
         self.by.append(by)
         self.episode.append(episode)
         self.group.append(group)
@@ -125,9 +128,19 @@ class Columns:
         for keyword in record.keywords:
             self.keywords.setdefault(keyword.lower(), []).append(at)
         self.lexical.add(_terms(record), group)
-        ours = record.vector is not None and record.embedder == self.embedder and len(record.vector) == self.width
-        self.foreign += not ours
-        self.vectors.append(record.vector if ours else None, group)
+        vector = self._comparable(record)
+        self.vectors.append(vector, group)
+
+    def _comparable(self, record: Record) -> Vector | None:
+        """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""
+        vector = record.vector if record.embedder == self.embedder else None
+        if vector is not None and not self.width:
+            self.width = len(vector)
+            self.vectors = Vectors(self.width, len(self.vectors))
+        if vector is None or len(vector) != self.width:
+            self.foreign += 1
+            return None
+        return vector
 
     def _revise(self, at: int, record: Record) -> None:
         """Set what may change after a record was written."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,17 +16,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What is known of the candidates, one row each: all records of the stream that pass the filters.
+    """What is known of some records, one row each.
 
     Attributes:
-        found: rows of the candidates that are most relevant; a policy ranks these.
+        relevance: how well they answer.
+        accessed: when they were last returned.
         importance: 1 to 10, NaN where not rated.
         strength: 0 to 1; 1/2 for what neither strengthens nor fades.
-        cosine: with the query, for the rows in `found` only, in their order.
+        cosine: with the query.
     """
 
-    now: Moment
-    found: NDArray[np.int64]
     relevance: Floats
     accessed: Floats
     importance: Floats
@@ -34,11 +33,22 @@ class Signals:
     cosine: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Found(Signals):
+    """The records that were found, at the time `now`; `candidates` gives all that pass the filters, found or not."""
+
+    now: Moment
+    candidates: Callable[[], Signals]
+
+
+Ranking = tuple[Floats, Mapping[str, Floats]]
+
+
 class Policy(Protocol):
     """A way to rank what was found."""
 
-    def rank(self, signals: Signals) -> tuple[Floats, Mapping[str, Floats]]:
-        """Return the score of each found candidate and the parts it is made of."""
+    def rank(self, found: Found) -> Ranking:
+        """Return the score of each record that was found, and the parts it is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +63,15 @@ class Bounded:
     strength: float = 0.1
     half_life_s: float = 7 * DAY_S
 
-    def rank(self, signals: Signals) -> tuple[Floats, Mapping[str, Floats]]:
-        found = signals.found
-        relevance = signals.relevance[found]
-        age = np.maximum(signals.now - signals.accessed[found], 0)
+    def rank(self, found: Found) -> Ranking:
+        age = np.maximum(found.now - found.accessed, 0)
         nudges = {
             "recency": 1 + self.recency * (2 * 0.5 ** (age / self.half_life_s) - 1),
-            "importance": 1 + self.importance * (2 * _rated(signals.importance[found]) - 1),
-            "strength": 1 + self.strength * (2 * signals.strength[found] - 1),
+            "importance": 1 + self.importance * (2 * _rated(found.importance) - 1),
+            "strength": 1 + self.strength * (2 * found.strength - 1),
         }
         factor = nudges["recency"] * nudges["importance"] * nudges["strength"]
-        return relevance + np.abs(relevance) * (factor - 1), nudges
+        return found.relevance + np.abs(found.relevance) * (factor - 1), nudges
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +86,27 @@ class Generative:
     relevance: float = 1.0
     decay: float = 0.995
 
-    def rank(self, signals: Signals) -> tuple[Floats, Mapping[str, Floats]]:
-        hours = np.maximum(signals.now - signals.accessed, 0) / HOUR_S
+    def rank(self, found: Found) -> Ranking:
+        among = found.candidates()
         parts = {
-            "recency": self.recency * _spread(self.decay**hours)[signals.found],
-            "importance": self.importance * _spread(_rated(signals.importance))[signals.found],
-            "relevance": self.relevance * _spread(signals.relevance)[signals.found],
+            "recency": self.recency * _spread(self._recent(found, found.now), self._recent(among, found.now)),
+            "importance": self.importance * _spread(_rated(found.importance), _rated(among.importance)),
+            "relevance": self.relevance * _spread(found.relevance, among.relevance),
         }
         return parts["recency"] + parts["importance"] + parts["relevance"], parts
+
+    def _recent(self, signals: Signals, now: Moment) -> Floats:
+        hours = np.maximum(now - signals.accessed, 0) / HOUR_S
+        recency: Floats = self.decay**hours
+        return recency
 
 
 @dataclass(frozen=True, slots=True)
 class Cosine:
     """The cosine of the vectors alone (memory sharing, seed 003)."""
 
-    def rank(self, signals: Signals) -> tuple[Floats, Mapping[str, Floats]]:
-        return signals.cosine, {}
+    def rank(self, found: Found) -> Ranking:
+        return found.cosine, {}
 
 
 def _rated(importance: Floats) -> Floats:
@@ -101,9 +114,10 @@ def _rated(importance: Floats) -> Floats:
     return np.where(np.isnan(importance), 0.5, (importance - 1) / 9)
 
 
-def _spread(values: Floats) -> Floats:
-    """Stretch to 0 … 1; all equal gives 1/2."""
-    low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
+def _spread(values: Floats, among: Floats) -> Floats:
+    """Stretch to 0 … 1 between the least and the most of `among`; all equal gives 1/2."""
+    low, high = among.min(), among.max()
     if high - low < 1e-12:
         return np.full(len(values), 0.5)
-    return (values - low) / (high - low)
+    spread: Floats = (values - low) / (high - low)
+    return spread

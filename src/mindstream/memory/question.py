@@ -17,6 +17,7 @@ class Question:
 
     Attributes:
         bare: the question without the names of those who speak in the stream: what is embedded to look through talk.
+        wordings: what is to be embedded: for talk, and, where that differs and there are any, for other records.
         terms: what is looked up in the index, those names aside.
         name_terms: those names; in talk a name is an address, in other records a subject.
         who: the number of the only one who is named; -1: nobody, or several.
@@ -29,11 +30,7 @@ class Question:
     name_terms: list[str]
     who: int
     spans: list[Span]
-
-    @property
-    def wordings(self) -> list[str]:
-        """Return what is to be embedded: for talk, and, where that differs, for other records."""
-        return list(dict.fromkeys((self.bare, self.text)))
+    wordings: list[str]
 
 
 def understood(query: str, columns: Columns, now: Moment) -> Question:
@@ -45,13 +42,15 @@ def understood(query: str, columns: Columns, now: Moment) -> Question:
     bare = query
     for word in name_words:
         bare = re.sub(rf"(?i)\b{re.escape(word)}(?:['’]s)?\b", " ", bare)
+    bare = " ".join(bare.split()) or query
     return Question(
         text=query,
-        bare=" ".join(bare.split()) or query,
+        bare=bare,
         terms=[stem(word) for word in kept if word not in STOP],
         name_terms=[stem(word) for word in words if word in name_words],
         who=named[0][1] if len(named) == 1 else -1,
         spans=spans(query, now),
+        wordings=[bare] if columns.only_talk or not name_words else [bare, query],
     )
 
 

@@ -7,7 +7,7 @@ and its episode lend it. A policy then ranks what was found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.memory.columns import Columns, Shelf
 from mindstream.memory.filters import Filters, allowed, matching
-from mindstream.memory.policies import Bounded, Policy, Signals
+from mindstream.memory.policies import Bounded, Found, Policy, Signals
 from mindstream.memory.question import Question, understood
 from mindstream.memory.record import FADING, KINDS, Kind, Record
 from mindstream.memory.relevance import Weights, relevance
@@ -112,7 +112,13 @@ class Recaller:
         found = matching(self.store, columns, filters, scored.best(), FOUND_PER_RETURNED * k)
         if not len(found):
             return Recall()
-        scores, nudges = policy.rank(_signals(columns, now, candidates, found, scored.total, vectors[-1]))
+
+        def signals(rows: NDArray[np.int64]) -> Signals:
+            return _signals(columns, rows, scored.total, vectors[-1])
+
+        scores, nudges = policy.rank(
+            Found(**asdict(signals(found)), now=now, candidates=lambda: signals(np.flatnonzero(candidates)))
+        )
         order = np.lexsort((-found, -scores))
         texts = {
             record.id: record
@@ -141,22 +147,15 @@ FADING_CODES = np.array([kind in FADING for kind in KINDS])
 
 
 def _signals(
-    columns: Columns,
-    now: Moment,
-    candidates: NDArray[np.bool_],
-    found: NDArray[np.int64],
-    total: NDArray[np.float32],
-    vector: NDArray[np.float32],
+    columns: Columns, rows: NDArray[np.int64], total: NDArray[np.float32], vector: NDArray[np.float32]
 ) -> Signals:
-    rows = np.flatnonzero(candidates)
     level = columns.level.values[rows].astype(np.float64)
     strength = np.where(columns.lasting.values[rows], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
+    comparable = len(vector) == columns.width
     return Signals(
-        now=now,
-        found=np.searchsorted(rows, found),
         relevance=total[rows].astype(np.float64),
         accessed=columns.accessed.values[rows],
         importance=columns.importance.values[rows].astype(np.float64),
         strength=np.where(FADING_CODES[columns.kind.values[rows]], strength, 0.5),
-        cosine=columns.vectors.cosines(vector, found).astype(np.float64),
+        cosine=columns.vectors.cosines(vector, rows).astype(np.float64) if comparable else np.zeros(len(rows)),
     )

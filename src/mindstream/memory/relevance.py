@@ -63,13 +63,13 @@ class Scored:
 
     def best(self) -> Iterator[Positions]:
         """Yield positions of candidates, best first (the newer of two alike), in growing portions."""
-        total = self.total.astype(np.float64)
-        left = int(np.count_nonzero(total > -np.inf))
+        behind = -self.total
+        left = int(np.count_nonzero(behind < np.inf))
         done, portion = 0, 256
         while done < left:
             upto = min(left, done + portion)
-            some = np.argpartition(-total, upto - 1)[:upto] if upto < len(total) else np.arange(len(total))
-            yield some[np.lexsort((-some, -total[some]))][done:upto]
+            some = np.argpartition(behind, upto - 1)[:upto] if upto < len(behind) else np.arange(len(behind))
+            yield some[np.lexsort((-some, behind[some]))][done:upto]
             done, portion = upto, portion * 4
 
 
@@ -172,7 +172,7 @@ def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], 
     also = np.argpartition(-total, ALSO)[:ALSO] if len(total) > ALSO else np.arange(len(total))
     talk = columns.kind.values == CHAT
     for vector, these in ((vectors[0], candidates & talk), (vectors[-1], candidates & ~talk)):
-        if np.any(vector) and np.any(these):
+        if len(vector) == columns.width and np.any(vector) and np.any(these):
             rows, cosines = columns.vectors.near(vector, these, also)
             near[rows] = cosines
     return near

@@ -57,8 +57,8 @@ class SqliteStore:
         for start in range(0, len(ids), 500):
             some = list(ids[start : start + 500])
             marks = ",".join("?" * len(some))
-            rows = self._database.read(
-                f"SELECT {COLUMNS} FROM records WHERE id IN ({marks}) AND stream = ?", [*some, stream]
+            rows = self._database.read(  # "+": find them by id, not among all of the stream
+                f"SELECT {COLUMNS} FROM records WHERE id IN ({marks}) AND +stream = ?", [*some, stream]
             )
             found |= {row[0]: _record(row) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]

@@ -1,0 +1,226 @@
+"""How long recall takes: default policy, hybrid, from a durable store, the question's embedding included.
+
+    python benchmarks/recall.py --json [--sizes 1000,10000,100000] [--without-peers]
+
+The texts are made up: words with the frequencies of a language, talk of two in episodes of twenty turns. Peers are
+asked with the same embedder; `recall_at_10` of a peer is the share of the ten nearest vectors that it returns, ours the
+share of the ten that scoring every record in full would return.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import importlib.util
+import json
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.clock import SystemClock
+from mindstream.memory import vectors as vectors_of_stream
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.stream import New, Stream
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.wordllama import vectors as embedded
+
+ASKED, WARM, K = 200, 20, 10
+PATIENCE_S = 20.0
+"""A peer is asked for no longer than this, and five times at least."""
+SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "se", "ti", "vo", "du", "fa", "ge", "po", "sha", "tre", "wen")
+
+
+class Babble:
+    """Sentences of made-up words, the n-th word as frequent as 1/n, the same for the same seed."""
+
+    def __init__(self, seed: int, words: int = 30_000) -> None:
+        self._chance = np.random.default_rng(seed)
+        spoken = np.random.default_rng(0).integers(len(SYLLABLES), size=(words, 4))
+        self._words = ["".join(SYLLABLES[i] for i in row[: 2 + number % 3]) for number, row in enumerate(spoken)]
+        share = 1 / (np.arange(words) + 10)
+        self._shares = np.cumsum(share / share.sum())
+
+    def sentences(self, count: int, shortest: int = 6, longest: int = 24) -> list[str]:
+        """Return so many sentences."""
+        lengths = self._chance.integers(shortest, longest + 1, size=count)
+        drawn = np.searchsorted(self._shares, self._chance.random(int(lengths.sum())))
+        pieces = np.split(drawn, np.cumsum(lengths)[:-1])
+        return [" ".join(self._words[i] for i in piece) + "." for piece in pieces]
+
+
+def percentiles(took_s: Sequence[float]) -> dict[str, float]:
+    """Return the median and the 95th percentile in milliseconds."""
+    p50, p95 = np.percentile(np.array(took_s) * 1000, [50, 95])
+    return {"p50_ms": round(float(p50), 3), "p95_ms": round(float(p95), 3)}
+
+
+async def filled(folder: str, texts: Sequence[str]) -> tuple[SqliteStore, Stream]:
+    """Write the texts to a stream in a store on disk."""
+    store = SqliteStore(folder)
+    stream = Stream(store, "benchmark", WordLlama(), SystemClock())
+    for start in range(0, len(texts), 1000):
+        await stream.remember_all(
+            [
+                New(text=text, kind="chat", by=("Ann", "Bob")[i % 2], episode=f"{i // 20}")
+                for i, text in enumerate(texts[start : start + 1000], start)
+            ]
+        )
+    return store, stream
+
+
+async def ours(texts: Sequence[str], questions: Sequence[str]) -> dict[str, float]:
+    """Measure recall from a stream."""
+    with tempfile.TemporaryDirectory() as folder:
+        store, stream = await filled(folder, texts)
+        start = time.perf_counter()
+        await stream.recall(questions[0])
+        opened_s, took, returned = time.perf_counter() - start, [], []
+        for question in questions:
+            start = time.perf_counter()
+            found = await stream.recall(question, K)
+            took.append(time.perf_counter() - start)
+            returned.append({each.record.id for each in found})
+        vectors_of_stream.EXACT_UP_TO = len(texts) + 1
+        full = [{each.record.id for each in await stream.recall(question, K)} for question in questions]
+        vectors_of_stream.EXACT_UP_TO = EXACT_UP_TO
+        await store.close()
+    same = np.mean([len(one & other) / len(other) for one, other in zip(returned, full, strict=True)])
+    return percentiles(took[WARM:]) | {"recall_at_10": round(float(same), 4), "first_ms": round(opened_s * 1000, 1)}
+
+
+EXACT_UP_TO = vectors_of_stream.EXACT_UP_TO
+Ask = Callable[[str], Awaitable[list[int]]]
+"""Return the numbers of the ten texts that a peer finds."""
+
+
+async def authors_scan(_: Sequence[str], matrix: NDArray[np.float32]) -> Ask:
+    """Recall as the authors of Generative Agents wrote it: a loop over all memories, each part min-max normalised."""
+    memories = [(vector, 0.99 ** (i % 100), 1 + i % 10) for i, vector in enumerate(matrix)]
+
+    def spread(values: dict[int, float]) -> dict[int, float]:
+        low, high = min(values.values()), max(values.values())
+        return {key: (value - low) / ((high - low) or 1) for key, value in values.items()}
+
+    async def ask(question: str) -> list[int]:
+        asked = embedded([question])[0]
+        recency, importance, relevance = {}, {}, {}
+        for i, (vector, recent, important) in enumerate(memories):
+            recency[i], importance[i] = recent, float(important)
+            relevance[i] = float(np.dot(vector, asked) / (np.linalg.norm(vector) * np.linalg.norm(asked)))
+        recency, importance, relevance = spread(recency), spread(importance), spread(relevance)
+        scores = {i: 0.5 * recency[i] + 2 * importance[i] + 3 * relevance[i] for i in recency}
+        return sorted(scores, key=lambda i: -scores[i])[:K]
+
+    return ask
+
+
+async def langgraph_in_memory(texts: Sequence[str], matrix: NDArray[np.float32]) -> Ask:
+    """LangGraph's InMemoryStore with vectors."""
+    PutOp = importlib.import_module("langgraph.store.base").PutOp  # noqa: N806
+    InMemoryStore = importlib.import_module("langgraph.store.memory").InMemoryStore  # noqa: N806
+
+    known = dict(zip(texts, matrix, strict=True))
+
+    def embed(batch: Sequence[str]) -> list[Any]:
+        return [known[text] if text in known else embedded([text])[0] for text in batch]
+
+    store = InMemoryStore(index={"dims": matrix.shape[1], "embed": embed, "fields": ["text"]})
+    for start in range(0, len(texts), 5000):
+        some = enumerate(texts[start : start + 5000], start)
+        store.batch([PutOp(("benchmark",), str(i), {"text": text}) for i, text in some])
+
+    async def ask(question: str) -> list[int]:
+        return [int(item.key) for item in store.search(("benchmark",), query=question, limit=K)]
+
+    return ask
+
+
+async def chroma(texts: Sequence[str], matrix: NDArray[np.float32]) -> Ask:
+    """Chroma in this process, with its defaults but for cosine."""
+    chromadb = importlib.import_module("chromadb")
+    client = chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
+    collection = client.create_collection(f"benchmark{len(texts)}", metadata={"hnsw:space": "cosine"})
+    for start in range(0, len(texts), 5000):
+        rows = range(start, min(start + 5000, len(texts)))
+        some = slice(rows.start, rows.stop)
+        collection.add(ids=[str(i) for i in rows], embeddings=matrix[some], documents=list(texts[some]))
+
+    async def ask(question: str) -> list[int]:
+        found = collection.query(query_embeddings=embedded([question]), n_results=K)
+        return [int(id_) for id_ in found["ids"][0]]
+
+    return ask
+
+
+PEERS: dict[str, tuple[str, Callable[[Sequence[str], NDArray[np.float32]], Awaitable[Ask]]]] = {
+    "Generative Agents' scan": ("numpy", authors_scan),
+    "LangGraph InMemoryStore": ("langgraph.store.memory", langgraph_in_memory),
+    "Chroma": ("chromadb", chroma),
+}
+
+
+def installed(module: str) -> bool:
+    """Say whether a module can be imported."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+async def peer(ask: Ask, questions: Sequence[str], matrix: NDArray[np.float32], of_vectors: bool) -> dict[str, float]:
+    """Measure a peer; where it ranks by vectors alone, against the nearest."""
+    took, shares, begun = [], [], time.perf_counter()
+    for question in questions:
+        start = time.perf_counter()
+        found = await ask(question)
+        took.append(time.perf_counter() - start)
+        near = matrix @ embedded([question])[0]
+        shares.append(len(set(found) & set(np.argpartition(-near, K)[:K].tolist())) / K)
+        if len(took) >= 5 and time.perf_counter() - begun > PATIENCE_S:
+            break
+    result = percentiles(took[min(WARM, len(took) // 2) :])
+    return result | {"recall_at_10": round(float(np.mean(shares)), 4)} if of_vectors else result
+
+
+async def run(sizes: Sequence[int], peers: bool) -> dict[str, Any]:
+    """Measure all sizes."""
+    result: dict[str, Any] = {"sizes": {}, "peers": {name: {} for name in PEERS} if peers else {}}
+    questions = Babble(2).sentences(ASKED, 4, 9)
+    for size in sizes:
+        texts = Babble(1).sentences(size)
+        result["sizes"][str(size)] = await ours(texts, questions)
+        matrix = embedded(texts)
+        for name, (module, made) in PEERS.items() if peers else ():
+            if not installed(module):
+                result["peers"][name] = "not installed"
+                continue
+            asked = await made(texts, matrix)
+            result["peers"][name][str(size)] = await peer(asked, questions, matrix, made is not authors_scan)
+    return result
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--without-peers", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    result = asyncio.run(run([int(size) for size in asked.sizes.split(",")], not asked.without_peers))
+    if asked.json:
+        print(json.dumps(result, indent=1))
+        return
+    for size, found in result["sizes"].items():
+        print(f"{'mindstream':26} {size:>8} {found}")
+    for name, rows in result["peers"].items():
+        for size, found in rows.items() if isinstance(rows, dict) else [("", rows)]:
+            print(f"{name:26} {size:>8} {found}")
+
+
+if __name__ == "__main__":
+    main()
