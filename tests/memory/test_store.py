@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 from mindstream.errors import Conflict, LeaseLost, StorageError
+from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import Heard, Remembered, Thought
 from mindstream.memory.record import Kind, Record, Triple, new_id
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Finish, Revision, Store, Wake
+from mindstream.memory.strength import Held
+from mindstream.memory.tables import MIGRATIONS
 
 EVENT = Remembered(count=1, kinds={"note": 1})
 
@@ -111,6 +114,91 @@ async def test_latest_leaves_out_what_is_superseded_or_forgotten(store: Store) -
     )
     await store.commit(Commit(mind="ann", at=2e9, revisions=revisions))
     assert [record.text for record in store.latest("ann", ["note"], n=9)] == ["note 0", "note 2"]
+
+
+async def test_what_says_the_same_is_known_while_it_holds(store: Store) -> None:
+    tea, other = a_record("Ann likes  TEA."), a_record("ann likes tea", "thought")
+    await store.commit(writing(tea, other, a_record("ann likes coffee")))
+    assert [record.id for record in store.known("ann", "note", ["ann likes tea!", "nobody knows"]).values()] == [tea.id]
+    assert store.known("bob", "note", ["ann likes tea"]) == {}
+    await store.commit(Commit(mind="ann", at=2e9, revisions=(Revision(id=tea.id, forgotten=2e9),)))
+    assert store.known("ann", "note", ["ann likes tea"]) == {}
+
+
+async def test_distinct_holds_against_a_writer_at_the_same_moment(store: Store) -> None:
+    def once(text: str, kind: Kind = "note") -> Commit:
+        return Commit(mind="ann", at=1e9, entries=(Entry(EVENT, "ann", (a_record(text, kind),), distinct=True),))
+
+    results = await asyncio.gather(*(store.commit(once("tea")) for _ in range(5)), return_exceptions=True)
+    assert sorted(type(result).__name__ for result in results) == ["Conflict"] * 4 + ["list"]
+    await store.commit(once("tea", "chat"))
+    await store.commit(once("tea", "chat"))
+    [old] = store.latest("ann", ["note"])
+    ending = Revision(id=old.id, valid_until=2e9, superseded_by="x")
+    entry = Entry(EVENT, "ann", (a_record("Tea."),), distinct=True)
+    await store.commit(Commit(mind="ann", at=2e9, entries=(entry,), revisions=(ending,)))
+
+
+async def test_a_guarded_revision_is_refused_where_somebody_was_first(store: Store) -> None:
+    record = a_record("tea")
+    await store.commit(writing(record))
+    was = Held(0, False, 1e9)
+    first = Revision(id=record.id, level=1, accessed=2e9, was=was)
+    await store.commit(Commit(mind="ann", at=2e9, revisions=(first,)))
+    with pytest.raises(Conflict):
+        await store.commit(Commit(mind="ann", at=2e9, revisions=(first,)))
+    end = Revision(id=record.id, valid_until=3e9, holds=True)
+    await store.commit(Commit(mind="ann", at=3e9, revisions=(end,)))
+    with pytest.raises(Conflict):
+        await store.commit(Commit(mind="ann", at=3e9, revisions=(end,)))
+    assert store.records("ann", [record.id])[0].level == 1
+
+
+async def test_the_last_event_of_a_kind_is_found(store: Store) -> None:
+    assert store.last("ann", "remembered") is None
+    for n in range(3):
+        await store.commit(writing(a_record(str(n))))
+    found = store.last("ann", "remembered")
+    assert found is not None
+    assert found.seq == store.events()[-1].seq
+    assert store.last("ann", "said") is None
+    assert store.last("bob", "remembered") is None
+
+
+async def test_nothing_erased_is_left_in_the_files(folder: Path) -> None:
+    store = SqliteStore(folder)
+    secret, kept_ = a_record("the password is swordfish"), a_record("the weather is fine")
+    await store.commit(writing(secret, kept_))
+    await store.erase("ann", [secret.id])
+    await store.compact()
+    left = bytes_of(folder)
+    assert b"swordfish" not in left
+    assert b"weather" in left
+    await store.close()
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+def an_older_file(folder: Path) -> None:
+    folder.mkdir()
+    with sqlite3.connect(folder / "mindstream.db") as connection:
+        MIGRATIONS[0](connection)
+        connection.execute(
+            "INSERT INTO records (id, stream, kind, text, created, accessed, by, episode, level, lasting, depth, seq,"
+            " embedder, changed) VALUES ('a', 'ann', 'note', 'Tea!', 0, 0, '', '', 0, 0, 0, 1, '', 1)"
+        )
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.close()
+
+
+async def test_an_older_file_learns_what_says_the_same(folder: Path) -> None:
+    an_older_file(folder)
+    store = SqliteStore(folder)
+    assert list(store.known("ann", "note", ["tea"])) == ["tea"]
+    await store.close()
 
 
 async def test_seqs_grow_and_events_can_be_read_from_any_point(store: Store) -> None:

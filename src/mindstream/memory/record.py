@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Mapping
@@ -93,6 +94,16 @@ def new_id(now: Moment) -> str:
         milliseconds, digit = divmod(milliseconds, 32)
         digits.append("0123456789abcdefghjkmnpqrstvwxyz"[digit])
     return "".join(reversed(digits)) + chance.token(9)
+
+
+def normalised(text: str) -> str:
+    """Return a text as it counts for being the same: case, space and final marks aside."""
+    return " ".join(text.casefold().split()).rstrip(".!。！ ")
+
+
+def same_words(text: str) -> int:
+    """Return a number that is the same for texts that count as the same: 64 bits, signed."""
+    return int.from_bytes(hashlib.blake2b(normalised(text).encode(), digest_size=8).digest(), signed=True)
 
 
 def checked_text(text: str) -> str:

@@ -14,17 +14,19 @@ import numpy as np
 from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
-from mindstream.log.database import Database, Migration
+from mindstream.log.database import Database
 from mindstream.log.events import Logged, event
-from mindstream.memory.record import Kind, Record, Triple
-from mindstream.memory.store import Changes, Commit, Revision
+from mindstream.memory.record import UNIQUE, Kind, Record, Triple, normalised, same_words
+from mindstream.memory.store import Changes, Commit, Entry, Revision
+from mindstream.memory.tables import MIGRATIONS
 
 COLUMNS = (
     "id, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,"
     " superseded_by, forgotten, subject, predicate, object, keywords, evidence, depth, slot, version, data, seq,"
     " embedder, vector"
 )
-REVISED = tuple(f.name for f in fields(Revision) if f.name != "id")
+REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds"))
+HOLDS = "valid_until IS NULL AND forgotten IS NULL"
 
 
 class SqliteStore:
@@ -73,7 +75,7 @@ class SqliteStore:
         slot: str | None = None,
         before: int | None = None,
     ) -> list[Record]:
-        where: list[str] = ["stream = ?", "valid_until IS NULL", "forgotten IS NULL"]
+        where: list[str] = ["stream = ?", HOLDS]
         values: list[Any] = [stream]
         for column, value in (("episode", episode), ("slot", slot)):
             if value is not None:
@@ -91,6 +93,20 @@ class SqliteStore:
         )
         return [_record(row) for row in reversed(rows)]
 
+    def known(self, stream: str, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
+        wanted = {same_words(text): normalised(text) for text in texts}
+        hashes = list(wanted)
+        found: dict[str, Record] = {}
+        for start in range(0, len(hashes), 500):
+            some = hashes[start : start + 500]
+            rows = self._database.read(
+                f"SELECT {COLUMNS} FROM records WHERE stream = ? AND kind = ? AND same IN ({','.join('?' * len(some))})"
+                f" AND {HOLDS} ORDER BY number DESC",
+                [stream, kind, *some],
+            )
+            found |= {normalised(record.text): record for record in map(_record, rows)}
+        return {text: found[text] for text in wanted.values() if text in found}
+
     def events(
         self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
     ) -> list[Logged]:
@@ -107,6 +123,13 @@ class SqliteStore:
             [*values, limit],
         )
         return [Logged(seq, mind, at, by, event(kind, payload)) for seq, mind, at, by, kind, payload in rows]
+
+    def last(self, mind: str, kind: str) -> Logged | None:
+        rows = self._database.read(
+            "SELECT seq, mind, at, by, kind, payload FROM log WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT 1",
+            (mind, kind),
+        )
+        return next((Logged(seq, who, at, by, event(name, told)) for seq, who, at, by, name, told in rows), None)
 
     def streams(self) -> list[str]:
         return [row[0] for row in self._database.read("SELECT DISTINCT stream FROM records ORDER BY stream")]
@@ -128,6 +151,9 @@ class SqliteStore:
     async def give_up(self, owner: str) -> None:
         await self._database.write(lambda connection: work.give_up(connection, owner))
 
+    async def compact(self) -> None:
+        await self._database.compact()
+
     async def close(self) -> None:
         await self._database.close()
 
@@ -141,6 +167,8 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
         ).lastrowid
         assert seq is not None
         logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event))
+        if entry.distinct:
+            _check_distinct(connection, entry, commit.revisions)
         try:
             connection.executemany(INSERT, [_row(record, seq, changed) for record in entry.records])
         except sqlite3.IntegrityError as error:
@@ -153,12 +181,7 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
                     (record.created, record.id, changed, record.stream, record.slot, (record.version or 0) - 1),
                 )
     for revision in commit.revisions:
-        new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
-        sets = ", ".join(f"{name} = ?" for name in new)
-        connection.execute(
-            f"UPDATE records SET {sets}, changed = ? WHERE id = ? AND stream = ?",
-            [*new.values(), changed, revision.id, commit.mind],
-        )
+        _revise(connection, commit.mind, revision, changed)
     if commit.wake:
         work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
     if commit.finish:
@@ -166,8 +189,38 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
     return logged
 
 
+def _check_distinct(connection: sqlite3.Connection, entry: Entry, revisions: Sequence[Revision]) -> None:
+    """Raise Conflict where a record would say what one that holds, and goes on holding, says already."""
+    ending = {revision.id for revision in revisions if revision.valid_until or revision.forgotten}
+    for record in entry.records:
+        if record.kind in UNIQUE:
+            same = connection.execute(
+                f"SELECT id FROM records WHERE stream = ? AND kind = ? AND same = ? AND {HOLDS}",
+                (record.stream, record.kind, same_words(record.text)),
+            )
+            if {row[0] for row in same} - ending:
+                raise Conflict(f"a {record.kind} that says {record.text[:80]!r} is there already")
+
+
+def _revise(connection: sqlite3.Connection, stream: str, revision: Revision, changed: int) -> None:
+    new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
+    if revision.vector is not None:
+        new["vector"] = revision.vector.tobytes()
+    sets = ", ".join(f"{name} = ?" for name in (*new, "changed"))
+    where, values = "id = ? AND stream = ?", [*new.values(), changed, revision.id, stream]
+    if revision.was:
+        where += " AND level = ? AND accessed = ?"
+        values += [revision.was.level, revision.was.time]
+    if revision.holds:
+        where += f" AND {HOLDS}"
+    touched = connection.execute(f"UPDATE records SET {sets} WHERE {where}", values).rowcount
+    if not touched and (revision.was or revision.holds):
+        raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
+
+
 def _erase(connection: sqlite3.Connection, stream: str, ids: Sequence[str] | None) -> int:
     changed = _next_change(connection)
+    connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
     if ids is None:
         ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
         connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
@@ -188,7 +241,7 @@ def _next_change(connection: sqlite3.Connection) -> int:
     )
 
 
-INSERT = f"INSERT INTO records ({COLUMNS}, changed) VALUES ({','.join('?' * 28)})"
+INSERT = f"INSERT INTO records ({COLUMNS}, changed, same) VALUES ({','.join('?' * 29)})"
 
 
 def _row(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
@@ -199,7 +252,7 @@ def _row(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
         record.forgotten, about and about.subject, about and about.predicate, about and about.object,
         _json(record.keywords), _json(record.evidence), record.depth, record.slot, record.version,
         _json(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(),
-        changed,
+        changed, same_words(record.text) if record.kind in UNIQUE else None,
     )  # fmt: skip
 
 
@@ -223,33 +276,3 @@ def _record(row: tuple[Any, ...]) -> Record:
         depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
         vector=None if vector is None else np.frombuffer(vector, np.float16),
     )  # fmt: skip
-
-
-def _m001_log_records_work(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "CREATE TABLE log (seq INTEGER PRIMARY KEY AUTOINCREMENT, mind TEXT NOT NULL, at REAL NOT NULL,"
-        " by TEXT NOT NULL, kind TEXT NOT NULL, payload TEXT NOT NULL)"
-    )
-    connection.execute("CREATE INDEX log_of_mind ON log (mind, seq)")
-    connection.execute(
-        "CREATE TABLE records (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL,"
-        " kind TEXT NOT NULL, text TEXT NOT NULL, created REAL NOT NULL, accessed REAL NOT NULL, by TEXT NOT NULL,"
-        " episode TEXT NOT NULL, importance REAL, level INTEGER NOT NULL, lasting INTEGER NOT NULL,"
-        " valid_from REAL, valid_until REAL, superseded_by TEXT, forgotten REAL,"
-        " subject TEXT, predicate TEXT, object TEXT, keywords TEXT, evidence TEXT,"
-        " depth INTEGER NOT NULL, slot TEXT, version INTEGER, data TEXT, seq INTEGER NOT NULL, embedder TEXT NOT NULL,"
-        " vector BLOB, changed INTEGER NOT NULL)"
-    )
-    connection.execute("CREATE INDEX records_changed ON records (stream, changed)")
-    connection.execute("CREATE INDEX records_latest ON records (stream, kind, number)")
-    connection.execute("CREATE INDEX records_episode ON records (stream, episode, number)")
-    connection.execute("CREATE UNIQUE INDEX records_slot ON records (stream, slot, version) WHERE slot IS NOT NULL")
-    connection.execute("CREATE TABLE erased (stream TEXT NOT NULL, id TEXT NOT NULL, changed INTEGER NOT NULL)")
-    connection.execute("CREATE INDEX erased_changed ON erased (stream, changed)")
-    connection.execute("CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID")
-    connection.execute("INSERT INTO counters VALUES ('changed', 0)")
-    work.create(connection)
-
-
-MIGRATIONS: list[Migration] = [_m001_log_records_work]
-"""Append only: a file remembers how many of these it has seen."""

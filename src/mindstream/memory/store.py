@@ -13,21 +13,33 @@ from typing import Protocol
 from mindstream.clock import Moment
 from mindstream.log.events import Event, Logged
 from mindstream.log.work import Work
-from mindstream.memory.record import Kind, Record
+from mindstream.memory.record import Kind, Record, Vector
+from mindstream.memory.strength import Held
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event for the log and the records that come from it; they get its seq."""
+    """An event for the log and the records that come from it; they get its seq.
+
+    Attributes:
+        distinct: Conflict where a note, thought or exemplar that holds says the same as one of `records` already (see
+            `Store.known`): the one check that a writer at the same moment cannot slip past.
+    """
 
     event: Event
     by: str
     records: tuple[Record, ...] = ()
+    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """A change to a record that is there; None leaves a field as it is."""
+    """A change to a record that is there; None leaves a field as it is.
+
+    Attributes:
+        was: Conflict unless its level and its time of access are still these.
+        holds: Conflict unless it is neither superseded nor forgotten.
+    """
 
     id: str
     accessed: Moment | None = None
@@ -37,6 +49,10 @@ class Revision:
     valid_until: Moment | None = None
     superseded_by: str | None = None
     forgotten: Moment | None = None
+    embedder: str | None = None
+    vector: Vector | None = None
+    was: Held | None = None
+    holds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +106,8 @@ class Store(Protocol):
         """Write it durably; return the log rows.
 
         Raises:
-            Conflict: a belief or plan of that version is there already.
+            Conflict: a belief or plan of that version is there already; what `distinct`, `was` or `holds` asks for is
+                not so.
             LeaseLost: the work was taken over by another process.
         """
 
@@ -121,10 +138,16 @@ class Store(Protocol):
         `before` (a seq): only those that came before that row of the log.
         """
 
+    def known(self, stream: str, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
+        """Return records of a kind (one of UNIQUE) that hold and say the same as these texts, by normalised text."""
+
     def events(
         self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
     ) -> list[Logged]:
         """Return rows of the log after the seq `after`, oldest first."""
+
+    def last(self, mind: str, kind: str) -> Logged | None:
+        """Return the newest row of a mind's log of that kind."""
 
     def streams(self) -> list[str]:
         """Name the streams that hold records."""
@@ -143,6 +166,9 @@ class Store(Protocol):
 
     async def give_up(self, owner: str) -> None:
         """Let go of everything that `owner` holds."""
+
+    async def compact(self) -> None:
+        """Give back the room that is not needed; after it, nothing that was erased can be found in the files."""
 
     async def close(self) -> None:
         """Write what is waiting and let go."""

@@ -1,0 +1,49 @@
+"""The tables of the SQLite file, as the list of steps that made them."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mindstream.log import work
+from mindstream.log.database import Migration
+from mindstream.memory.record import UNIQUE, same_words
+
+
+def _m001_log_records_work(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE log (seq INTEGER PRIMARY KEY AUTOINCREMENT, mind TEXT NOT NULL, at REAL NOT NULL,"
+        " by TEXT NOT NULL, kind TEXT NOT NULL, payload TEXT NOT NULL)"
+    )
+    connection.execute("CREATE INDEX log_of_mind ON log (mind, seq)")
+    connection.execute(
+        "CREATE TABLE records (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL,"
+        " kind TEXT NOT NULL, text TEXT NOT NULL, created REAL NOT NULL, accessed REAL NOT NULL, by TEXT NOT NULL,"
+        " episode TEXT NOT NULL, importance REAL, level INTEGER NOT NULL, lasting INTEGER NOT NULL,"
+        " valid_from REAL, valid_until REAL, superseded_by TEXT, forgotten REAL,"
+        " subject TEXT, predicate TEXT, object TEXT, keywords TEXT, evidence TEXT,"
+        " depth INTEGER NOT NULL, slot TEXT, version INTEGER, data TEXT, seq INTEGER NOT NULL, embedder TEXT NOT NULL,"
+        " vector BLOB, changed INTEGER NOT NULL)"
+    )
+    connection.execute("CREATE INDEX records_changed ON records (stream, changed)")
+    connection.execute("CREATE INDEX records_latest ON records (stream, kind, number)")
+    connection.execute("CREATE INDEX records_episode ON records (stream, episode, number)")
+    connection.execute("CREATE UNIQUE INDEX records_slot ON records (stream, slot, version) WHERE slot IS NOT NULL")
+    connection.execute("CREATE TABLE erased (stream TEXT NOT NULL, id TEXT NOT NULL, changed INTEGER NOT NULL)")
+    connection.execute("CREATE INDEX erased_changed ON erased (stream, changed)")
+    connection.execute("CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID")
+    connection.execute("INSERT INTO counters VALUES ('changed', 0)")
+    work.create(connection)
+
+
+def _m002_same_words(connection: sqlite3.Connection) -> None:
+    """Find at once what says the same (kinds that keep the same words once), and the last event of a kind."""
+    connection.create_function("same_words", 1, same_words, deterministic=True)
+    connection.execute("ALTER TABLE records ADD COLUMN same INTEGER")
+    kinds = ", ".join(f"'{kind}'" for kind in sorted(UNIQUE))
+    connection.execute(f"UPDATE records SET same = same_words(text) WHERE kind IN ({kinds})")
+    connection.execute("CREATE INDEX records_same ON records (stream, kind, same) WHERE same IS NOT NULL")
+    connection.execute("CREATE INDEX log_of_kind ON log (mind, kind, seq)")
+
+
+MIGRATIONS: list[Migration] = [_m001_log_records_work, _m002_same_words]
+"""Append only: a file remembers how many of these it has seen."""
