@@ -54,6 +54,8 @@ class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
     type: Literal["text", "list", "number", "yes_no"] = "text"
     of: tuple[str, ...] = ()
     """For text and list: the only values that are allowed; empty: any words."""
+    audience: bool = False
+    """Its topics say who the user is (a parent, a shift worker): steps on them are only for those who are."""
     ask: Lists = Field(default_factory=list)
     """Questions by which the rules ask for it."""
 

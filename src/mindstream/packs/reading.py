@@ -65,7 +65,7 @@ def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Langua
     """Tell the language of a text by its script; the first of `among` where it cannot be told."""
     spoken = [c for c in text if c.isalpha()]
     chinese = sum(1 for c in spoken if CJK.match(c))
-    if "zh" in among and chinese * 3 > len(spoken) and chinese:
+    if "zh" in among and chinese * 5 > len(spoken):  # a character says as much as four letters
         return "zh"
     return next((language for language in among if language != "zh"), among[0])
 
@@ -73,8 +73,14 @@ def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Langua
 def read(pack: Pack, text: str) -> Reading:
     """Read an utterance as the rules understand it."""
     language = language_of(text, pack.languages)
-    moves = {name for name, patterns in _moves().items() if any(p.search(text) for p in patterns.get(language, ()))}
-    return Reading(text, language, frozenset(moves), tuple(_mentions(pack, text, language)))
+    return Reading(text, language, moves_of(text, language), tuple(_mentions(pack, text, language)))
+
+
+def moves_of(text: str, language: Language) -> frozenset[str]:
+    """Name what an utterance does in a conversation: greets, asks for a plan, dislikes, … (moves.yaml)."""
+    return frozenset(
+        name for name, patterns in _moves().items() if any(p.search(text) for p in patterns.get(language, ()))
+    )
 
 
 @lru_cache(1)
@@ -113,15 +119,23 @@ def _english(pack: Pack, clause: str, language: Language) -> list[Mention]:
     spans = [(m.start(), m.end()) for m in found_words]
     words = [m[0].lower().replace("’", "'") for m in found_words]
     stems = [stem(word) for word in words]
-    found: dict[str, Mention] = {}
+    found: dict[str, tuple[int, int]] = {}
     for at, word in enumerate(words):
         for cue, topic in _beginning(pack, language, stems[at], word):
             rest = zip(cue[1:], stems[at + 1 :], words[at + 1 :], strict=False)
-            if topic in found or at + len(cue) > len(words) or not all(_same(*part) for part in rest):
-                continue
-            start, end = spans[at][0], spans[at + len(cue) - 1][1]
-            found[topic] = Mention(topic, clause[start:end], _denied(clause[:start]))
-    return list(found.values())
+            if topic not in found and at + len(cue) <= len(words) and all(_same(*part) for part in rest):
+                found[topic] = (spans[at][0], spans[at + len(cue) - 1][1])
+    return [
+        Mention(topic, clause[start:end], _denied(clause[:start]))
+        for topic, (start, end) in found.items()
+        if not any(_swallowed((start, end), other, clause) for other in found.values())
+    ]
+
+
+def _swallowed(span: tuple[int, int], other: tuple[int, int], clause: str) -> bool:
+    """Tell whether a mention is only a part of a longer one; 'noise and light' are two, though."""
+    inside = other[0] <= span[0] and span[1] <= other[1] and other != span
+    return inside and not re.search(r"\b(?:and|or|nor|plus)\b|&", clause[other[0] : other[1]].lower())
 
 
 Cue = tuple[tuple[str, ...], str]

@@ -20,8 +20,8 @@ from mindstream.packs.pack import Pack
 from mindstream.packs.reading import language_of
 from mindstream.reasoners.belief import plan_rules  # noqa: F401 (registers the rule)
 from mindstream.reasoners.belief.infer_phase import InferPhase
+from mindstream.reasoners.belief.library import resource_tool, step_tool
 from mindstream.reasoners.belief.plan import Plan
-from mindstream.reasoners.belief.resources import resource_tool
 from mindstream.reasoners.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.reasoners.conversation import Line, lines
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
@@ -68,7 +68,11 @@ class BeliefReasoner:
             utterances=utterances,
             language=language,
         )
-        tools = [resource_tool(pack, language), *self.tools] if question.phase.plans else list(self.tools)
+        tools = (
+            [step_tool(pack, language), resource_tool(pack, language), *self.tools]
+            if question.phase.plans
+            else list(self.tools)
+        )
         found = await solve(self.model, question, tools, occasion, steps=self.steps)
 
         async def write() -> Writing:

@@ -110,9 +110,15 @@ def ranked(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
         named = 2.0 * len(about & newest) + len(about & known)
         return named / spread + 0.3 * len(asked & words) + EVIDENCE[step.evidence]
 
-    fitting = [s for s in ask.pack.steps if s.id not in besides and not known & set(s.not_for)]
+    fitting = [s for s in ask.pack.steps if s.id not in besides and _suits(ask.pack, s, known | newest)]
     about = [s for s in fitting if set(s.topics) & (known | newest)]
     return sorted(about or fitting, key=fit, reverse=True)
+
+
+def _suits(pack: Pack, step: Step, known: set[str]) -> bool:
+    """Tell whether a step is for this user: not ruled out, and not only for people they are not."""
+    only_for = {id_ for id_ in step.topics if (topic := pack.topic(id_)) and pack.fields[topic.field].audience}
+    return not known & set(step.not_for) and (not only_for or bool(only_for & known))
 
 
 Change = tuple[Plan, tuple[str, dict[str, str]], str]
@@ -132,6 +138,8 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
             f"now “{here.title}”" if here else "nothing left"
         )
         return Plan(steps=new), ("instead_intro", {"old": now.title}), changed
+    if {"next", "done"} & moves and now and not _told(ask, now):
+        return Plan(steps=steps), ("step_intro", {}), ""
     if {"next", "done"} & moves and now:
         steps = [_state(step, "done" if "done" in moves else "later") if step is now else step for step in steps]
         if "done" not in moves:  # skipped for the moment: to the end
@@ -162,6 +170,11 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
             )
         return Plan(steps=steps), ("step_intro", {}), ""
     return None
+
+
+def _told(ask: ThinkInPhase, step: PlanStep) -> bool:
+    """Tell whether the user was ever told of this step: it may have been planned while the Talker spoke."""
+    return any(step.title in line.text for line in ask.conversation if not line.by_user)
 
 
 def _begin(ask: ThinkInPhase, steps: list[PlanStep], seen: set[str], fresh_first: bool) -> list[PlanStep]:

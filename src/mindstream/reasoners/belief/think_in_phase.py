@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -23,11 +24,26 @@ class Feedback(BaseModel):
     target: str = Field(max_length=300, description="What they speak of: a step's title, or a few words.")
 
 
+class SubQuestion(BaseModel):
+    """A part of the problem, its answer, and what is believed because of it (an intermediate belief of equation 4)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    question: str = Field(max_length=300)
+    answer: str = Field(
+        max_length=600, description="From what the user said or a tool gave; 'not said' if neither did."
+    )
+    patch: dict[str, JsonValue] = Field(default_factory=dict)
+
+
 class PhaseThought(BaseModel):
     """What a mini-reasoner has come to."""
 
     model_config = ConfigDict(frozen=True)
 
+    questions: list[SubQuestion] = Field(
+        default_factory=list, max_length=8, description="The sub-questions that matter now, one to four, answered."
+    )
     thought: str = Field(description="Your conclusion in one or two sentences.")
     patch: dict[str, JsonValue] = Field(
         default_factory=dict,
@@ -48,6 +64,19 @@ class PhaseThought(BaseModel):
     )
 
 
+def composed(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Compose intermediate beliefs into one patch: lists gather, else the later one counts. The phase is not theirs."""
+    whole: dict[str, JsonValue] = {}
+    for patch in patches:
+        for name, value in patch.items():
+            before = whole.get(name)
+            if isinstance(before, list) and isinstance(value, list):
+                whole[name] = [*before, *(item for item in value if item not in before)]
+            elif name != "phase":
+                whole[name] = value
+    return whole
+
+
 class ThinkInPhase(Prompt[PhaseThought]):
     """What follows from these utterances, thought through as this phase asks?"""
 
@@ -63,7 +92,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
 
     def parse(self, text: str) -> PhaseThought:
         found = super().parse(text)
-        patch = {name: value for name, value in found.patch.items() if name != "phase"}
+        patch = composed([*(each.patch for each in found.questions), found.patch])
         shape = self.pack.belief
         try:
             merged(Belief("belief", self.version, shape.model_validate(self.belief)), patch)

@@ -7,6 +7,7 @@ import re
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.models.prompt import Prompt, rule
+from mindstream.packs.reading import language_of, moves_of
 from mindstream.reasoners.conversation import Line
 
 
@@ -66,6 +67,9 @@ ASKS = re.compile(
     re.I,
 )
 """Questions, requests and remarks on the talk itself: no facts about the user."""
+OF_THE_TALK = frozenset(
+    {"recall", "who", "unsure", "rude", "complaint", "plan", "stepwise", "resources", "next", "done", "dislike", "like"}
+)
 
 
 @rule(ExtractFacts)
@@ -80,6 +84,8 @@ def in_their_own_words(ask: ExtractFacts) -> Facts:
             single = _single(clause, ask.known)
             if single:
                 facts.append(single)
+            elif moves_of(clause, language_of(clause)) & OF_THE_TALK:
+                continue
             elif (
                 FIRST_PERSON.search(clause) and not ASKS.search(clause) and (len(clause.split()) > 2 or len(clause) > 5)
             ):

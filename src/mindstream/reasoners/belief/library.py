@@ -1,9 +1,9 @@
-"""The tool that finds resources in a pack: what to read, watch, listen to, by what it is about."""
+"""The tools that search a pack: steps of its plan library, and what to read, watch, listen to."""
 
 from __future__ import annotations
 
 from mindstream.language.words import terms
-from mindstream.packs.pack import Language, Pack, Resource, in_language
+from mindstream.packs.pack import Language, Pack, Resource, Step, in_language
 from mindstream.packs.reading import read
 from mindstream.reasoners.belief.plan import NamedResource
 from mindstream.tools.tool import FunctionTool, tool
@@ -28,6 +28,45 @@ def find_in(
         for score, _, r in ranked[:count]
         if score > 0.15
     ]
+
+
+def steps_in(pack: Pack, query: str, language: Language, count: int) -> list[dict[str, str]]:
+    """Return the library's steps that fit a query best, as words."""
+    topics = set(read(pack, query).topics)
+    asked = set(terms(query))
+
+    def fit(step: Step) -> float:
+        words = set(
+            terms(f"{in_language(step.title, language)} {in_language(step.do, language)} {' '.join(step.topics)}")
+        )
+        return len(topics & set(step.topics)) + len(asked & words) / (len(asked) or 1)
+
+    ranked = sorted(((fit(step), -n, step) for n, step in enumerate(pack.steps)), reverse=True)
+    return [
+        {
+            "title": in_language(step.title, language),
+            "do": in_language(step.do, language),
+            "why": in_language(step.why, language),
+            "evidence": step.evidence,
+            "caution": in_language(step.caution, language),
+            "not_for": ", ".join(step.not_for),
+        }
+        for score, _, step in ranked[:count]
+        if score > 0.15
+    ]
+
+
+def step_tool(pack: Pack, language: Language) -> FunctionTool:
+    """Make the tool `find_steps` for a pack."""
+
+    def find_steps(query: str, count: int = 4) -> list[dict[str, str]]:
+        """Find steps in the coach's plan library, with what to do, why, evidence, cautions and who they are not for.
+
+        query: a few words on the trouble and on what the user wants. count: how many, 1 to 8.
+        """
+        return steps_in(pack, query, language, max(1, min(count, 8)))
+
+    return tool(find_steps)
 
 
 def resource_tool(pack: Pack, language: Language) -> FunctionTool:
