@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import numpy as np
+from babble import Babble
 from numpy.typing import NDArray
 
 from mindstream.clock import SystemClock
@@ -32,25 +33,6 @@ from mindstream.models.embedders.wordllama import vectors as embedded
 ASKED, WARM, K = 200, 20, 10
 PATIENCE_S = 20.0
 """A peer is asked for no longer than this, and five times at least."""
-SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "se", "ti", "vo", "du", "fa", "ge", "po", "sha", "tre", "wen")
-
-
-class Babble:
-    """Sentences of made-up words, the n-th word as frequent as 1/n, the same for the same seed."""
-
-    def __init__(self, seed: int, words: int = 30_000) -> None:
-        self._chance = np.random.default_rng(seed)
-        spoken = np.random.default_rng(0).integers(len(SYLLABLES), size=(words, 4))
-        self._words = ["".join(SYLLABLES[i] for i in row[: 2 + number % 3]) for number, row in enumerate(spoken)]
-        share = 1 / (np.arange(words) + 10)
-        self._shares = np.cumsum(share / share.sum())
-
-    def sentences(self, count: int, shortest: int = 6, longest: int = 24) -> list[str]:
-        """Return so many sentences."""
-        lengths = self._chance.integers(shortest, longest + 1, size=count)
-        drawn = np.searchsorted(self._shares, self._chance.random(int(lengths.sum())))
-        pieces = np.split(drawn, np.cumsum(lengths)[:-1])
-        return [" ".join(self._words[i] for i in piece) + "." for piece in pieces]
 
 
 def percentiles(took_s: Sequence[float]) -> dict[str, float]:

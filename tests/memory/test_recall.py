@@ -197,6 +197,19 @@ async def test_what_is_known_by_keyword(world: World) -> None:
     assert [r.text for r in world.recaller.about("ann", ["cello"], now=NOW, kinds=["thought"])] == [newest.text]
 
 
+async def test_the_same_words_are_known_again(world: World) -> None:
+    note = await world.tell("Ann likes tea.", "note")
+    await world.tell("Yes.", "chat")
+    known = world.recaller.known("ann", "note", "  ann likes  TEA")
+    assert known is not None
+    assert known.id == note.id
+    assert world.recaller.known("ann", "thought", "Ann likes tea.") is None
+    assert world.recaller.known("ann", "chat", "Yes.") is None
+    assert world.recaller.known("bob", "note", "Ann likes tea.") is None
+    await world.store.commit(Commit(mind="ann", at=NOW, revisions=(Revision(id=note.id, forgotten=NOW),)))
+    assert world.recaller.known("ann", "note", "Ann likes tea.") is None
+
+
 @pytest.mark.parametrize(("query", "k"), [("", 3), ("  \n", 3), ("noise", 0)])
 async def test_what_cannot_be_asked_is_refused(world: World, query: str, k: int) -> None:
     with pytest.raises(InputError):

@@ -11,9 +11,9 @@ from collections import OrderedDict
 import numpy as np
 
 from mindstream.language.lexical import Lexical
-from mindstream.language.words import terms
+from mindstream.language.words import normalised, terms
 from mindstream.memory.growing import Growing
-from mindstream.memory.record import KINDS, Record, Vector
+from mindstream.memory.record import KINDS, UNIQUE, Kind, Record, Vector
 from mindstream.memory.store import Store
 from mindstream.memory.vectors import Vectors
 
@@ -71,6 +71,7 @@ class Columns:
         self.keywords: dict[str, list[int]] = {}
         self.foreign = 0
         self.only_talk = True
+        self._said: dict[int, int] = {}
         self.lexical = Lexical()
         self.vectors = Vectors(self.width)
         self._groups: dict[str, int] = {}
@@ -128,8 +129,16 @@ class Columns:
         for keyword in record.keywords:
             self.keywords.setdefault(keyword.lower(), []).append(at)
         self.lexical.add(_terms(record), group)
+        if record.kind in UNIQUE:
+            self._said[hash((record.kind, normalised(record.text)))] = at
         vector = self._comparable(record)
         self.vectors.append(vector, group)
+
+    def same(self, kind: Kind, text: str) -> int | None:
+        """Return where the same words stand, in a kind that keeps them once, if they hold and are not forgotten."""
+        at = self._said.get(hash((kind, normalised(text))))
+        holds = at is not None and self.valid_until.values[at] == OPEN and self.forgotten.values[at] == OPEN
+        return at if holds else None
 
     def _comparable(self, record: Record) -> Vector | None:
         """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""

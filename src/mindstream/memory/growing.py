@@ -26,7 +26,7 @@ class Growing(Generic[T]):
 
     def append(self, row: ArrayLike) -> None:
         if self._count == len(self._rows):
-            grown = self._empty(self._count + self._count // 2, self._rows.dtype)
+            grown = self._empty(self._count + self._count // 4, self._rows.dtype)
             grown[: self._count] = self._rows
             self._rows = grown
         self._rows[self._count] = row

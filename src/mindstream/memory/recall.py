@@ -131,6 +131,12 @@ class Recaller:
                 returned.append(Recalled(record, float(scores[i]), parts))
         return Recall(returned, [columns.ids[found[i]] for i in order[k:]])
 
+    def known(self, stream: str, kind: Kind, text: str) -> Record | None:
+        """Return the record that says the same already, in a kind that keeps the same words once."""
+        columns = self.shelf.columns(stream)
+        at = columns.same(kind, text)
+        return None if at is None else next(iter(self.store.records(stream, [columns.ids[at]])), None)
+
     def about(
         self, stream: str, keywords: Sequence[str], n: int = 10, *, now: Moment, kinds: Sequence[Kind] | None = None
     ) -> list[Record]:

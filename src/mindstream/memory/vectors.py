@@ -29,6 +29,7 @@ class Vectors:
         self._bits = Growing(np.uint64, self._words)
         self._mean = np.zeros(width, np.float32)
         self._seen = 0
+        self._changed: list[int] = []
         self._last: dict[int, tuple[int, Floats]] = {}
         for _ in range(without):
             self.append(None)
@@ -48,35 +49,33 @@ class Vectors:
                 before, neighbour = self._last[group]
                 self._lend(before, own)
                 self._lend(at, neighbour)
-                self._measure(slice(before, before + 1))
+                self._changed.append(before)
             self._last[group] = at, own
-        self._measure(slice(at, at + 1))
-        if at + 1 >= 2 * self._seen:
-            self._centre()
+        self._changed.append(at)
 
     def _lend(self, at: int, neighbour: Floats) -> None:
         row = self._sums.values[at]
         row[:] = halved(restored(row) + np.float32(NEIGHBOUR) * neighbour)
 
-    def _centre(self) -> None:
-        """Take the mean anew; done each time that the stream has doubled."""
-        self._seen = len(self._sums)
-        total, count = np.zeros(self.width, np.float32), 0
-        for start in range(0, self._seen, 4096):
-            lengths = self._lengths.values[start : start + 4096]
-            there = lengths > 0
-            total += (restored(self._sums.values[start : start + 4096][there]) / lengths[there, None]).sum(0)
-            count += int(there.sum())
-        self._mean = total / np.float32(max(1, count))
-        for start in range(0, self._seen, 4096):
-            self._measure(slice(start, start + 4096))
+    def _settle(self) -> None:
+        """Measure what is new; the mean anew each time that the stream has doubled."""
+        if len(self._sums) >= 2 * self._seen:
+            self._seen, total = len(self._sums), np.zeros(self.width, np.float32)
+            for rows in _portions(np.arange(self._seen)):
+                total += self._units(rows).sum(0)
+            there = int(np.count_nonzero(self._lengths.values))
+            self._mean = total / np.float32(max(1, there))
+            self._changed = list(range(self._seen))
+        for rows in _portions(np.array(self._changed, np.int64)):
+            self._bits.values[rows] = self._signs(self._units(rows) - self._mean)
+        self._changed.clear()
 
-    def _measure(self, rows: slice) -> None:
+    def _units(self, rows: NDArray[np.int64]) -> Floats:
+        """Measure vectors and return them with the length 1."""
         sums = restored(self._sums.values[rows])
-        lengths = np.linalg.norm(sums, axis=1)
-        centred = sums / np.maximum(lengths, 1e-6)[:, None] - self._mean
-        self._lengths.values[rows] = lengths
-        self._bits.values[rows] = self._signs(centred)
+        self._lengths.values[rows] = lengths = np.linalg.norm(sums, axis=1)
+        units: Floats = sums / np.maximum(lengths, 1e-6)[:, None]
+        return units
 
     def _signs(self, centred: Floats) -> NDArray[np.uint64]:
         packed = np.packbits(centred > 0, axis=-1)
@@ -91,12 +90,14 @@ class Vectors:
 
         These are the nearest of `among`, and those of `also` that are among them.
         """
+        self._settle()
         rows = self._candidates(query, among, also)
         nearer = self.cosines(query, rows) - np.float32(self._mean @ query)
         return rows, np.where(self._lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 
     def cosines(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
         """Return the cosines of these positions with a unit vector."""
+        self._settle()
         dots: Floats = restored(self._sums.values[rows]) @ query
         return (dots / np.maximum(self._lengths.values[rows], 1e-6)).astype(np.float32, copy=False)
 
@@ -113,6 +114,10 @@ class Vectors:
         chosen[np.argpartition(apart, EXACT_UP_TO // 2)[: EXACT_UP_TO // 2]] = True
         chosen[also] = True
         return np.flatnonzero(chosen & among)
+
+
+def _portions(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    return [rows[start : start + 4096] for start in range(0, len(rows), 4096)]
 
 
 def halved(numbers: Floats) -> NDArray[np.uint16]:
