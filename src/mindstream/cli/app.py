@@ -1,0 +1,266 @@
+"""The commands and their flags; what they do is in the modules that they import when they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mindstream import __version__
+
+if TYPE_CHECKING:
+    from mindstream.settings import Settings
+
+EXAMPLES = """\b
+Examples:
+  mindstream chat                            a conversation; rules answer until you name a model
+  mindstream chat --model ollama:qwen3       … with a model on your own machine
+  echo "I sleep badly" | mindstream chat     one utterance a line
+  mindstream memory search "what disturbs the sleep"
+  mindstream doctor                          what is configured, what is missing, how to mend it
+
+Settings come from flags, from the environment (MINDSTREAM_DATA, MINDSTREAM_MODEL, …), and from one TOML file
+(mindstream.toml here, or ~/.config/mindstream/settings.toml), in that order."""
+
+_STYLE = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+app = typer.Typer(
+    rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, context_settings=_STYLE,
+    epilog=EXAMPLES,
+)  # fmt: skip
+memory_app = typer.Typer(
+    rich_markup_mode=None, context_settings=_STYLE, help="Look into a user's memory; carry it elsewhere."
+)
+app.add_typer(memory_app, name="memory")
+
+Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Data folder [~/.local/share/mindstream].")]
+User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Whose memory it is [you].")]
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Embedder = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder", metavar="NAME", help="Who turns texts into vectors: st:NAME, openai:NAME, … [wordllama]."
+    ),
+]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="How many.", show_default=True)]
+Kinds = Annotated[
+    list[str] | None, typer.Option("--kind", metavar="KIND", help="Only records of this kind; repeatable.")
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"mindstream {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def mindstream(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001 (see edge)
+) -> None:
+    """A mind that answers at once and thinks behind, with a memory that lasts."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@memory_app.callback(invoke_without_command=True)
+def _memory(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(
+    epilog="""\b
+Without a terminal one utterance a line is read from standard input, the next one after the answer and all thinking.
+With nothing on standard input the pack's own dialogue is played, into a temporary folder unless --data is given.
+Exit code: 0; 1 where a line could not be taken; 2 where the conversation could not be held.
+
+\b
+Models: rules, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME, playback:FILE
+
+\b
+Examples:
+  mindstream chat --model openai:gpt-5-mini
+  mindstream chat --role talker=ollama:qwen3 reasoner=openai:gpt-5
+  mindstream chat --user ann --session monday
+  mindstream chat --json < utterances.txt"""
+)
+def chat(
+    more_roles: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="[ROLE=NAME]...")] = None,
+    pack: Annotated[
+        str | None, typer.Option(metavar="PACK", help="A shipped pack, or a folder of your own [sleep].")
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="Who answers, in all roles [rules].")] = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ROLE=NAME", help="Who answers in one role: talker or reasoner; repeatable."),
+    ] = None,
+    data: Data = None,
+    user: User = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The conversation to go on with [a new one]; memory spans all.")
+    ] = None,
+    gate: Annotated[
+        str | None,
+        typer.Option(metavar="GATE", help="When the talker waits for the reasoner: belief or quick [belief]."),
+    ] = None,
+    deadline: Annotated[
+        float | None, typer.Option(metavar="S", help="How long it waits at most, in seconds [30].")
+    ] = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Without a terminal: read all lines at once; answers come in order.")
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="One event a line, as JSON; nothing else on standard output.")
+    ] = False,
+    prompts: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Your own words for prompts: DIR/talk.md, …")
+    ] = None,
+    embedder: Embedder = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep every call of a model, for playback:FILE.")
+    ] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Stop asking models after so many tokens.")
+    ] = None,
+    budget_usd: Annotated[
+        float | None, typer.Option(metavar="X", help="Stop asking models after so many US dollars.")
+    ] = None,
+    demo_speed: Annotated[float | None, typer.Option(metavar="X", help="Play the demo X times as fast [1].")] = None,
+) -> int:
+    """Talk: a talker answers at once, reasoners think behind, memory joins them."""
+    from mindstream.cli.chat import chat
+    from mindstream.cli.conversation import Wishes
+    from mindstream.settings import choose
+
+    chosen = choose(
+        {
+            "pack": pack, "model": model, "roles": [*(role or []), *(more_roles or [])], "data": data, "user": user,
+            "gate": gate, "deadline_s": deadline, "prompts": prompts, "embedder": embedder,
+            "budget_tokens": budget_tokens, "budget_usd": budget_usd, "demo_speed": demo_speed,
+        }
+    )  # fmt: skip
+    return chat(chosen.settings, Wishes(session, wait=not no_wait, json=json, record=record, own_data=data is not None))
+
+
+@memory_app.command()
+def search(
+    words: Annotated[list[str], typer.Argument(metavar="WORDS")],
+    kind: Kinds = None,
+    limit: Limit = 10,
+    data: Data = None,
+    user: User = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Find what answers best, and why.
+
+    Shows the parts of each score. Nothing is written: looking does not strengthen a memory.
+    """
+    from mindstream.cli import memory
+
+    return memory.search(_settings(data, user, embedder), " ".join(words), kind or [], limit, json)
+
+
+@memory_app.command()
+def show(kind: Kinds = None, limit: Limit = 5, data: Data = None, user: User = None, json: AsJson = False) -> int:
+    """Show belief, plan, and the newest records of each kind."""
+    from mindstream.cli import memory
+
+    return memory.show(_settings(data, user), kind or [], limit, json)
+
+
+@memory_app.command()
+def export(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Where to; standard output without it.")] = None,
+    data: Data = None,
+    user: User = None,
+    json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 (it is JSON anyway)
+) -> int:
+    """Write a memory as JSON Lines.
+
+    The first line is a header with the format's version, then come all records, without vectors.
+    """
+    from mindstream.cli import memory
+
+    return memory.export(_settings(data, user), file)
+
+
+@memory_app.command("import")
+def import_(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Where from; standard input without it.")
+    ] = None,
+    data: Data = None,
+    user: User = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Take in what export wrote.
+
+    All of it is checked before anything is written. Records that are known are left out, so twice is as good as once;
+    so are beliefs and plans of which this memory has its own versions. Texts are embedded anew.
+    """
+    from mindstream.cli import memory
+
+    return memory.import_(_settings(data, user, embedder), file, json)
+
+
+@app.command()
+def log(
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows, until Ctrl-C.")] = False,
+    after: Annotated[int, typer.Option(min=0, metavar="SEQ", help="Only what comes after that row.")] = 0,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, metavar="N", help="Only the last N rows.")
+    ] = None,
+    all_users: Annotated[bool, typer.Option("--all", help="Of all users.")] = False,
+    data: Data = None,
+    user: User = None,
+    json: AsJson = False,
+) -> int:
+    """Print the log: everything that happened to a mind, numbered."""
+    from mindstream.cli.log import print_log
+
+    return print_log(_settings(data, user), follow, after, limit, all_users, json)
+
+
+@app.command()
+def doctor(
+    pack: Annotated[str | None, typer.Option(metavar="PACK", help="As for chat.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="As for chat.")] = None,
+    role: Annotated[list[str] | None, typer.Option(metavar="ROLE=NAME", help="As for chat.")] = None,
+    more_roles: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="[ROLE=NAME]...")] = None,
+    prompts: Annotated[Path | None, typer.Option(metavar="DIR", help="As for chat.")] = None,
+    data: Data = None,
+    user: User = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Say what is configured, reachable, missing, and how to mend it.
+
+    Exit code 1 where something is broken.
+    """
+    from mindstream.cli.doctor import doctor
+    from mindstream.settings import choose
+
+    flags = {"pack": pack, "model": model, "roles": [*(role or []), *(more_roles or [])], "prompts": prompts}
+    return doctor(choose({**flags, "data": data, "user": user, "embedder": embedder}), json)
+
+
+@app.command()
+def packs(json: AsJson = False) -> int:
+    """List the packs that come with mindstream."""
+    from mindstream.cli.doctor import packs
+
+    return packs(json)
+
+
+def _settings(data: Path | None, user: str | None, embedder: str | None = None) -> Settings:
+    from mindstream.settings import choose
+
+    return choose({"data": data, "user": user, "embedder": embedder}).settings

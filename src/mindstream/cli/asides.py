@@ -1,0 +1,67 @@
+"""What the reasoners do, in a few words each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from mindstream.cli.plain import short
+from mindstream.log.events import (
+    BeliefChanged,
+    Event,
+    Failed,
+    ModelCalled,
+    Observed,
+    Opened,
+    PlanMade,
+    Remembered,
+    Thought,
+    ToolCalled,
+)
+
+
+def aside(event: Event, *, thinks: bool = True) -> str:
+    """Return a line about an event, or "" where it is not worth one; `thinks`: how they came to it, too."""
+    match event:
+        case BeliefChanged():
+            return f"belief v{event.version}: {told(event.patch)}"
+        case PlanMade():
+            return f"plan v{event.version}: {short(event.changed or 'made')}"
+        case ToolCalled():
+            return f"tool {event.tool} {short(event.arguments, 100)}"
+        case Failed():
+            return (
+                f"{event.where}: {short(event.text, 600)}" if event.where not in event.text else short(event.text, 600)
+            )
+        case Thought() if event.text == "cancelled":
+            return f"{event.slot}: cancelled"
+        case Remembered():
+            return "remembered " + ", ".join(f"{n} {kind}{'s' * (n != 1)}" for kind, n in event.kinds.items())
+    if not thinks:
+        return ""
+    match event:
+        case Thought():
+            return f"{event.slot} thought: {short(event.text)}"
+        case Observed():
+            return f"{event.tool} {'failed' if event.failed else 'gave'}: {short(event.text)}"
+        case ModelCalled() if event.model != "rules":
+            return called(event)
+        case Opened():
+            return f"session {event.session}, pack {event.pack}"
+    return ""
+
+
+def told(patch: Mapping[str, JsonValue]) -> str:
+    """Write the fields of a belief as words."""
+    parts = []
+    for name, value in patch.items():
+        held = ", ".join(map(str, value)) if isinstance(value, list) else "nothing" if value in (None, "") else value
+        parts.append(f"{name.replace('_', ' ')}: {short(str(held or 'nothing'))}")
+    return "; ".join(parts)
+
+
+def called(call: ModelCalled) -> str:
+    cost = f", ${call.cost_usd:.4f}" if call.cost_usd else ""
+    tokens = f", {call.input_tokens} + {call.output_tokens} tokens" if call.input_tokens else ""
+    return f"{call.model} {call.prompt}: {call.error or f'{call.seconds:.1f} s'}{tokens}{cost}"

@@ -1,0 +1,103 @@
+"""What a user may type in a conversation other than words for the mind."""
+
+from __future__ import annotations
+
+from mindstream.cli.asides import told
+from mindstream.cli.plain import short
+from mindstream.cli.screens import TextScreen
+from mindstream.errors import MindstreamError
+from mindstream.minds.mind import Mind
+from mindstream.reasoners.belief.plan import Plan, PlanStep
+
+COMMANDS = {
+    "/belief": "what is believed of you",
+    "/plan": "the plan as it stands",
+    "/memory": "WORDS: what memory holds of that",
+    "/work": "what is being thought about",
+    "/cancel": "stop thinking about it",
+    "/help": "this",
+    "/quit": "leave (as Ctrl-D does)",
+}
+STATES = {"now": "→", "later": "·", "done": "✓", "dropped": "✗"}
+
+
+class Commands:
+    """Answers commands; nothing of it is remembered."""
+
+    def __init__(self, mind: Mind, screen: TextScreen) -> None:
+        self._mind = mind
+        self._screen = screen
+
+    async def run(self, line: str) -> bool:
+        """Do what a line says; return False where the user wants to leave."""
+        command, _, rest = line.partition(" ")
+        try:
+            match command.lower():
+                case "/belief":
+                    self._belief()
+                case "/plan":
+                    self._screen.text(plan_told(self._mind.plan) or "there is no plan yet")
+                case "/memory":
+                    await self._memory(rest.strip())
+                case "/work":
+                    self._work()
+                case "/cancel":
+                    stopped = self._mind.reasoners.cancel()
+                    self._screen.text(f"{stopped} stopped" if stopped else "nothing is being thought about")
+                case "/help" | "/?":
+                    self._help()
+                case "/quit" | "/exit":
+                    return False
+                case _:
+                    self._screen.complain(
+                        f"there is no {command}; /help shows what there is, // says a line that begins with /"
+                    )
+        except MindstreamError as error:
+            self._screen.complain(str(error))
+        return True
+
+    def _belief(self) -> None:
+        belief = self._mind.belief
+        value = {
+            name: held for name, held in belief.value.model_dump(mode="json").items() if held not in (None, [], "")
+        }
+        lines = [f"belief v{belief.version}"] if belief.version else ["nothing is believed yet"]
+        self._screen.text("\n".join([*lines, *(f"  {told({name: held})}" for name, held in value.items())]))
+
+    async def _memory(self, words: str) -> None:
+        if not words:
+            self._screen.complain("/memory WORDS: say what to look for, as in /memory what disturbs the sleep")
+            return
+        found = await self._mind.stream.recall(words, k=5)
+        lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
+        self._screen.text("\n".join(lines) or "nothing is remembered yet")
+
+    def _work(self) -> None:
+        lines = []
+        for work in self._mind.reasoners.work():
+            state = "thinking" if work.running else f"failed, {work.error}" if work.error else "waiting"
+            heard = self._mind.stream.store.events(self._mind.stream.name, work.cause - 1, ["heard"], 1)
+            about = short(getattr(heard[0].event, "text", ""), 60) if heard else ""
+            lines.append(f"{work.slot}: {state}, about “{about}”")
+        self._screen.text("\n".join(lines) or "nothing is being thought about")
+
+    def _help(self) -> None:
+        self._screen.text("\n".join(f"{name:8} {what}" for name, what in COMMANDS.items()))
+        self._screen.text("Ctrl-C   while it answers: stop the answer; what was said so far is kept")
+
+
+def plan_told(plan: Plan) -> str:
+    """Write a plan for people, with reasons and resources."""
+    return "\n".join(line for step in plan.steps for line in _step(step))
+
+
+def _step(step: PlanStep) -> list[str]:
+    lines = [f"{STATES[step.state]} {step.title}" + (f": {step.do}" if step.do else "")]
+    if step.state == "now" and step.why:
+        lines.append(f"    why: {step.why}")
+    if step.state == "now":
+        for resource in step.resources:
+            publisher = f", {resource.publisher}" if resource.publisher else ""
+            link = f", {resource.link}" if resource.link else ""
+            lines.append(f"    {resource.title}{publisher}{link}" + (f" ({resource.why})" if resource.why else ""))
+    return lines

@@ -1,0 +1,157 @@
+"""A mind that is open, with its events on a screen: what all three ways of `chat` share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mindstream.cli.screens import Screen
+from mindstream.errors import MindstreamError, StorageError
+from mindstream.log.events import Failed, Logged, Thought
+from mindstream.minds.mind import Mind
+from mindstream.service.opening import opened
+from mindstream.service.pace import Pace
+from mindstream.settings import Settings
+
+STORAGE_TRIES = 3
+"""How often the reasoners may fail to write before nobody waits for them any longer."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How a conversation is to be held.
+
+    Attributes:
+        wait: read the next line only after the answer and all thinking.
+        own_data: the data folder was named on the command line.
+    """
+
+    session: str | None = None
+    wait: bool = True
+    json: bool = False
+    record: Path | None = None
+    own_data: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark(Logged):
+    """Goes through the feed like an event; when it comes out, all that went in before it has been shown."""
+
+    shown: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Conversation:
+    """Say something and see the answer."""
+
+    def __init__(self, mind: Mind, screen: Screen) -> None:
+        self.mind = mind
+        self.screen = screen
+        self.on_shown: Callable[[Logged], None] = lambda _: None
+        self._failures = 0
+        self._given_up = asyncio.Event()
+        self._reason = ""
+
+    async def say(self, text: str, heard: asyncio.Event | None = None) -> None:
+        """Say it, and return when the answer has been shown; `heard` is set when it is on disk, or cannot be.
+
+        Raises:
+            InputError: it cannot be taken.
+            StorageError: it cannot be kept.
+            ModelError: it cannot be embedded.
+        """
+        try:
+            async with contextlib.aclosing(self.mind.hear(text)) as events:
+                async for _ in events:
+                    if heard is not None:
+                        heard.set()
+        finally:
+            if heard is not None:
+                heard.set()
+        await self.caught_up()
+
+    @property
+    def thinking(self) -> bool:
+        """Something is being thought about, or will be."""
+        with contextlib.suppress(StorageError):
+            return any(work.running or not work.error for work in self.mind.reasoners.work())
+        return False
+
+    def complain(self, error: MindstreamError, where: str, before: str = "") -> None:
+        """Show an error as an event; the conversation goes on."""
+        self.mind.stream.show(Failed(text=f"{before}{error}", where=where), "mindstream")
+
+    async def caught_up(self) -> None:
+        """Return when all that has happened so far has been shown."""
+        mark = _Mark(0, self.mind.stream.name, 0.0, "", Failed(text="", where=""))
+        self.mind.stream.feed.publish(mark)
+        await mark.shown.wait()
+
+    async def settled(self) -> None:
+        """Return when the reasoners have nothing left that could come to something now.
+
+        Raises:
+            StorageError: they can write nothing.
+        """
+        settling = asyncio.ensure_future(self.mind.settled())
+        giving_up = asyncio.ensure_future(self._given_up.wait())
+        try:
+            await asyncio.wait({settling, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            giving_up.cancel()
+            settling.cancel()
+        if not settling.done() or settling.cancelled():
+            raise StorageError(self._reason)
+        settling.result()
+        await self.caught_up()
+
+    async def follow(self, events: AsyncIterator[Logged]) -> None:
+        """Show events until the feed is closed."""
+        async for logged in events:
+            if isinstance(logged, _Mark):
+                logged.shown.set()
+                continue
+            self.screen.show(logged)
+            self.on_shown(logged)
+            event = logged.event
+            if isinstance(event, Thought):
+                self._failures = 0
+            elif isinstance(event, Failed) and not logged.seq and event.where in self.mind.reasoners.slots:
+                self._failures, self._reason = self._failures + 1, event.text
+                if self._failures >= STORAGE_TRIES:
+                    self._given_up.set()
+
+
+@contextlib.asynccontextmanager
+async def conversing(
+    settings: Settings, screen: Screen, wishes: Wishes, pace: Pace | None = None
+) -> AsyncIterator[Conversation]:
+    """Open a mind, show what happens to it, and on leaving show the last of it.
+
+    Raises:
+        UserError, StorageError: as `opened` does.
+        OSError: the screen cannot be written to.
+    """
+    talking = asyncio.current_task()
+    showing: asyncio.Task[None] | None = None
+    closed = False
+
+    def shown(task: asyncio.Task[None]) -> None:
+        if not closed and not task.cancelled() and task.exception() and talking:
+            talking.cancel()  # nobody sees the answers any more
+
+    with contextlib.ExitStack() as stack:
+        try:
+            async with opened(settings, session=wishes.session, record=wishes.record, pace=pace) as mind:
+                conversation = Conversation(mind, screen)
+                screen.watch(conversation)
+                events = stack.enter_context(mind.stream.feed.listening())
+                showing = asyncio.create_task(conversation.follow(events))
+                showing.add_done_callback(shown)
+                yield conversation
+        finally:
+            closed = True
+            if showing is not None:
+                await showing

@@ -1,0 +1,126 @@
+"""The outermost edge: whatever goes wrong ends here as one sentence and an exit code.
+
+0: done · 1: done, but something could not be taken, or `doctor` found something broken · 2: a mistake in what was asked
+for, or in its surroundings · 70: our own fault · 130: stopped by Ctrl-C · 141: whoever read the output went away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import io
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+
+import typer
+
+from mindstream.errors import MindstreamError
+
+MISTAKE, OUR_FAULT, STOPPED, NO_READER = 2, 70, 130, 141
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; no exception passes."""
+    _streams()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words or bool(os.environ.get("MINDSTREAM_DEBUG"))
+    words = [word for word in words if word != "--debug"]
+    try:
+        from mindstream.cli.app import app
+
+        code = typer.main.get_command(app)(words, prog_name="mindstream", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BaseException as error:  # noqa: BLE001 (this is the edge)
+        cause = _cause(error)
+        code = _told(cause)
+        if debug and code not in (NO_READER, STOPPED):
+            traceback.print_exception(cause)
+        elif code == OUR_FAULT:
+            _say(f"{type(cause).__name__}: {cause}. That is a fault of mindstream; its traceback is in {_kept(cause)}")
+        return code
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what really went wrong: a group of tasks that fails wraps it."""
+    while isinstance(error, BaseExceptionGroup):
+        ours = [inner for inner in error.exceptions if isinstance(inner, MindstreamError | OSError)]
+        error = (ours or error.exceptions)[0]
+    return error
+
+
+def _told(error: BaseException) -> int:
+    """Say what there is to say; return the exit code."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 0
+    if isinstance(error, KeyboardInterrupt | asyncio.CancelledError | typer.Abort):
+        _say("stopped; what was heard is kept")
+        return STOPPED
+    if isinstance(error, BrokenPipeError):
+        _no_more_output()
+        return NO_READER
+    if isinstance(error, typer.TyperException):
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "mindstream"
+        _say(f"{_sentence(error.format_message())} (see: {path} --help)")
+        return MISTAKE
+    if isinstance(error, MindstreamError):
+        _say(str(error))
+        return MISTAKE
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        _no_more_output()
+        _say(f"the output cannot be written: {error.strerror}")
+        return MISTAKE
+    return OUR_FAULT
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split()).rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+def _say(text: str) -> None:
+    try:
+        print(f"mindstream: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        _no_more_output()
+
+
+def _kept(error: BaseException) -> str:
+    """Write the traceback down and return where."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="mindstream-", suffix=".log", delete=False, encoding="utf-8"
+        ) as file:
+            traceback.print_exception(error, file=file)
+            return file.name
+    except OSError:
+        return "nowhere, for it cannot be written; --debug shows it here"
+
+
+def _streams() -> None:
+    """Make sure that 0, 1 and 2 are there and take any text: a closed one would be given to the first file opened."""
+    for descriptor, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            mode = os.O_RDONLY if descriptor == 0 else os.O_WRONLY
+            opened = os.open(os.devnull, mode)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(descriptor, "r" if descriptor == 0 else "w", encoding="utf-8", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _no_more_output() -> None:
+    """Let Python's own flush at the end go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())

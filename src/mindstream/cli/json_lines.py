@@ -1,0 +1,15 @@
+"""JSON Lines on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+def print_json(row: Mapping[str, Any]) -> None:
+    """Write a line and hand it on at once; where the output cannot hold all characters, in ASCII."""
+    unicode = sys.stdout.encoding.lower().startswith("utf")
+    sys.stdout.write(json.dumps(row, ensure_ascii=not unicode) + "\n")
+    sys.stdout.flush()

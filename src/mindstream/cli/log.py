@@ -1,0 +1,58 @@
+"""`mindstream log`: everything that happened to a mind."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+from mindstream.cli.asides import aside, called
+from mindstream.cli.json_lines import print_json
+from mindstream.cli.plain import short
+from mindstream.clock import written
+from mindstream.log.events import Logged, ModelCalled
+from mindstream.service.memory import events, following, memory
+from mindstream.settings import Settings
+
+
+def print_log(settings: Settings, follow: bool, after: int, last: int | None, everybody: bool, json: bool) -> int:
+    """Print the rows after a seq, or only the last ones; then go on where `follow` says so."""
+
+    async def run() -> None:
+        console = Console(highlight=False)
+        async with memory(settings) as opened:
+            user = None if everybody else settings.user
+            rows: Iterable[Logged] = events(opened.store, user, after)
+            upto = after
+            for logged in deque(rows, last) if last else rows:
+                upto = logged.seq
+                _print(console, logged, everybody, json)
+            if not follow:
+                return
+            async for logged in following(opened.store, opened.clock, user, upto):
+                _print(console, logged, everybody, json)
+
+    try:
+        asyncio.run(run())
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+    return 0
+
+
+def _print(console: Console, logged: Logged, everybody: bool, json: bool) -> None:
+    if json:
+        print_json(logged.row() | ({"mind": logged.mind} if everybody else {}))
+    else:
+        event = logged.event
+        told = called(event) if isinstance(event, ModelCalled) else aside(event) or short(getattr(event, "text", ""))
+        line = Text(f"{logged.seq:6d} {written(logged.at)[:19].replace('T', ' ')} ", "dim")
+        line.append(f"{logged.mind + ' ' if everybody else ''}{logged.event.kind} ")
+        line.append(f"{short(logged.by)}: ", "dim")
+        line.append(told)
+        console.print(line, soft_wrap=True)
+    sys.stdout.flush()

@@ -1,0 +1,180 @@
+"""`mindstream memory`: look into a memory, carry it elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from pydantic import JsonValue
+from rich.console import Console
+from rich.text import Text
+
+from mindstream.cli.asides import told
+from mindstream.cli.commands import plan_told
+from mindstream.cli.json_lines import print_json
+from mindstream.cli.plain import clean, short
+from mindstream.clock import written
+from mindstream.errors import InputError
+from mindstream.memory.recall import Recalled
+from mindstream.memory.record import Record
+from mindstream.reasoners.belief.plan import Plan
+from mindstream.service.memory import Memory, kinds_named, memory, plain
+from mindstream.service.transfer import Imported, parsed, take_in
+from mindstream.service.transfer import export as exported
+from mindstream.settings import Settings
+
+
+def search(settings: Settings, words: str, kinds: Sequence[str], k: int, json: bool) -> int:
+    """Print what answers best."""
+
+    async def found() -> tuple[list[Recalled], str]:
+        async with memory(settings) as opened:
+            return await opened.search(words, k, kinds_named(kinds)), _nobody(opened)
+
+    results, nobody = asyncio.run(found())
+    if json:
+        for each in results:
+            parts: dict[str, JsonValue] = {name: round(value, 4) for name, value in each.parts.items()}
+            print_json(plain(each.record) | {"score": round(each.score, 4), "parts": parts})
+        return 0
+    if not results:
+        print(f"nothing is found{nobody}", file=sys.stderr)
+    console = Console(highlight=False)
+    for each in results:
+        parts_told = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
+        _entry(console, f"{each.score:6.2f}", each.record)
+        console.print(Text(f"        {parts_told}", "dim"), soft_wrap=True)
+    return 0
+
+
+def show(settings: Settings, kinds: Sequence[str], n: int, json: bool) -> int:
+    """Print belief, plan, and the newest records of each kind."""
+
+    async def looked() -> tuple[list[Record], list[Record], str]:
+        async with memory(settings) as opened:
+            held = [] if kinds else opened.held()
+            wanted = [kind for kind in kinds_named(kinds) if kinds or kind not in ("belief", "plan")]
+            recent = [record for records in opened.recent(n, wanted).values() for record in records]
+            return held, recent, _nobody(opened)
+
+    held, recent, nobody = asyncio.run(looked())
+    if json:
+        for record in (*held, *recent):
+            print_json(plain(record))
+        return 0
+    if not held and not recent:
+        print(f"nothing is remembered{nobody}", file=sys.stderr)
+    console = Console(highlight=False)
+    for record in held:
+        _title(console, f"{record.kind} {record.slot}, v{record.version}, {written(record.created)}")
+        console.print(Text(_held(record)), soft_wrap=True)
+    for kind in dict.fromkeys(record.kind for record in recent):
+        _title(console, f"{kind}, the newest last")
+        for record in recent:
+            if record.kind == kind:
+                _entry(console, "", record)
+    return 0
+
+
+def export(settings: Settings, file: Path | None) -> int:
+    """Write a memory as JSON Lines."""
+
+    async def lines() -> list[str]:
+        async with memory(settings) as opened:
+            return list(exported(opened))
+
+    found = asyncio.run(lines())
+    if file is None or str(file) == "-":
+        sys.stdout.writelines(f"{line}\n" for line in found)
+        return 0
+    part = file.with_name(f"{file.name}.part")
+    try:
+        with part.open("w", encoding="utf-8") as out:
+            part.chmod(0o600)
+            out.writelines(f"{line}\n" for line in found)
+        part.replace(file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise InputError(f"{file} cannot be written: {error.strerror}") from None
+    print(f"{len(found) - 1} records of {settings.user} are in {file}", file=sys.stderr)
+    return 0
+
+
+def import_(settings: Settings, file: Path | None, json: bool) -> int:
+    """Take in an export."""
+    source = "standard input" if file is None or str(file) == "-" else str(file)
+    records = parsed(_read(file if source != "standard input" else None), source, settings.user)
+
+    async def take() -> Imported:
+        async with memory(settings, new=True) as opened:
+            with _progress(len(records)) as progress:
+                return await take_in(opened, records, progress)
+
+    done = asyncio.run(take())
+    if json:
+        print_json({"written": done.written, "known": done.known, "own": done.own})
+        return 0
+    own = f", {done.own} belief or plan versions left out, as this memory has its own" if done.own else ""
+    print(f"{done.written} records taken in, {done.known} were known{own}")
+    return 0
+
+
+def _read(file: Path | None) -> Iterable[bytes]:
+    if file is None:
+        if sys.stdin.isatty():
+            print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
+        return sys.stdin.buffer.readlines()
+    try:
+        with file.open("rb") as lines:
+            return lines.readlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar on standard error where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("taking in", total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _nobody(opened: Memory) -> str:
+    """Say whose memories there are, where it is not this user's."""
+    users = opened.store.streams()
+    if opened.user in users or not users:
+        return ""
+    return f": nobody is called {opened.user!r} here; known are {', '.join(map(repr, users))}"
+
+
+def _entry(console: Console, before: str, record: Record) -> None:
+    who = f" {clean(record.by)}" if record.by else ""
+    line = Text(f"{before}  ")
+    line.append(f"{written(record.created)[:16].replace('T', ' ')} {record.kind}{who}: ", "dim")
+    line.append(short(record.text, 300))
+    console.print(line, soft_wrap=True)
+
+
+def _held(record: Record) -> str:
+    """Write a belief or a plan out."""
+    value, plan = record.data.get("value"), record.data.get("plan")
+    if isinstance(value, dict):
+        known = {name: held for name, held in value.items() if held not in (None, [], "")}
+        return clean("\n".join(f"  {told({name: held})}" for name, held in known.items()))
+    if isinstance(plan, dict):
+        lines = plan_told(Plan.model_validate(plan)) or "no steps"
+        return clean("\n".join(f"  {line}" for line in lines.splitlines()))
+    return f"  {clean(record.text)}"
+
+
+def _title(console: Console, text: str) -> None:
+    console.print(Text(clean(text), "bold"), soft_wrap=True)

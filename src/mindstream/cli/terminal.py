@@ -1,0 +1,176 @@
+"""The conversation in a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
+
+from mindstream.cli.commands import COMMANDS, Commands
+from mindstream.cli.conversation import Conversation, Wishes, conversing
+from mindstream.cli.screens import TextScreen
+from mindstream.errors import MindstreamError
+from mindstream.log.events import Logged
+from mindstream.memory.record import MAX_BYTES
+from mindstream.settings import Settings
+
+STYLE = Style.from_dict({"you": "bold ansicyan", "thinking": "ansibrightblack"})
+AGAIN = 4
+"""How many lines of a resumed conversation are shown again."""
+
+
+async def talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> int:
+    """Talk until the user leaves; return the exit code."""
+    from mindstream.cli.chat import who_answers
+
+    async with conversing(settings, screen, wishes) as conversation:
+        mind = conversation.mind
+        screen.note(who_answers(mind.models))
+        screen.note(f"{mind.pack.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
+        for record in mind.stream.latest("chat", AGAIN, episode=mind.session):
+            screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
+        await Terminal(conversation, screen, settings.data / "history" / f"{quote(settings.user, safe='')}.txt").run()
+        session = f"'{mind.session}'" if " " in mind.session else mind.session
+        screen.note(f"kept in {settings.data} · go on with: mindstream chat --session {session}")
+    return 0
+
+
+class Terminal:
+    """Asks, answers, and shows between the two what happens meanwhile."""
+
+    def __init__(self, conversation: Conversation, screen: TextScreen, history: Path) -> None:
+        self._conversation = conversation
+        self._screen = screen
+        self._commands = Commands(conversation.mind, screen)
+        self._running: asyncio.Task[None] | None = None
+        self._session: PromptSession[str] = PromptSession(
+            history=_history(history), style=STYLE, key_bindings=self._keys(), rprompt=self._thinking,
+            completer=WordCompleter(sorted(COMMANDS), sentence=True), complete_while_typing=False,
+        )  # fmt: skip
+        conversation.on_shown = self._redraw
+
+    async def run(self) -> None:
+        """Go on until the user leaves; then finish what is being thought about."""
+        while (text := await self._ask()) is not None:
+            if text.startswith("/") and not text.startswith("//"):
+                if not await self._commands.run(text):
+                    break
+            else:
+                await self._interruptibly(self._conversation.say(text.removeprefix("/")), "stopped")
+        if self._conversation.mind.reasoners.work():
+            self._screen.note("finishing what is being thought about; Ctrl-C leaves it for the next time")
+            await self._interruptibly(self._conversation.settled(), "left for the next time")
+
+    async def _ask(self) -> str | None:
+        """Return what is typed, or None where the user leaves."""
+        while True:
+            with patch_stdout(raw=True):
+                try:
+                    text = await self._session.prompt_async(FormattedText([("class:you", "you: ")]))
+                except (EOFError, KeyboardInterrupt):
+                    return None
+            if text.strip():
+                return text.strip()
+
+    async def _interruptibly(self, doing: asyncio._CoroutineLike[None], stopped: str) -> None:
+        """Do it; Ctrl-C breaks it off, and the conversation goes on."""
+        task: asyncio.Task[None] = asyncio.ensure_future(doing)  # type: ignore[arg-type]
+        try:
+            with _silent_keys(), _on_interrupt(task.cancel):
+                await asyncio.wait({task})
+        finally:
+            if not task.done():
+                task.cancel()  # it is we who are cancelled
+        await self._conversation.caught_up()
+        self._screen.broken_off()
+        if task.cancelled():
+            self._screen.note(stopped)
+        elif isinstance(error := task.exception(), MindstreamError):
+            self._screen.complain(str(error))
+        else:
+            task.result()
+
+    def _thinking(self) -> FormattedText:
+        return FormattedText([("class:thinking", "thinking …" if self._screen.thinking else "")])
+
+    def _redraw(self, _: Logged) -> None:
+        self._session.app.invalidate()
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("c-c")
+        def _(event: KeyPressEvent) -> None:
+            """Ctrl-C: clear what is typed; with nothing typed, leave."""
+            if event.current_buffer.text:
+                event.current_buffer.reset()
+            else:
+                event.app.exit(exception=KeyboardInterrupt)
+
+        @keys.add(Keys.BracketedPaste)
+        def _(event: KeyPressEvent) -> None:
+            """Take a paste, unless it is so long that showing it alone would take minutes."""
+            size = len(event.data.encode(errors="replace"))
+            if size > MAX_BYTES:
+                self._screen.complain(
+                    f"that is too long to paste: {size:,} bytes, at most {MAX_BYTES:,} can be said at once"
+                )
+            else:
+                event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
+
+        return keys
+
+
+class _History(FileHistory):
+    def store_string(self, string: str) -> None:
+        with contextlib.suppress(OSError):  # a full disk must not end the conversation
+            super().store_string(string)
+
+
+def _history(path: Path) -> _History:
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.touch(mode=0o600)
+    return _History(str(path))
+
+
+@contextlib.contextmanager
+def _on_interrupt(stop: object) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, stop)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        loop.add_signal_handler(signal.SIGINT, lambda: None)
+
+
+@contextlib.contextmanager
+def _silent_keys() -> Iterator[None]:
+    """Do not show what is typed while an answer is being written; it stands at the next prompt."""
+    try:
+        import termios
+
+        before = termios.tcgetattr(sys.stdin)
+    except (ImportError, OSError, ValueError):
+        yield
+        return
+    silent = [*before]
+    silent[3] &= ~termios.ECHO
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)

@@ -1,0 +1,165 @@
+"""Is everything there that a conversation needs? What `mindstream doctor` finds, and how to mend it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from mindstream import __version__
+from mindstream.errors import MindstreamError
+from mindstream.log.database import APPLICATION_ID, FILE
+from mindstream.packs.load import load, shipped
+from mindstream.service.reach import reached
+from mindstream.settings import DEFAULT, ROLES, Chosen, Settings, unknown_variables
+
+ROOM_BYTES = 100_000_000
+"""Less free space than this is worth a word."""
+ANOTHER = "choose another folder with --data"
+AWAY = "move it away, or put a copy back in its place"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        state: `ok`; `note`: works, but worth knowing; `broken`: a conversation would not work.
+        mend: what to do about it.
+    """
+
+    topic: str
+    state: Literal["ok", "note", "broken"]
+    found: str
+    mend: str = ""
+
+
+async def examine(chosen: Chosen) -> list[Finding]:
+    """Look at everything; nothing is written."""
+    settings = chosen.settings
+    findings = [
+        Finding(
+            "versions",
+            "ok",
+            f"mindstream {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
+        )
+    ]
+    findings += [_settings(chosen), *_variables(), *_folder(settings.data), *_pack(settings)]
+    findings += [_roles(settings)]
+    for name in dict.fromkeys(settings.models.values()):
+        if name != "rules":
+            findings.append(await _model(name))
+    findings.append(await _embedder(settings.embedder))
+    if settings.prompts is not None:
+        findings.append(_prompts(settings.prompts))
+    return findings
+
+
+def _settings(chosen: Chosen) -> Finding:
+    file = f"file {chosen.file}" if chosen.file else "no settings file"
+    told = ", ".join(f"{name} from {where}" for name, where in sorted(chosen.origins.items()))
+    return Finding("settings", "ok", f"{told or 'all defaults'} ({file})")
+
+
+def _variables() -> Iterator[Finding]:
+    for name in unknown_variables():
+        yield Finding(
+            "settings", "note", f"the variable {name} is set, and nothing reads it", "check its spelling, or unset it"
+        )
+
+
+def _folder(data: Path) -> Iterator[Finding]:
+    if not data.exists():
+        home = next(parent for parent in data.absolute().parents if parent.exists())
+        if os.access(home, os.W_OK | os.X_OK):
+            yield Finding("data", "ok", f"{data} is not there yet; the first conversation makes it")
+        else:
+            yield Finding("data", "broken", f"{data} cannot be made: {home} is not writable", ANOTHER)
+        return
+    if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
+        what = "is not writable" if data.is_dir() else "is not a folder"
+        yield Finding("data", "broken", f"{data} {what}", f"chmod u+rwx {data}, or choose another with --data")
+        return
+    free = shutil.disk_usage(data).free
+    if free < ROOM_BYTES:
+        yield Finding("data", "note", f"only {_size(free)} are free where {data} lies", "make room")
+    file = data / FILE
+    yield _database(file) if file.exists() else Finding("data", "ok", f"{data}, still without a memory")
+
+
+def _database(file: Path) -> Finding:
+    size = sum(path.stat().st_size for path in file.parent.glob(f"{FILE}*"))
+    try:
+        connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=2)
+        try:
+            if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+                return Finding("data", "broken", f"{file} is a database of another program", ANOTHER)
+            wrong = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)") if row[0] != "ok"]
+            users = connection.execute("SELECT count(DISTINCT stream) FROM records").fetchone()[0]
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        return Finding("data", "broken", f"{file} cannot be read: {error}", AWAY)
+    if wrong:
+        return Finding("data", "broken", f"{file} is damaged: {wrong[0]}", AWAY)
+    return Finding("data", "ok", f"{file.parent}, {_size(size)}, {users} user{'s' * (users != 1)}, not damaged")
+
+
+def _pack(settings: Settings) -> Iterator[Finding]:
+    for name in sorted({*shipped(), settings.pack}):
+        try:
+            pack = load(name)
+        except MindstreamError as error:
+            state: Literal["note", "broken"] = "broken" if name == settings.pack else "note"
+            yield Finding("pack", state, str(error), "mend that line, or choose another pack with --pack")
+        else:
+            used = " (used)" if name == settings.pack else ""
+            parts = f"{len(pack.phases)} phases, {len(pack.topics)} topics, {len(pack.steps)} steps"
+            yield Finding("pack", "ok", f"{name}{used}: {pack.title}; {parts}, {len(pack.resources)} resources")
+
+
+def _roles(settings: Settings) -> Finding:
+    table = ", ".join(f"{role}: {settings.models.get(role, settings.models[DEFAULT])}" for role in ROLES)
+    if set(settings.models.values()) == {"rules"}:
+        how = "name one: --model openai:gpt-5-mini (with OPENAI_API_KEY set), --model ollama:qwen3, …"
+        return Finding("models", "note", f"{table}; no model is configured, so rules answer", how)
+    return Finding("models", "ok", table)
+
+
+async def _model(name: str) -> Finding:
+    try:
+        return Finding("model", "ok", await reached(name))
+    except MindstreamError as error:
+        return Finding("model", "broken", str(error))
+
+
+async def _embedder(name: str) -> Finding:
+    from mindstream.models.embedders.named import embedder, width_of
+
+    try:
+        width = await width_of(embedder(name))
+    except MindstreamError as error:
+        return Finding("embedder", "broken", str(error), "--embedder wordllama works without a network")
+    return Finding("embedder", "ok", f"{name}, {width} wide")
+
+
+def _prompts(folder: Path) -> Finding:
+    if not folder.is_dir():
+        return Finding("prompts", "broken", f"{folder} is not a folder", "make it, or leave --prompts away")
+    names = sorted(path.name for path in folder.glob("*.md"))
+    if not names:
+        return Finding("prompts", "note", f"{folder} holds no words", "a prompt's words lie in a file such as talk.md")
+    return Finding("prompts", "ok", f"{folder}: {', '.join(names)}")
+
+
+def _size(count: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"

@@ -1,0 +1,139 @@
+"""A user's memory and log, looked at from outside a conversation."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import get_args
+
+from pydantic import JsonValue
+
+from mindstream.clock import Clock, SystemClock
+from mindstream.errors import InputError
+from mindstream.log.database import FILE
+from mindstream.log.events import Logged
+from mindstream.memory.recall import Recalled
+from mindstream.memory.record import KINDS, Kind, Record, checked_name
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store import Store
+from mindstream.memory.stream import Stream
+from mindstream.models.embedders.named import embedder
+from mindstream.service.opening import private
+from mindstream.settings import Settings
+
+LOOK_S = 0.2
+"""How often a log that is followed is looked at."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One user's memory in a data folder."""
+
+    store: Store
+    user: str
+    embedder_name: str
+    clock: Clock
+
+    @cached_property
+    def stream(self) -> Stream:
+        """The stream; loads the embedder."""
+        return Stream(self.store, self.user, embedder(self.embedder_name), self.clock)
+
+    async def search(self, words: str, k: int = 10, kinds: Sequence[Kind] | None = None) -> list[Recalled]:
+        """Return what answers best, with the parts of its score. A pure read."""
+        return await self.stream.recall(words, k, kinds=kinds)
+
+    def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
+        """Return the newest records of each kind that has any, oldest first."""
+        found = {kind: self.store.latest(self.user, [kind], n) for kind in kinds}
+        return {kind: records for kind, records in found.items() if records}
+
+    def held(self) -> list[Record]:
+        """Return the latest version of each belief and plan."""
+        latest: dict[str, Record] = {}
+        for record in self.store.latest(self.user, ["belief", "plan"], 1000):
+            if record.slot:  # oldest first, so the newest stays
+                latest[record.slot] = record
+        return sorted(latest.values(), key=lambda record: record.slot or "")
+
+    def all(self) -> list[Record]:
+        """Return every record, superseded and forgotten ones too, in the order of writing."""
+        return self.store.changes(self.user, 0).records
+
+    def others(self) -> list[str]:
+        """Name the other users of the data folder."""
+        return [name for name in self.store.streams() if name != self.user]
+
+
+@contextlib.asynccontextmanager
+async def memory(settings: Settings, *, new: bool = False, clock: Clock | None = None) -> AsyncIterator[Memory]:
+    """Open a user's memory.
+
+    Args:
+        new: make the data folder where there is none.
+
+    Raises:
+        InputError: there is no memory in that folder, or the user's name cannot be used.
+        StorageError: it cannot be read.
+    """
+    checked_name(settings.user, "user")
+    if new:
+        private(settings.data)
+    elif not (settings.data / FILE).exists():
+        raise InputError(
+            f"there is no memory in {settings.data} yet: `mindstream chat` begins one, --data names another folder"
+        )
+    store = SqliteStore(settings.data)
+    try:
+        yield Memory(store, settings.user, settings.embedder, clock or SystemClock())
+    finally:
+        await store.close()
+
+
+def events(store: Store, user: str | None, after: int = 0) -> Iterator[Logged]:
+    """Yield the rows of the log after a seq, oldest first; of all users where `user` is None."""
+    while rows := store.events(user, after):
+        yield from rows
+        after = rows[-1].seq
+
+
+async def following(store: Store, clock: Clock, user: str | None, after: int = 0) -> AsyncIterator[Logged]:
+    """Yield the rows of the log after a seq, and then each new one as it is written, by whichever process."""
+    while True:
+        seen = store.version()
+        for logged in events(store, user, after):
+            after = logged.seq
+            yield logged
+        while store.version() == seen:
+            await clock.sleep(LOOK_S)
+
+
+def kinds_named(names: Sequence[str]) -> list[Kind]:
+    """Read kinds of records by name; all of them where none is named.
+
+    Raises:
+        InputError: there is no such kind.
+    """
+    known: tuple[Kind, ...] = get_args(Kind)
+    for name in names:
+        if name not in known:
+            raise InputError(f"there is no kind of record {name!r}; the kinds are {', '.join(known)}")
+    return [kind for kind in KINDS if kind in names or not names]
+
+
+def plain(record: Record) -> dict[str, JsonValue]:
+    """Return a record as plain data: without its vector, and without what only this data folder knows of it."""
+    told: dict[str, JsonValue] = {}
+    for each in fields(Record):
+        value = getattr(record, each.name)
+        if each.name in ("vector", "embedder", "seq", "stream"):
+            continue
+        if each.name == "about":
+            told["about"] = [value.subject, value.predicate, value.object] if value else None
+        elif each.name == "data":
+            told["data"] = dict(value)
+        else:
+            told[each.name] = list(value) if isinstance(value, tuple) else value
+    return told

@@ -1,0 +1,89 @@
+"""Can a model be had? One short question to its endpoint, which costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http.client import HTTPException
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from mindstream.errors import ModelRefused, ModelUnavailable
+from mindstream.models.model import Model
+from mindstream.models.provider import Address, address
+from mindstream.models.roles import Models
+
+PATIENCE_S = 3.0
+HOMES = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com/v1",
+    "google": "https://generativelanguage.googleapis.com/v1beta",
+}
+
+
+async def reached(name: str) -> str:
+    """Say in a sentence that a model can be had.
+
+    Raises:
+        SettingsError: no such form, no key, no package, no recording.
+        ModelError: its endpoint is not there, refuses the key, or has no such model.
+    """
+    if name.startswith("playback:"):
+        model: Model = Models.named({"default": name}).of("talker")
+        return f"{model.name} can be played back"
+    at = address(name)
+    home = (at.url or HOMES[at.vendor]).rstrip("/")
+    if at.vendor == "anthropic" and not home.endswith("/v1"):
+        home += "/v1"
+    status, body = await _asked(at, f"{home}/models")
+    if status in (401, 403):
+        raise ModelRefused(f"{name} refuses the key (HTTP {status}); check {at.where_the_key_is()}")
+    if status >= 500:
+        raise ModelUnavailable(f"{name}: {home} answers, but is in trouble (HTTP {status}); try again later")
+    offered = _offered(body)
+    if offered and at.model not in offered and f"{at.model}:latest" not in offered and at.model != "default":
+        some = ", ".join(sorted(offered)[:5]) + (", …" if len(offered) > 5 else "")
+        raise ModelRefused(f"{name}: {home} answers, and does not offer {at.model!r}; it offers {some}")
+    return f"{name} can be reached at {home}"
+
+
+async def _asked(at: Address, url: str) -> tuple[int, bytes]:
+    headers = {"Authorization": f"Bearer {at.key}"}
+    if at.vendor == "anthropic":
+        headers = {"x-api-key": at.key, "anthropic-version": "2023-06-01"}
+    elif at.vendor == "google":
+        headers = {"x-goog-api-key": at.key}
+        url += "?pageSize=1000"
+    try:
+        return await asyncio.to_thread(_get, Request(url, headers=headers))
+    except TimeoutError:
+        raise ModelUnavailable(f"{at.name}: {url} said nothing for {PATIENCE_S:g} s; is it running there?") from None
+    except (OSError, HTTPException, ValueError) as error:
+        why = at.told(getattr(error, "reason", error))
+        raise ModelUnavailable(f"{at.name} cannot be reached at {url} ({why}); is it running there?") from None
+
+
+class _Stay(HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        """Follow nobody elsewhere: the key goes along."""
+
+
+def _get(request: Request) -> tuple[int, bytes]:
+    try:
+        with build_opener(_Stay).open(request, timeout=PATIENCE_S) as answer:
+            return answer.status, answer.read(1_000_000)
+    except HTTPError as error:
+        with error:
+            return error.code, b""
+
+
+def _offered(body: bytes) -> set[str]:
+    """Read the names of the models that an endpoint lists; none where it does not list any."""
+    try:
+        data = json.loads(body)
+    except ValueError:
+        return set()
+    listed = (data.get("data") or data.get("models")) if isinstance(data, dict) else None
+    entries = listed if isinstance(listed, list) else []
+    names = {str(each.get("id") or each.get("name") or "") for each in entries if isinstance(each, dict)}
+    return {name.removeprefix("models/") for name in names if name}

@@ -1,0 +1,202 @@
+"""What a person may set, and from where: flags, then the environment, then one TOML file, then the defaults.
+
+The file is the one that MINDSTREAM_SETTINGS names, else mindstream.toml in the working directory, else
+~/.config/mindstream/settings.toml. Its keys are the fields of `Settings`; paths in it start from its own folder.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mindstream.errors import SettingsError
+
+PREFIX = "MINDSTREAM_"
+ROLES = ("talker", "reasoner")
+DEFAULT = "default"
+OTHER_VARIABLES = frozenset({"MINDSTREAM_SETTINGS", "MINDSTREAM_DEBUG"})
+
+
+def _data() -> Path:
+    home = os.environ.get("XDG_DATA_HOME") or ""
+    return (Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "share") / "mindstream"
+
+
+class Settings(BaseModel):
+    """All that can be set.
+
+    Attributes:
+        model: who answers for every role that `roles` does not name.
+        prompts: a folder with a person's own words for prompts.
+        deadline_s: how long the Talker waits for the Reasoner before it speaks without it.
+        demo_speed: how many times faster than usual the demo plays.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: Path = Field(default_factory=_data)
+    user: str = "you"
+    pack: str = "sleep"
+    model: str = "rules"
+    roles: dict[str, str] = Field(default_factory=dict)
+    gate: str = "belief"
+    embedder: str = "wordllama"
+    prompts: Path | None = None
+    deadline_s: float = Field(30.0, gt=0, allow_inf_nan=False)
+    budget_tokens: int | None = Field(None, gt=0)
+    budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
+    demo_speed: float = Field(1.0, gt=0, allow_inf_nan=False)
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The table role -> model, the default first."""
+        return {DEFAULT: self.model, **self.roles}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Settings, and where each that is not a default came from: a flag, a variable's name, a file."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    file: Path | None
+
+
+def choose(flags: Mapping[str, object] | None = None) -> Chosen:
+    """Gather the settings; a flag that is None was not given.
+
+    Raises:
+        SettingsError: something does not fit; the message says where it stands.
+    """
+    file = settings_file()
+    layers: list[tuple[Callable[[str], str], dict[str, Any]]] = [
+        (lambda _: str(file), _of_file(file) if file else {}),
+        (lambda name: PREFIX + name.upper(), _of_environment()),
+        (flag_of, {name: value for name, value in (flags or {}).items() if value not in (None, [], ())}),
+    ]
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for origin, layer in layers:
+        table = _table(layer, origin("roles"))
+        if DEFAULT in table:  # who names a model means all roles, whatever a layer below said of some of them
+            values["model"], values["roles"] = table.pop(DEFAULT), {}
+            origins["model"] = origin("model" if "model" in layer else "roles")
+            origins = {name: where for name, where in origins.items() if not name.startswith("roles")}
+        values["roles"] = {**values.get("roles", {}), **table}
+        origins |= {f"roles.{role}": origin("roles") for role in table}
+        rest = {name: value for name, value in layer.items() if name not in ("model", "roles")}
+        values |= rest
+        origins |= {name: origin(name) for name in rest}
+    return Chosen(_checked(values, origins), origins, file)
+
+
+def flag_of(name: str) -> str:
+    """Return the flag that sets a field."""
+    return "--" + {"roles": "role", "deadline_s": "deadline"}.get(name, name).replace("_", "-")
+
+
+def settings_file() -> Path | None:
+    """Find the settings file; None where there is none.
+
+    Raises:
+        SettingsError: MINDSTREAM_SETTINGS names a file that is not there.
+    """
+    if named := os.environ.get("MINDSTREAM_SETTINGS"):
+        if not Path(named).expanduser().is_file():
+            raise SettingsError(f"MINDSTREAM_SETTINGS names {named}, and there is no such file")
+        return Path(named).expanduser()
+    home = os.environ.get("XDG_CONFIG_HOME") or ""
+    config = Path(home) if Path(home).is_absolute() else Path.home() / ".config"
+    places = (Path("mindstream.toml"), config / "mindstream" / "settings.toml")
+    return next((place for place in places if place.is_file()), None)
+
+
+def unknown_variables() -> list[str]:
+    """Name the variables that begin as ours do and that nothing reads: mostly a slip of the pen."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
+    return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+
+
+def role(text: str) -> tuple[str, str]:
+    """Read `ROLE=MODEL`.
+
+    Raises:
+        SettingsError: it has no such form.
+    """
+    name, equals, model = text.partition("=")
+    if not (equals and name.strip() and model.strip()):
+        raise SettingsError(f"a role is set by ROLE=MODEL, as in talker=openai:gpt-5-mini, not by {text!r}")
+    return name.strip(), model.strip()
+
+
+def _of_environment() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in Settings.model_fields:
+        if value := os.environ.get(PREFIX + name.upper()):
+            found[name] = value
+    return found
+
+
+def _of_file(file: Path) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise SettingsError(f"the settings file {file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"the settings file {file} is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"the settings file {file} is not TOML: {error}") from None
+    for name in found:
+        if name not in Settings.model_fields:
+            near = difflib.get_close_matches(name, Settings.model_fields, 1)
+            advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(Settings.model_fields)}"
+            raise SettingsError(f"{file}: unknown key {name!r}; {advice}")
+    for name in ("data", "prompts", "pack"):
+        value = found.get(name)
+        if isinstance(value, str) and (name != "pack" or "/" in value):
+            found[name] = str(file.parent / Path(value).expanduser())
+    return found
+
+
+def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
+    """Return what a layer says of who answers, role -> model."""
+    roles = layer.get("roles", {})
+    if isinstance(roles, str) and roles.lstrip().startswith("{"):
+        try:
+            roles = json.loads(roles)
+        except ValueError:
+            raise SettingsError(f"{origin}: {roles!r} is not JSON") from None
+    elif isinstance(roles, str):
+        roles = [part for part in re.split(r"[,;\s]+", roles) if part]
+    if isinstance(roles, list):
+        roles = dict(role(part) for part in roles)
+    if not (isinstance(roles, dict) and all(isinstance(model, str) for model in roles.values())):
+        raise SettingsError(f"{origin}: roles is a table from role to the name of a model, not {roles!r}")
+    for name in roles:
+        if name not in (*ROLES, DEFAULT):
+            raise SettingsError(f"{origin}: there is no role {name!r}; the roles are {' and '.join(ROLES)}")
+    return {**({DEFAULT: layer["model"]} if "model" in layer else {}), **roles}
+
+
+def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        found = error.errors()[0]
+        name = str(found["loc"][0])
+        where = origins.get(name, name)
+        what = where if where.startswith(("-", PREFIX)) else f"{where}: {name}"
+        raise SettingsError(f"{what}: {found['msg'].lower()}, not {found['input']!r}") from None
+    changed = {"data": settings.data.expanduser()}
+    if settings.prompts is not None:
+        changed["prompts"] = settings.prompts.expanduser()
+    return settings.model_copy(update=changed)
