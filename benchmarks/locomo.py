@@ -30,7 +30,7 @@ from mindstream.log.events import Remembered
 from mindstream.memory.policies import Bounded, Cosine, Found, Generative, Policy, Ranking
 from mindstream.memory.recall import Recaller
 from mindstream.memory.record import Record, new_id
-from mindstream.memory.relevance import Weights
+from mindstream.memory.relevance import Weights, weights_for
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry
 from mindstream.models.embedders.embedder import Embedder
@@ -185,7 +185,7 @@ async def measured(data: list[Conversation], store: SqliteStore, embedder: Embed
 async def left_out(data: list[Conversation], store: SqliteStore, embedder: Embedder) -> dict[str, Any]:
     """Choose the main weights on all conversations but one, and score that one; for each."""
     tried: dict[Weights, dict[str, list[Outcome]]] = {}
-    for vector, episode, who in itertools.product((12.0, 18.0, 24.0), (1.0, 1.5, 2.0), (2.0, 3.0, 4.0)):
+    for vector, episode, who in itertools.product((10.0, 14.0, 20.0, 26.0), (1.0, 1.5, 2.0), (2.0, 3.0, 4.0)):
         weights = Weights(vector=vector, episode=episode, who=who)
         recaller = Recaller(store, embedder, weights=weights)
         tried[weights] = {each.name: await ask(recaller, each) for each in data}
@@ -211,9 +211,9 @@ class Decay:
         return found.relevance * 0.5 ** (age_days / self.half_life_days), {}
 
 
-def variants() -> tuple[dict[str, Weights], dict[str, Policy]]:
+def variants(embedder: str) -> tuple[dict[str, Weights], dict[str, Policy]]:
     """Name what is left out or put in, one at a time, and the ways to rank."""
-    full = Weights()
+    full = weights_for(embedder)
     weights = {
         "all parts": full,
         "words alone (BM25)": BARE,
@@ -240,7 +240,7 @@ def variants() -> tuple[dict[str, Weights], dict[str, Policy]]:
 
 async def ablated(data: list[Conversation], store: SqliteStore, embedder: Embedder) -> dict[str, Any]:
     """Measure each part and each policy."""
-    parts, policies = variants()
+    parts, policies = variants(embedder.name)
     found: dict[str, Any] = {"parts": {}, "policies": {}}
     for name, weights in parts.items():
         recaller = Recaller(store, embedder, weights=weights, policy=Bounded(0, 0, 0))

@@ -7,7 +7,7 @@ and its episode lend it. A policy then ranks what was found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,10 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.memory.columns import Columns, Shelf
 from mindstream.memory.filters import Filters, allowed, matching
-from mindstream.memory.policies import Bounded, Found, Policy, Signals
+from mindstream.memory.policies import Bounded, Floats, Found, Policy, Signals
 from mindstream.memory.question import Question, understood
 from mindstream.memory.record import FADING, KINDS, Kind, Record
-from mindstream.memory.relevance import Weights, relevance
+from mindstream.memory.relevance import Weights, relevance, weights_for
 from mindstream.memory.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
@@ -59,7 +59,7 @@ class Recaller:
         self.store = store
         self.embedder = embedder
         self.policy = policy or Bounded()
-        self.weights = weights or Weights()
+        self.weights = weights or weights_for(embedder.name)
         self.shelf = Shelf(store, embedder.name, embedder.width, streams)
 
     async def recall(
@@ -113,12 +113,10 @@ class Recaller:
         if not len(found):
             return Recall()
 
-        def signals(rows: NDArray[np.int64]) -> Signals:
+        def signals(rows: NDArray[np.int64]) -> tuple[Floats, Floats, Floats, Floats, Floats]:
             return _signals(columns, rows, scored.total, vectors[-1])
 
-        scores, nudges = policy.rank(
-            Found(**asdict(signals(found)), now=now, candidates=lambda: signals(np.flatnonzero(candidates)))
-        )
+        scores, nudges = policy.rank(Found(*signals(found), now, lambda: Signals(*signals(np.flatnonzero(candidates)))))
         order = np.lexsort((-found, -scores))
         texts = {
             record.id: record
@@ -154,14 +152,15 @@ FADING_CODES = np.array([kind in FADING for kind in KINDS])
 
 def _signals(
     columns: Columns, rows: NDArray[np.int64], total: NDArray[np.float32], vector: NDArray[np.float32]
-) -> Signals:
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Return the fields of Signals for these positions."""
     level = columns.level.values[rows].astype(np.float64)
     strength = np.where(columns.lasting.values[rows], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
     comparable = len(vector) == columns.width
-    return Signals(
-        relevance=total[rows].astype(np.float64),
-        accessed=columns.accessed.values[rows],
-        importance=columns.importance.values[rows].astype(np.float64),
-        strength=np.where(FADING_CODES[columns.kind.values[rows]], strength, 0.5),
-        cosine=columns.vectors.cosines(vector, rows).astype(np.float64) if comparable else np.zeros(len(rows)),
+    return (
+        total[rows].astype(np.float64),
+        columns.accessed.values[rows],
+        columns.importance.values[rows].astype(np.float64),
+        np.where(FADING_CODES[columns.kind.values[rows]], strength, 0.5),
+        columns.vectors.cosines(vector, rows).astype(np.float64) if comparable else np.zeros(len(rows)),
     )

@@ -38,7 +38,7 @@ class Weights:
         question: it is a question itself. opening: it is the first of its episode.
     """
 
-    vector: float = 18.0
+    vector: float = 20.0
     next_to: float = 0.3
     second: float = 0.3
     same_speaker: float = 0.6
@@ -48,6 +48,11 @@ class Weights:
     dates: float = 3.0
     question: float = 0.0
     opening: float = 0.0
+
+
+def weights_for(embedder: str) -> Weights:
+    """Return the weights for an embedder: a table of tokens is trusted less than a model that reads sentences."""
+    return Weights(vector=14.0) if embedder == "wordllama" else Weights()
 
 
 @dataclass(frozen=True, slots=True)
