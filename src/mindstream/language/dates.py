@@ -31,6 +31,11 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 VAGUE = {"a couple of": 2, "a few": 3, "a": 1, "an": 1}
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+HOLIDAYS = {
+    "christmas": (12, 24, 3), "new year": (12, 31, 2), "halloween": (10, 31, 1), "valentine": (2, 14, 1),
+    "thanksgiving": (11, 22, 7), "圣诞": (12, 24, 3), "元旦": (1, 1, 1), "国庆": (10, 1, 7),
+}  # fmt: skip
+"""Month, first day, days; Thanksgiving, a Thursday that moves, with all the days that it may be."""
 CHINESE = "零一二三四五六七八九"
 CHINESE_WEEKDAYS = "一二三四五六日天"
 CHINESE_UNITS = {"天": "day", "日": "day", "星期": "week", "礼拜": "week", "周": "week", "月": "month", "年": "year"}
@@ -52,8 +57,11 @@ C_PERIOD = r"(?P<unit>周|个?星期|个?礼拜|个?月)"
 C_WEEKDAY = rf"(?:周|星期|礼拜)(?P<weekday>[{CHINESE_WEEKDAYS}])"
 C_MONTH = r"(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月"
 C_DAY = r"(?P<day>[0-3]?\d)[日号]"
+STRETCH = re.compile(
+    rf"(?:{N} )?(?P<unit>day|week|weekend|month|year)s? (?P<way>before|after)(?: the| on| in)* ?$", re.IGNORECASE
+)
 HINT = re.compile(
-    rf"\d|[年月日天周]|星期|礼拜|\b(?:{'|'.join(MONTHS)}|{'|'.join(SEASONS)}|to(?:day|night)|yesterday|night|morning|evening)"
+    rf"\d|[年月日天周]|星期|礼拜|{'|'.join(HOLIDAYS)}|\b(?:{'|'.join(MONTHS)}|{'|'.join(SEASONS)}|to(?:day|night)|yesterday|night|morning|evening)"
     r"|\b(?:after|fore)noon|(?:day|week|weekend|month|year)s?\b",
     re.IGNORECASE,
 )
@@ -65,13 +73,24 @@ def spans(text: str, now: Moment) -> list[Span]:
     if not HINT.search(text):
         return []
     today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    found: list[tuple[int, Days]] = []
+    found: dict[int, Days] = {}
+    rest = text
     for pattern, reading in READINGS:
-        for match in pattern.finditer(text):
+        for match in pattern.finditer(rest):
             with contextlib.suppress(ValueError, OverflowError):  # 31 February, or years that no calendar has
-                found.append((match.start(), reading(match, today)))
-                text = text[: match.start()] + "\0" * len(match[0]) + text[match.end() :]
-    return [Span(since.timestamp(), until.timestamp()) for _, (since, until) in sorted(found)]
+                found[match.start()] = _stretched(reading(match, today), rest[: match.start()])
+                rest = rest[: match.start()] + "\0" * len(match[0]) + rest[match.end() :]
+    return [Span(since.timestamp(), until.timestamp()) for _, (since, until) in sorted(found.items())]
+
+
+def _stretched(days: Days, before: str) -> Days:
+    """Take in what lies before or after, where the words in front say so: 'two weeks before' 3 May."""
+    asked = STRETCH.search(before)
+    if not asked:
+        return days
+    unit = "week" if asked["unit"].lower() == "weekend" else asked["unit"].lower()
+    far = timedelta(days={"day": 1, "week": 7, "month": 31, "year": 366}[unit] * _number(asked["n"] or "one"))
+    return (days[0] - far, days[1]) if asked["way"].lower() == "before" else (days[0], days[1] + far)
 
 
 def _day(at: datetime) -> Days:
@@ -144,6 +163,22 @@ def _last_month_named(match: Match[str], today: datetime) -> Days:
     return _month(today.year - (month >= today.month), month)
 
 
+def _months(match: Match[str], today: datetime) -> Days:
+    """Read 'August and November 2023', 'from August to November'."""
+    first, last = _month_number(match["first"]), _month_number(match["month"])
+    since, until = _dated(match, today)
+    return since.replace(year=since.year - (first > last), month=first), until
+
+
+def _holiday(match: Match[str], today: datetime) -> Days:
+    month, day, days = next(when for name, when in HOLIDAYS.items() if name in match["holiday"].lower())
+    year = int(match["year"]) if match["year"] else today.year
+    if not match["year"] and datetime(year, month, day, tzinfo=UTC) > today:
+        year -= 1
+    since = datetime(year, month, day, tzinfo=UTC)
+    return since, since + timedelta(days=days)
+
+
 def _season(match: Match[str], today: datetime) -> Days:
     month = SEASONS[match["season"].lower()]
     year = match.groupdict().get("year")
@@ -199,6 +234,8 @@ ENGLISH: list[tuple[str, Reading]] = [
     (r"\b(?P<year>(?:19|20)\d\d)[-/.](?P<month>[01]?\d)[-/.](?P<day>[0-3]?\d)\b", _dated),
     (rf"\b{D}(?: of)? {M},? {Y}\b", _dated),
     (rf"\b{M} {D},? {Y}\b", _dated),
+    (rf"\b{M.replace('month', 'first')} (?:and|to|until|through|till) {M},? {Y}\b", _months),
+    (rf"\b(?:between|from) {M.replace('month', 'first')} (?:and|to|until|through|till) {M}", _months),
     (rf"\b{M}(?: of)?,? {Y}\b", _dated),
     (rf"\b{D}(?: of)? {M}", _dated),
     (rf"\b{M} {D}\b(?! ?(?:am|pm|:))", _dated),
@@ -206,6 +243,7 @@ ENGLISH: list[tuple[str, Reading]] = [
     (rf"\b(?:in|during|since|of|this|by|until|early|late|mid)[ -]{M}", _dated),
     (rf"\b{SEASON}(?: of)?,? {Y}\b", _season),
     (rf"\b(?:last|this past) {SEASON}\b", _season),
+    (rf"(?P<holiday>{'|'.join(HOLIDAYS)})(?:'s)?(?: eve| day)?(?:(?: of)? {Y})?", _holiday),
     (rf"\b(?:in|during|since|of|year) {Y}\b", _of_year),
     (r"\bday before yesterday\b", _days_back(2)),
     (r"\b(?:yesterday|last night)\b", _days_back(1)),
