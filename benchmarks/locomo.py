@@ -13,23 +13,21 @@ import argparse
 import asyncio
 import itertools
 import json
-import re
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from locomo_data import Conversation, conversations
 
 from mindstream.clock import DAY_S
 from mindstream.log.events import Remembered
 from mindstream.memory.policies import Bounded, Cosine, Found, Generative, Policy, Ranking
 from mindstream.memory.recall import Recaller
-from mindstream.memory.record import Record, new_id
 from mindstream.memory.relevance import Weights, weights_for
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry
@@ -43,24 +41,6 @@ BARE = Weights(vector=0, next_to=0, second=0, same_speaker=0, answer=0, episode=
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question of the data, and the turns that answer it."""
-
-    text: str
-    category: int
-    gold: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Conversation:
-    """A conversation: its turns as records (the turn's name in `data`), and its questions."""
-
-    name: str
-    records: tuple[Record, ...]
-    questions: tuple[Question, ...]
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What came of a question: recall at each of KS, whether the first record lies in the right session."""
 
@@ -68,36 +48,6 @@ class Outcome:
     category: int
     recall: tuple[float, ...]
     session: float
-
-
-def conversations(path: Path) -> list[Conversation]:
-    """Read the data; what annotators searched pictures with (`query`) would give answers away and is left out."""
-    return [_conversation(sample) for sample in json.loads(path.read_text())]
-
-
-def _conversation(sample: dict[str, Any]) -> Conversation:
-    talk, records = sample["conversation"], []
-    for number in sorted(int(found[1]) for key in talk if (found := re.fullmatch(r"session_(\d+)", key))):
-        at = (
-            datetime.strptime(talk[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y")
-            .replace(tzinfo=UTC)
-            .timestamp()
-        )
-        for turn in talk[f"session_{number}"]:
-            shows = f" [shares {turn['blip_caption']}]" if turn.get("blip_caption") else ""
-            records.append(
-                Record(
-                    id=new_id(at), stream=sample["sample_id"], kind="chat", text=turn["text"] + shows, created=at,
-                    accessed=at, by=turn["speaker"], episode=f"{number}", data={"turn": turn["dia_id"]},
-                )
-            )  # fmt: skip
-    known = {record.data["turn"] for record in records}
-    questions = []
-    for asked in sample["qa"]:
-        pairs = re.findall(r"D\s*:?\s*(\d+)\s*:\s*0*(\d+)", " ".join(asked.get("evidence") or []))
-        if gold := frozenset(f"D{a}:{b}" for a, b in pairs) & known:
-            questions.append(Question(asked["question"], asked["category"], frozenset(map(str, gold))))
-    return Conversation(sample["sample_id"], tuple(records), tuple(questions))
 
 
 async def remember(store: SqliteStore, conversation: Conversation, embedder: Embedder) -> None:

@@ -9,12 +9,13 @@ import pytest
 from numpy.typing import NDArray
 
 from mindstream import chance
-from mindstream.errors import InputError
+from mindstream.errors import InputError, SettingsError
 from mindstream.language.words import terms
 from mindstream.log.events import Remembered
 from mindstream.memory.policies import Cosine, Generative
 from mindstream.memory.recall import Recaller
 from mindstream.memory.record import Kind, Record, Triple, new_id
+from mindstream.memory.rerank import added, reranker
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Revision
 
@@ -188,6 +189,28 @@ async def test_policies_may_be_chosen(world: World) -> None:
     assert (await world.ask("noise in the street", policy=Cosine()))[0] == "noise in the street"
 
 
+class Contrary:
+    """A re-ranker that likes what is long."""
+
+    async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([1000.0 * len(text) for text in texts])
+
+
+async def test_a_reranker_is_heard_where_one_is_named(world: World) -> None:
+    for text in ("noise noise", "noise, and a great many other words that nobody asked for"):
+        await world.tell(text)
+    assert (await world.ask("noise"))[0] == "noise noise"
+    world.recaller.reranker = Contrary()
+    assert set(await world.ask("noise")) == {"noise noise", "noise, and a great many other words that nobody asked for"}
+    scores = added(np.array([3.0, 1.0, 2.0]), np.array([0.0, 0.0, 9.0]))
+    assert scores.argmax() == 2
+
+
+def test_a_reranker_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(SettingsError):
+        reranker("magic")
+
+
 async def test_what_is_known_by_keyword(world: World) -> None:
     await world.tell("Ann bought a cello", keywords=("Cello", "music"))
     newest = await world.tell(
@@ -195,19 +218,6 @@ async def test_what_is_known_by_keyword(world: World) -> None:
     )
     assert [r.text for r in world.recaller.about("ann", ["CELLO"], now=NOW)] == [newest.text, "Ann bought a cello"]
     assert [r.text for r in world.recaller.about("ann", ["cello"], now=NOW, kinds=["thought"])] == [newest.text]
-
-
-async def test_the_same_words_are_known_again(world: World) -> None:
-    note = await world.tell("Ann likes tea.", "note")
-    await world.tell("Yes.", "chat")
-    known = world.recaller.known("ann", "note", "  ann likes  TEA")
-    assert known is not None
-    assert known.id == note.id
-    assert world.recaller.known("ann", "thought", "Ann likes tea.") is None
-    assert world.recaller.known("ann", "chat", "Yes.") is None
-    assert world.recaller.known("bob", "note", "Ann likes tea.") is None
-    await world.store.commit(Commit(mind="ann", at=NOW, revisions=(Revision(id=note.id, forgotten=NOW),)))
-    assert world.recaller.known("ann", "note", "Ann likes tea.") is None
 
 
 @pytest.mark.parametrize(("query", "k"), [("", 3), ("  \n", 3), ("noise", 0)])

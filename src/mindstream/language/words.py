@@ -55,11 +55,6 @@ def terms(text: str) -> list[str]:
     return [stem(word) for word in plain_words(text) if word not in STOP]
 
 
-def normalised(text: str) -> str:
-    """Return a text as it counts for being the same: case, space and final marks aside."""
-    return " ".join(text.casefold().split()).rstrip(".!。！ ")
-
-
 def _pairs(run: str) -> list[str]:
     """Pair neighbouring characters, leaving out pairs of function characters only."""
     if len(run) == 1:

@@ -6,14 +6,12 @@ before each recall, so that another process's writes are seen at once.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import numpy as np
 
 from mindstream.language.lexical import Lexical
-from mindstream.language.words import normalised, terms
+from mindstream.language.words import terms
 from mindstream.memory.growing import Growing
-from mindstream.memory.record import KINDS, UNIQUE, Kind, Record, Vector
+from mindstream.memory.record import KINDS, Record, Vector
 from mindstream.memory.store import Store
 from mindstream.memory.vectors import Vectors
 
@@ -43,11 +41,7 @@ class Columns:
         self.stream = stream
         self.embedder = embedder
         self.width = width
-        self._version = -1
-        self._clear()
-
-    def _clear(self) -> None:
-        self._upto = 0
+        self._version, self._upto = -1, 0
         self.ids: list[str] = []
         self.position: dict[str, int] = {}
         self.names: dict[str, int] = {}
@@ -71,7 +65,6 @@ class Columns:
         self.keywords: dict[str, list[int]] = {}
         self.foreign = 0
         self.only_talk = True
-        self._said: dict[int, int] = {}
         self.lexical = Lexical()
         self.vectors = Vectors(self.width)
         self._groups: dict[str, int] = {}
@@ -80,15 +73,17 @@ class Columns:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def catch_up(self, store: Store) -> None:
-        """Take over what anybody has written since the last time."""
+    def catch_up(self, store: Store) -> bool:
+        """Take over what anybody has written since the last time.
+
+        False: something that stands here was erased for good; begin anew, so that it leaves no trace in its neighbours.
+        """
         version = store.version()
         if version == self._version:
-            return
+            return True
         changes = store.changes(self.stream, self._upto)
         if any(id_ in self.position for id_ in changes.gone):
-            self._clear()  # what was erased leaves no trace in its neighbours
-            changes = store.changes(self.stream, 0)
+            return False
         for record in changes.records:
             at = self.position.get(record.id)
             if at is None:
@@ -96,6 +91,7 @@ class Columns:
             else:
                 self._revise(at, record)
         self._upto, self._version = changes.upto, version
+        return True
 
     def _append(self, record: Record) -> None:
         at = len(self.ids)
@@ -129,16 +125,8 @@ class Columns:
         for keyword in record.keywords:
             self.keywords.setdefault(keyword.lower(), []).append(at)
         self.lexical.add(_terms(record), group)
-        if record.kind in UNIQUE:
-            self._said[hash((record.kind, normalised(record.text)))] = at
         vector = self._comparable(record)
         self.vectors.append(vector, group)
-
-    def same(self, kind: Kind, text: str) -> int | None:
-        """Return where the same words stand, in a kind that keeps them once, if they hold and are not forgotten."""
-        at = self._said.get(hash((kind, normalised(text))))
-        holds = at is not None and self.valid_until.values[at] == OPEN and self.forgotten.values[at] == OPEN
-        return at if holds else None
 
     def _comparable(self, record: Record) -> Vector | None:
         """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""
@@ -179,13 +167,15 @@ class Shelf:
         self._embedder = embedder
         self._width = width
         self._room = streams
-        self._held: OrderedDict[str, Columns] = OrderedDict()
+        self._held: dict[str, Columns] = {}
 
     def columns(self, stream: str) -> Columns:
         """Return a stream's columns, caught up with the store."""
-        held = self._held.setdefault(stream, Columns(stream, self._embedder, self._width))
-        self._held.move_to_end(stream)
-        held.catch_up(self._store)
+        held = self._held.pop(stream, None)
+        if held is None or not held.catch_up(self._store):
+            held = Columns(stream, self._embedder, self._width)
+            held.catch_up(self._store)
+        self._held[stream] = held
         while len(self._held) > self._room:
-            self._held.popitem(last=False)
+            del self._held[next(iter(self._held))]
         return held

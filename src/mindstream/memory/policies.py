@@ -116,6 +116,8 @@ def _rated(importance: Floats) -> Floats:
 
 def _spread(values: Floats, among: Floats) -> Floats:
     """Stretch to 0 … 1 between the least and the most of `among`; all equal gives 1/2."""
+    if not len(among):
+        return values
     low, high = among.min(), among.max()
     if high - low < 1e-12:
         return np.full(len(values), 0.5)

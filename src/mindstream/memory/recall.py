@@ -17,10 +17,11 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.memory.columns import Columns, Shelf
 from mindstream.memory.filters import Filters, allowed, matching
-from mindstream.memory.policies import Bounded, Floats, Found, Policy, Signals
-from mindstream.memory.question import Question, understood
+from mindstream.memory.policies import Bounded, Floats, Found, Policy, Ranking, Signals
+from mindstream.memory.question import understood
 from mindstream.memory.record import FADING, KINDS, Kind, Record
-from mindstream.memory.relevance import Weights, relevance, weights_for
+from mindstream.memory.relevance import Positions, Scored, Weights, relevance, weights_for
+from mindstream.memory.rerank import Reranker, added
 from mindstream.memory.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
@@ -54,12 +55,13 @@ class Recaller:
 
     def __init__(
         self, store: Store, embedder: Embedder, *, policy: Policy | None = None, weights: Weights | None = None,
-        streams: int = 64,
+        reranker: Reranker | None = None, streams: int = 64,
     ) -> None:  # fmt: skip
         self.store = store
         self.embedder = embedder
         self.policy = policy or Bounded()
         self.weights = weights or weights_for(embedder.name)
+        self.reranker = reranker
         self.shelf = Shelf(store, embedder.name, embedder.width, streams)
 
     async def recall(
@@ -94,46 +96,38 @@ class Recaller:
         question = understood(query, columns, now)
         vectors = await self.embedder.embed(question.wordings)
         filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {})
-        return self.rank(columns, question, vectors, k, now, filters, policy or self.policy)
-
-    def rank(
-        self,
-        columns: Columns,
-        question: Question,
-        vectors: NDArray[np.float32],
-        k: int,
-        now: Moment,
-        filters: Filters,
-        policy: Policy,
-    ) -> Recall:
-        """Rank a stream's records for a question that is understood, its `wordings` embedded."""
         candidates = allowed(columns, filters, now)
         scored = relevance(columns, question, vectors, candidates, self.weights)
         found = matching(self.store, columns, filters, scored.best(), FOUND_PER_RETURNED * k)
-        if not len(found):
-            return Recall()
+        if self.reranker is not None:
+            await self._look_again(self.reranker, query, columns, scored, found)
+        ranking = (policy or self.policy).rank(_found(columns, found, candidates, scored, vectors[-1], now))
+        return self._recalled(columns, scored, found, ranking, k)
 
-        def signals(rows: NDArray[np.int64]) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-            return _signals(columns, rows, scored.total, vectors[-1])
+    async def _look_again(
+        self, reranker: Reranker, query: str, columns: Columns, scored: Scored, found: Positions
+    ) -> None:
+        texts = [record.text for record in self.store.records(columns.stream, [columns.ids[at] for at in found])]
+        if texts and len(texts) == len(found):  # else something was erased just now
+            again = await reranker.scores(query, texts)
+            scored.total[found] = added(scored.total[found].astype(np.float64), again)
 
-        scores, nudges = policy.rank(Found(*signals(found), now, lambda: Signals(*signals(np.flatnonzero(candidates)))))
+    def _recalled(self, columns: Columns, scored: Scored, found: Positions, ranking: Ranking, k: int) -> Recall:
+        """Read the k best from the store, and tell which were passed over."""
+        scores, nudges = ranking
         order = np.lexsort((-found, -scores))
-        texts = {
-            record.id: record
-            for record in self.store.records(columns.stream, [columns.ids[found[i]] for i in order[:k]])
-        }
-        returned = []
-        for i in order[:k]:
-            if record := texts.get(columns.ids[found[i]]):
-                parts = scored.parts(int(found[i])) | {name: float(values[i]) for name, values in nudges.items()}
-                returned.append(Recalled(record, float(scores[i]), parts))
+        best = [columns.ids[found[i]] for i in order[:k]]
+        records = {record.id: record for record in self.store.records(columns.stream, best)}
+        returned = [
+            Recalled(
+                records[columns.ids[found[i]]],
+                float(scores[i]),
+                scored.parts(int(found[i])) | {name: float(values[i]) for name, values in nudges.items()},
+            )
+            for i in order[:k]
+            if columns.ids[found[i]] in records
+        ]
         return Recall(returned, [columns.ids[found[i]] for i in order[k:]])
-
-    def known(self, stream: str, kind: Kind, text: str) -> Record | None:
-        """Return the record that says the same already, in a kind that keeps the same words once."""
-        columns = self.shelf.columns(stream)
-        at = columns.same(kind, text)
-        return None if at is None else next(iter(self.store.records(stream, [columns.ids[at]])), None)
 
     def about(
         self, stream: str, keywords: Sequence[str], n: int = 10, *, now: Moment, kinds: Sequence[Kind] | None = None
@@ -148,19 +142,29 @@ class Recaller:
 
 
 FADING_CODES = np.array([kind in FADING for kind in KINDS])
+Five = tuple[Floats, Floats, Floats, Floats, Floats]
 
 
-def _signals(
-    columns: Columns, rows: NDArray[np.int64], total: NDArray[np.float32], vector: NDArray[np.float32]
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return the fields of Signals for these positions."""
-    level = columns.level.values[rows].astype(np.float64)
-    strength = np.where(columns.lasting.values[rows], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
-    comparable = len(vector) == columns.width
-    return (
-        total[rows].astype(np.float64),
-        columns.accessed.values[rows],
-        columns.importance.values[rows].astype(np.float64),
-        np.where(FADING_CODES[columns.kind.values[rows]], strength, 0.5),
-        columns.vectors.cosines(vector, rows).astype(np.float64) if comparable else np.zeros(len(rows)),
-    )
+def _found(
+    columns: Columns,
+    found: Positions,
+    candidates: NDArray[np.bool_],
+    scored: Scored,
+    vector: NDArray[np.float32],
+    now: Moment,
+) -> Found:
+    """Gather what a policy may look at."""
+
+    def signals(rows: Positions) -> Five:
+        level = columns.level.values[rows].astype(np.float64)
+        strength = np.where(columns.lasting.values[rows], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
+        comparable = len(vector) == columns.width
+        return (
+            scored.total[rows].astype(np.float64),
+            columns.accessed.values[rows],
+            columns.importance.values[rows].astype(np.float64),
+            np.where(FADING_CODES[columns.kind.values[rows]], strength, 0.5),
+            columns.vectors.cosines(vector, rows).astype(np.float64) if comparable else np.zeros(len(rows)),
+        )
+
+    return Found(*signals(found), now, lambda: Signals(*signals(np.flatnonzero(candidates))))
