@@ -179,3 +179,7 @@ class Shelf:
         while len(self._held) > self._room:
             del self._held[next(iter(self._held))]
         return held
+
+    def drop(self, stream: str) -> None:
+        """Let a stream's columns go; they are filled anew when they are asked for."""
+        self._held.pop(stream, None)
