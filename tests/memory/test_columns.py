@@ -4,12 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mindstream.log.events import Remembered
 from mindstream.memory.columns import Columns, Shelf
 from mindstream.memory.record import Record, new_id
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Revision
+from mindstream.memory.store import Changes, Commit, Entry, Revision
 
 NOW = 1_700_000_000.0
 
@@ -97,6 +99,23 @@ async def test_a_vector_of_another_embedder_is_not_compared(store: SqliteStore) 
     assert columns.foreign == 1
     _, cosines = columns.vectors.near(np.ones(8, np.float32), np.ones(1, bool), np.arange(1))
     assert list(cosines) == [0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=20))
+def test_a_vector_that_comes_later_gives_the_same(rows: list[tuple[int, bool]]) -> None:
+    at_once, later = Columns("ann", "e", 8), Columns("ann", "e", 0)
+    records = [replace(a_record("x" * (i + 1), f"{episode}"), id=f"{i}") for i, (episode, _) in enumerate(rows)]
+    first = [record if has else replace(record, vector=None) for record, (_, has) in zip(records, rows, strict=True)]
+    at_once.take(Changes(records))
+    later.take(Changes(first))
+    later.take(Changes(records))
+    more = replace(a_record("and more", "1"), id="more")
+    at_once.take(Changes([more]))
+    later.take(Changes([more]))
+    assert later.foreign == 0
+    everything, query = np.ones(len(rows) + 1, bool), np.ones(8, np.float32) / 8**0.5
+    one, two = (columns.vectors.cosines(query, np.flatnonzero(everything)) for columns in (at_once, later))
+    assert np.allclose(one, two, atol=0.02)
 
 
 async def test_the_first_vector_tells_a_width_that_nobody_knew(store: SqliteStore) -> None:

@@ -12,7 +12,7 @@ from mindstream.language.lexical import Lexical
 from mindstream.language.words import terms
 from mindstream.memory.growing import Growing
 from mindstream.memory.record import KINDS, Record, Vector
-from mindstream.memory.store import Store
+from mindstream.memory.store import Changes, Store
 from mindstream.memory.vectors import Vectors
 
 EPISODIC = frozenset({"chat", "observation"})
@@ -33,7 +33,7 @@ class Columns:
         asks: a question stands in its last 80 characters; ends_asking: it ends with one.
         importance: NaN where it is not rated. valid_from, valid_until, forgotten: infinite where they are open.
         keywords: for each keyword in lower case, the positions of the records that have it.
-        foreign: how many records have a vector of another embedder, or none.
+        compared: its vector is of this embedder; where it is of another, or missing, words alone find it.
         only_talk: all records are of the kind chat.
     """
 
@@ -62,8 +62,8 @@ class Columns:
         self.valid_from = Growing(np.float64)
         self.valid_until = Growing(np.float64)
         self.forgotten = Growing(np.float64)
+        self.compared = Growing(np.bool_)
         self.keywords: dict[str, list[int]] = {}
-        self.foreign = 0
         self.only_talk = True
         self.lexical = Lexical()
         self.vectors = Vectors(self.width)
@@ -84,14 +84,20 @@ class Columns:
         changes = store.changes(self.stream, self._upto)
         if any(id_ in self.position for id_ in changes.gone):
             return False
+        self.take(changes)
+        self._upto, self._version = changes.upto, version
+        return True
+
+    def take(self, changes: Changes) -> None:
+        """Take over new and changed records."""
         for record in changes.records:
             at = self.position.get(record.id)
             if at is None:
                 self._append(record)
             else:
                 self._revise(at, record)
-        self._upto, self._version = changes.upto, version
-        return True
+                if not self.compared.values[at]:
+                    self._give(at, record)
 
     def _append(self, record: Record) -> None:
         at = len(self.ids)
@@ -126,6 +132,7 @@ class Columns:
             self.keywords.setdefault(keyword.lower(), []).append(at)
         self.lexical.add(_terms(record), group)
         vector = self._comparable(record)
+        self.compared.append(vector is not None)
         self.vectors.append(vector, group)
 
     def _comparable(self, record: Record) -> Vector | None:
@@ -134,10 +141,22 @@ class Columns:
         if vector is not None and not self.width:
             self.width = len(vector)
             self.vectors = Vectors(self.width, len(self.vectors))
-        if vector is None or len(vector) != self.width:
-            self.foreign += 1
-            return None
-        return vector
+        return vector if vector is not None and len(vector) == self.width else None
+
+    @property
+    def foreign(self) -> int:
+        """Return how many records have a vector of another embedder, or none."""
+        return len(self) - int(np.count_nonzero(self.compared.values))
+
+    def _give(self, at: int, record: Record) -> None:
+        """Take over the vector of a record that was embedded anew."""
+        vector = self._comparable(record)
+        if vector is not None:
+            around = (int(self.before.values[at]), int(self.after.values[at]))
+            group = int(self.group.values[at])
+            last_of = group if self._last.get(group) == at else -1
+            self.vectors.give(at, vector, [near for near in around if near >= 0], last_of)
+            self.compared.values[at] = True
 
     def _revise(self, at: int, record: Record) -> None:
         """Set what may change after a record was written."""

@@ -6,13 +6,15 @@ about 0.0001). A search compares one bit per number first (the sign about the me
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.memory.growing import Growing
 
 Floats = NDArray[np.float32]
-NEIGHBOUR = 0.5
+NEIGHBOUR = np.float32(0.5)
 EXACT_UP_TO = 2_000
 """So many are always scored exactly; beyond, only the nearest by their bits."""
 
@@ -45,17 +47,29 @@ class Vectors:
         self._lengths.append(0)
         self._bits.append(0)
         if group >= 0:
-            if group in self._last and vector is not None:
+            if group in self._last:
                 before, neighbour = self._last[group]
-                self._lend(before, own)
-                self._lend(at, neighbour)
-                self._changed.append(before)
+                self._add(before, NEIGHBOUR * own)
+                self._add(at, NEIGHBOUR * neighbour)
             self._last[group] = at, own
         self._changed.append(at)
 
-    def _lend(self, at: int, neighbour: Floats) -> None:
+    def give(self, at: int, vector: NDArray[np.float16], neighbours: Sequence[int], last_of: int = -1) -> None:
+        """Give a record the vector that it came without; its neighbours get half of it.
+
+        `last_of`: the group in which it is the last so far; -1: others have come after it.
+        """
+        own = vector.astype(np.float32)
+        self._add(at, own)
+        for neighbour in neighbours:
+            self._add(neighbour, NEIGHBOUR * own)
+        if last_of >= 0:
+            self._last[last_of] = at, own
+
+    def _add(self, at: int, lent: Floats) -> None:
         row = self._sums.values[at]
-        row[:] = halved(restored(row) + np.float32(NEIGHBOUR) * neighbour)
+        row[:] = halved(restored(row) + lent)
+        self._changed.append(at)
 
     def _settle(self) -> None:
         """Measure what is new; the mean anew each time that the stream has doubled."""
