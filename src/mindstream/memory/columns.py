@@ -140,7 +140,7 @@ class Columns:
         vector = record.vector if record.embedder == self.embedder else None
         if vector is not None and not self.width:
             self.width = len(vector)
-            self.vectors = Vectors(self.width, len(self.vectors))
+            self.vectors = Vectors(self.width, self.group.values[: len(self.vectors)].tolist())
         return vector if vector is not None and len(vector) == self.width else None
 
     @property

@@ -22,8 +22,8 @@ EXACT_UP_TO = 2_000
 class Vectors:
     """One vector a record; a record without one never matches."""
 
-    def __init__(self, width: int, without: int = 0) -> None:
-        """Begin with so many records `without` a vector."""
+    def __init__(self, width: int, without: Sequence[int] = ()) -> None:
+        """Begin with records `without` a vector, in these groups."""
         self.width = width
         self._words = (width + 63) // 64
         self._sums = Growing(np.uint16, width)
@@ -33,8 +33,8 @@ class Vectors:
         self._seen = 0
         self._changed: list[int] = []
         self._last: dict[int, tuple[int, Floats]] = {}
-        for _ in range(without):
-            self.append(None)
+        for group in without:
+            self.append(None, group)
 
     def __len__(self) -> int:
         return len(self._sums)
