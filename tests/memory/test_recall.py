@@ -13,6 +13,7 @@ from mindstream.errors import InputError, SettingsError
 from mindstream.language.words import terms
 from mindstream.log.events import Remembered
 from mindstream.memory.policies import Cosine, Generative
+from mindstream.memory.question import understood
 from mindstream.memory.recall import Recaller
 from mindstream.memory.record import Kind, Record, Triple, new_id
 from mindstream.memory.rerank import added, reranker
@@ -116,6 +117,28 @@ async def test_who_is_asked_about_counts(world: World) -> None:
     found = await world.recaller.recall("ann", "What does Lee love?", 2, now=NOW)
     assert found.returned[0].record.by == "Lee Wong"
     assert found.returned[0].parts["who"] > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "who", "bare"),
+    [
+        ("What does Lee's brother do?", "Lee Wong", "What does brother do?"),
+        ("what did LEE WONG say about tea", "Lee Wong", "what did say about tea"),
+        ("王小明喜欢什么?", "王小明", "喜欢什么?"),
+        ("When did Will move?", "Will", "When did move?"),
+        ("When will it rain?", None, "When will it rain?"),
+        ("What do Lee and Will share?", None, "What do and share?"),
+        ("Is Leeds far?", None, "Is Leeds far?"),
+        ("Что любит Анна?", "Анна", "Что любит ?"),
+    ],
+)
+async def test_names_are_told_from_words(world: World, query: str, who: str | None, bare: str) -> None:
+    for name in ("Lee Wong", "王小明", "Will", "Анна"):
+        await world.tell("Hello", "chat", by=name)
+    columns = world.recaller.shelf.columns("ann")
+    question = understood(query, columns, NOW)
+    assert question.bare == bare
+    assert question.who == (-1 if who is None else columns.names[who])
 
 
 async def test_a_speaker_is_still_a_subject_in_notes(world: World) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mindstream.language.lexical import Lexical
-from mindstream.language.words import terms
+from mindstream.language.words import plain_words, terms
 from mindstream.memory.growing import Growing
 from mindstream.memory.record import KINDS, Record, Vector
 from mindstream.memory.store import Changes, Store
@@ -28,6 +28,7 @@ class Columns:
     Attributes:
         ids, position: the records' ids, and where each stands.
         names, episodes: what the numbers in the columns `by` and `episode` stand for.
+        named: for each word that a name begins with, the names.
         kind: the code of KIND_CODES.
         group: the episode, in episodic kinds only; -1: in none. `before`, `after`: the neighbours in it; -1: none.
         asks: a question stands in its last 80 characters; ends_asking: it ends with one.
@@ -45,6 +46,7 @@ class Columns:
         self.ids: list[str] = []
         self.position: dict[str, int] = {}
         self.names: dict[str, int] = {}
+        self.named: dict[str, list[str]] = {}
         self.episodes: dict[str, int] = {}
         self.kind = Growing(np.int8)
         self.by = Growing(np.int32)
@@ -103,7 +105,7 @@ class Columns:
         at = len(self.ids)
         self.ids.append(record.id)
         self.position[record.id] = at
-        by = self.names.setdefault(record.by, len(self.names)) if record.by else -1
+        by = self._number(record.by) if record.by else -1
         episode = self.episodes.setdefault(record.episode, len(self.episodes)) if record.episode else -1
         group, before = -1, -1
         if record.episode and record.kind in EPISODIC:
@@ -134,6 +136,13 @@ class Columns:
         vector = self._comparable(record)
         self.compared.append(vector is not None)
         self.vectors.append(vector, group)
+
+    def _number(self, name: str) -> int:
+        if name not in self.names:
+            self.names[name] = len(self.names)
+            for word in plain_words(name)[:1]:
+                self.named.setdefault(word, []).append(name)
+        return self.names[name]
 
     def _comparable(self, record: Record) -> Vector | None:
         """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mindstream.clock import Moment
 from mindstream.language.dates import Span, spans
-from mindstream.language.words import STOP, plain_words, stem
+from mindstream.language.words import STOP, plain_words, terms
 from mindstream.memory.columns import Columns
 
 
@@ -26,35 +27,45 @@ class Question:
 
     text: str
     bare: str
+    wordings: list[str]
     terms: list[str]
     name_terms: list[str]
     who: int
     spans: list[Span]
-    wordings: list[str]
 
 
 def understood(query: str, columns: Columns, now: Moment) -> Question:
     """Read a question against a stream: its speakers' names decide who is asked about."""
-    words = plain_words(query)
-    named = [(name, code) for name, code in columns.names.items() if _names(name, words)]
-    name_words = {word for name, _ in named for word in plain_words(name)}
-    kept = [word for word in words if word not in name_words]
-    bare = query
-    for word in name_words:
-        bare = re.sub(rf"(?i)\b{re.escape(word)}(?:['’]s)?\b", " ", bare)
-    bare = " ".join(bare.split()) or query
+    rest, named, called = query, [], []
+    names = dict.fromkeys(name for word in plain_words(query) for name in columns.named.get(word, ()))
+    for name in names:
+        pattern = _calls(name)
+        if pattern.search(query):
+            named.append(columns.names[name])
+            called += [match[0] for match in pattern.finditer(query)]
+            rest = pattern.sub(" ", rest)
+    bare = " ".join(rest.split()) or query
     return Question(
         text=query,
         bare=bare,
-        terms=[stem(word) for word in kept if word not in STOP],
-        name_terms=[stem(word) for word in words if word in name_words],
-        who=named[0][1] if len(named) == 1 else -1,
+        wordings=[bare] if columns.only_talk or not named else [bare, query],
+        terms=terms(rest),
+        name_terms=terms(" ".join(called)),
+        who=named[0] if len(named) == 1 else -1,
         spans=spans(query, now),
-        wordings=[bare] if columns.only_talk or not name_words else [bare, query],
     )
 
 
-def _names(name: str, words: list[str]) -> bool:
-    """Say whether a question has somebody's name in it: whole, or its first word."""
-    own = plain_words(name)
-    return bool(own) and own[0] in words and own[0] not in STOP
+@lru_cache(maxsize=1024)
+def _calls(name: str) -> re.Pattern[str]:
+    """Return what finds somebody's name in a question: whole, or its first word.
+
+    Names that are everyday words as well (Will) are told by their capital.
+    """
+    whole = " ".join(name.split())
+    first = whole.split(" ")[0] or whole
+    if not first.isascii() and len(terms(first)) != 1:  # written without spaces
+        return re.compile(re.escape(whole))
+    flags = re.NOFLAG if first.lower() in STOP else re.IGNORECASE
+    both = "|".join(re.escape(part) for part in dict.fromkeys((whole, first)))
+    return re.compile(rf"(?<!\w)(?:{both})(?:['’]s)?(?!\w)", flags)

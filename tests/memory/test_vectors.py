@@ -1,0 +1,50 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from mindstream.memory.vectors import EXACT_UP_TO, Vectors, halved, restored
+
+WIDTH = 64
+
+
+def units(count: int) -> NDArray[np.float32]:
+    rows = np.random.default_rng(0).standard_normal((count, WIDTH)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
+
+
+def test_the_nearest_of_many_are_found_without_scoring_all() -> None:
+    rows, vectors = units(3 * EXACT_UP_TO), Vectors(WIDTH)
+    for row in rows:
+        vectors.append(row.astype(np.float16))
+    everything = np.ones(len(rows), bool)
+    found, nearer = vectors.near(rows[1234], everything, np.array([5]))
+    assert found[nearer.argmax()] == 1234
+    assert 5 in found
+    assert len(found) < EXACT_UP_TO
+
+
+def test_only_those_that_are_asked_for_are_found() -> None:
+    rows, vectors = units(3 * EXACT_UP_TO), Vectors(WIDTH)
+    for row in rows:
+        vectors.append(row.astype(np.float16))
+    among = np.arange(len(rows)) % 2 == 0
+    found, _ = vectors.near(rows[1235], among, np.array([7, 8]))
+    assert among[found].all()
+    assert 8 in found
+
+
+def test_neighbours_lend_each_other_half() -> None:
+    rows, vectors = units(3), Vectors(WIDTH)
+    for row in rows:
+        vectors.append(row.astype(np.float16), group=0)
+    middle = rows[1] + rows[0] / 2 + rows[2] / 2
+    middle /= np.linalg.norm(middle)
+    assert abs(float(vectors.cosines(middle, np.array([1]))[0]) - 1) < 0.001
+
+
+@given(arrays(np.float32, 16, elements=st.floats(-8, 8, width=32)))
+def test_half_a_float_is_near_enough(numbers: NDArray[np.float32]) -> None:
+    assert np.allclose(restored(halved(numbers)), numbers, rtol=0.004, atol=1e-30)
