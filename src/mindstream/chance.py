@@ -24,6 +24,17 @@ def pick(options: Sequence[T], seed: int | str, *key: object) -> T:
     return options[int(fraction(seed, *key) * len(options))]
 
 
+def sample(options: Sequence[T], n: int, seed: int | str, *key: object) -> list[T]:
+    """Draw up to n of `options`, each at most once, for this seed and key."""
+    moved: dict[int, int] = {}
+    drawn = []
+    for i in range(min(n, len(options))):
+        at = i + int(fraction(seed, *key, i) * (len(options) - i))
+        drawn.append(options[moved.get(at, at)])
+        moved[at] = moved.get(i, i)
+    return drawn
+
+
 def token(length: int = 12) -> str:
     """Make a name that nobody else has: lower-case letters and digits, from the system's own chance."""
     alphabet = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -163,6 +163,70 @@ class Remembered(Event):
     kinds: dict[str, int]
 
 
+class Slept(Event):
+    """A step of a sleep is done (see memory/sleep)."""
+
+    kind = "slept"
+    step: Literal["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
+    looked_at: int = 0
+    changed: int = 0
+    records: tuple[str, ...] = ()
+    """What came of it: the forgotten, the dream, what replaces duplicates, the expired."""
+    text: str = ""
+    """The dream."""
+    model: str = ""
+    error: str = ""
+    """Why the step came to nothing."""
+
+
+class Reflected(Event):
+    """The mind has drawn thoughts from what it saw; the counter of importance begins anew (see reasoners/reflect)."""
+
+    kind = "reflected"
+    upto: str
+    """The id of the newest record that was reflected upon."""
+    questions: tuple[str, ...]
+    thoughts: tuple[str, ...]
+    """The ids of the new thoughts."""
+    model: str
+
+
+class Decided(Event):
+    """A gate has decided about an utterance; with what it saw, so that it can be learned from (see minds/gates)."""
+
+    kind = "decided"
+    answers: int
+    """The seq of what was heard."""
+    gate: str
+    waits: bool
+    thinks: bool
+    """The belief reasoner was woken."""
+    why: str = ""
+    probability: float | None = None
+    """How likely the Reasoner was thought to have something that the answer needs."""
+    pack: str
+    phase: str
+    known: tuple[str, ...] = ()
+    """The fields of the belief that held something."""
+    has_plan: bool = False
+    said: str = ""
+    """The end of what the mind had said before."""
+    unthought: int = 0
+
+
+class Judged(Event):
+    """What came of an utterance, once the Reasoner had thought about it."""
+
+    kind = "judged"
+    about: int
+    """The seq of what was heard."""
+    needed: bool
+    """The Reasoner had something that the answer should have waited for."""
+    changed: bool
+    """It changed a belief."""
+    why: str = ""
+
+
 class Failed(Event):
     """Something did not work; the conversation goes on."""
 
@@ -175,7 +239,7 @@ KINDS: Mapping[str, type[Event]] = {
     event.kind: event
     for event in (
         Opened, Heard, Waiting, Piece, Said, Thought, ModelCalled, ToolCalled, Observed, BeliefChanged, PlanMade,
-        FollowUp, Remembered, Failed,
+        FollowUp, Remembered, Slept, Reflected, Decided, Judged, Failed,
     )
 }  # fmt: skip
 

@@ -50,6 +50,15 @@ def read(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
             kept = {k: v for k, v in kept.items() if k not in misfits}
 
 
+def told(slot: str, value: BaseModel) -> str:
+    """Write a belief as words, so that it can be found and read."""
+    lines = []
+    for name, held in value.model_dump(mode="json").items():
+        if held not in (None, [], ""):
+            lines.append(f"{name.replace('_', ' ')}: {', '.join(map(str, held)) if isinstance(held, list) else held}")
+    return f"{slot}: " + "; ".join(lines)
+
+
 def merged(belief: Belief[Shape], patch: Patch) -> tuple[Shape, dict[str, JsonValue]]:
     """Apply a patch; return the new value and what really changed.
 

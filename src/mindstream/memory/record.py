@@ -87,6 +87,31 @@ class Record:
     vector: Vector | None = field(default=None, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class New:
+    """What is to be remembered; the rest of a record is filled in when it is written.
+
+    Attributes:
+        depth: None: 1 + the deepest of the evidence.
+    """
+
+    text: str
+    kind: Kind = "observation"
+    by: str = ""
+    episode: str = ""
+    importance: float | None = None
+    about: Triple | None = None
+    keywords: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    depth: int | None = None
+    created: Moment | None = None
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
+    slot: str | None = None
+    version: int | None = None
+    data: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
 def new_id(now: Moment) -> str:
     """Make a record's id: 9 characters of time in milliseconds, 9 of chance."""
     milliseconds, digits = int(now * 1000), []

@@ -131,6 +131,9 @@ class SqliteStore:
         )
         return next((Logged(seq, who, at, by, event(name, told)) for seq, who, at, by, name, told in rows), None)
 
+    def count(self, mind: str, kind: str) -> int:
+        return int(self._database.read("SELECT count(*) FROM log WHERE mind = ? AND kind = ?", (mind, kind))[0][0])
+
     def streams(self) -> list[str]:
         return [row[0] for row in self._database.read("SELECT DISTINCT stream FROM records ORDER BY stream")]
 

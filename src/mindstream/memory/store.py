@@ -149,6 +149,9 @@ class Store(Protocol):
     def last(self, mind: str, kind: str) -> Logged | None:
         """Return the newest row of a mind's log of that kind."""
 
+    def count(self, mind: str, kind: str) -> int:
+        """Return how many events of a kind the mind's log holds."""
+
     def streams(self) -> list[str]:
         """Name the streams that hold records."""
 

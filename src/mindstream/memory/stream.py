@@ -5,68 +5,99 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, JsonValue
 
 from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict, LeaseLost
-from mindstream.log.events import BeliefChanged, Event, Logged, Remembered
+from mindstream.log.events import BeliefChanged, Event, Failed, Logged, Remembered
 from mindstream.log.feed import Feed
-from mindstream.memory.belief import Belief, Patch, merged, read
+from mindstream.memory import audit, care, sleep
+from mindstream.memory.belief import Belief, Patch, merged, read, told
+from mindstream.memory.lately import Lately
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recalled, Recaller
 from mindstream.memory.record import (
     UNIQUE,
     Kind,
+    New,
     Record,
     Triple,
     checked_importance,
     checked_name,
     checked_text,
     new_id,
+    normalised,
 )
 from mindstream.memory.store import Commit, Entry, Finish, Revision, Store, Wake
+from mindstream.memory.strength import Strength
+from mindstream.memory.touch import Touches
 from mindstream.models.embedders.embedder import Embedder
 
+if TYPE_CHECKING:
+    from mindstream.memory.columns import Columns
+    from mindstream.models.model import Model
+
+__all__ = ["New", "Stream", "normalised"]
+
+LAWS = Strength()
 Shape = TypeVar("Shape", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class New:
-    """What is to be remembered; the rest of a record is filled in when it is written."""
-
-    text: str
-    kind: Kind = "observation"
-    by: str = ""
-    episode: str = ""
-    importance: float | None = None
-    about: Triple | None = None
-    keywords: tuple[str, ...] = ()
-    evidence: tuple[str, ...] = ()
-    depth: int = 0
-    created: Moment | None = None
-    valid_from: Moment | None = None
-    slot: str | None = None
-    version: int | None = None
-    data: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 class Stream:
     """One mind's memory in a store. The name is a wall: no other stream is ever read or written.
 
+    Close it (or leave its `async with`) before the store: touches of the last second may wait to be written.
+
+    Args:
+        strength: the laws by which its records last and fade; None: nothing ever does.
+
     Raises (from every method): StorageError; InputError for what cannot be kept or asked.
     """
 
-    def __init__(self, store: Store, name: str, embedder: Embedder, clock: Clock, feed: Feed | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        embedder: Embedder,
+        clock: Clock,
+        feed: Feed | None = None,
+        *,
+        strength: Strength | None = LAWS,
+    ) -> None:
         self.store = store
         self.name = checked_name(name, "stream")
         self.embedder = embedder
         self.clock = clock
         self.feed = feed or Feed()
+        self.strength = strength
         self._recaller = Recaller(store, embedder)
+        self._touches = Touches(store, self.columns, self.name, clock, strength)
+        self._lately = Lately()
+        self._looked_for_foreign = False
+
+    async def __aenter__(self) -> Stream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Write the touches that wait. The store stays open."""
+        await self._touches.close()
+
+    async def settle(self) -> None:
+        """Write the touches that wait, now."""
+        await self._touches.settle()
+
+    def columns(self) -> Columns:
+        """Return the stream's records as arrays, with all that anybody has written."""
+        return self._recaller.shelf.columns(self.name)
 
     async def remember(
         self,
@@ -93,42 +124,56 @@ class Stream:
         A note, thought or exemplar whose words are there already is not written again; the one there is returned.
         """
         records = await self.made(news)
-        known = self._known(records)
-        fresh = [record for record in records if record.id not in known]
-        if fresh:
-            kinds: dict[str, int] = dict(Counter(record.kind for record in fresh))
-            event = Remembered(count=len(fresh), kinds=kinds)
-            await self.commit(Entry(event, fresh[0].by or self.name, tuple(fresh)))
-        return [known.get(record.id, record) for record in records]
+        while True:
+            known = self._known(records)
+            fresh = [record for record in records if record.id not in known]
+            if fresh:
+                event = Remembered(count=len(fresh), kinds=dict(Counter[str](record.kind for record in fresh)))
+                try:
+                    await self.commit(Entry(event, fresh[0].by or self.name, tuple(fresh), distinct=True))
+                except Conflict:
+                    if self._known(fresh):  # somebody else said it at the same moment
+                        continue
+                    raise
+            return [known.get(record.id, record) for record in records]
+
+    def known(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
+        """Return what says the same as these texts and keeps them from being news, by normalised text.
+
+        That is a record of this kind that holds, or any that recall returned lately: memory is not to feed on its own
+        echo. Only a note, thought or exemplar can be known: a second "yes" is real.
+        """
+        if kind not in UNIQUE:
+            return {}
+        return self._lately.same(texts, self.clock.now()) | self.store.known(self.name, kind, texts)
 
     def _known(self, records: Sequence[Record]) -> dict[str, Record]:
-        """Find those that say what is there already, in kinds where the same words are not kept twice."""
-        known: dict[str, Record] = {}
-        seen: dict[tuple[str, str], Record] = {}
+        """Find those that are known, or that say what one before them says; by their id."""
+        found: dict[str, Record] = {}
         for kind in {record.kind for record in records} & UNIQUE:
-            for old in self.store.latest(self.name, [kind], n=100_000):
-                seen[kind, normalised(old.text)] = old
-        for record in records:
-            if record.kind in UNIQUE:
-                first = seen.setdefault((record.kind, normalised(record.text)), record)
+            ours = [record for record in records if record.kind == kind]
+            said = self.known(kind, [record.text for record in ours])
+            for record in ours:
+                first = said.setdefault(normalised(record.text), record)
                 if first is not record:
-                    known[record.id] = first
-        return known
+                    found[record.id] = first
+        return found
 
     async def made(self, news: Sequence[New]) -> list[Record]:
         """Turn what is to be remembered into records, checked and embedded, not yet written."""
         texts = [checked_text(new.text) for new in news]
         vectors = (await self.embedder.embed(texts)).astype(np.float16) if texts else ()
         now = self.clock.now()
+        depths = care.depths(self, [new.evidence for new in news])
         return [
             Record(
                 id=new_id(new.created or now), stream=self.name, kind=new.kind, text=text, created=new.created or now,
-                accessed=new.created or now, by=new.by, episode=new.episode,
-                importance=checked_importance(new.importance), valid_from=new.valid_from, about=new.about,
-                keywords=new.keywords, evidence=new.evidence, depth=new.depth, slot=new.slot, version=new.version,
-                data=new.data, embedder=self.embedder.name, vector=vector,
+                accessed=now, by=new.by, episode=new.episode, importance=checked_importance(new.importance),
+                valid_from=new.valid_from, valid_until=new.valid_until, about=new.about, keywords=new.keywords,
+                evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot,
+                version=new.version, data=new.data, embedder=self.embedder.name, vector=vector,
             )
-            for new, text, vector in zip(news, texts, vectors, strict=True)
+            for new, text, vector, depth in zip(news, texts, vectors, depths, strict=True)
         ]  # fmt: skip
 
     async def recall(
@@ -142,18 +187,28 @@ class Stream:
         as_of: Moment | None = None,
         where: Mapping[str, JsonValue] | None = None,
         policy: Policy | None = None,
+        touch: bool = True,
     ) -> list[Recalled]:
         """Return the k records that answer best, with the parts of their score.
 
         Args:
             since, until: when they were written, both included.
-            as_of: read the stream as it stood at that moment.
+            as_of: read the stream as it stood at that moment; a look back touches nothing.
             where: what `by`, `episode`, `slot` or entries of `data` must be.
+            touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
+                better, what is passed over fades (see memory/strength); written within a second.
         """
+        touch = touch and as_of is None
+        if touch:
+            await self._touches.overdue()
         found = await self._recaller.recall(
             self.name, query, k, now=self.clock.now(), kinds=kinds, since=since, until=until, as_of=as_of, where=where,
             policy=policy,
         )  # fmt: skip
+        self._lately.add(self.clock.now(), [each.record for each in found.returned])
+        if touch and found.returned:
+            self._touches.add([each.record.id for each in found.returned], found.passed_over)
+        self._look_for_foreign()
         return found.returned
 
     async def commit(
@@ -215,21 +270,45 @@ class Stream:
             return None
         event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
         new = New(
-            text=_told(slot, value), kind="belief", by=by, evidence=tuple(evidence), slot=slot, version=event.version,
+            text=told(slot, value), kind="belief", by=by, evidence=tuple(evidence), slot=slot, version=event.version,
             data={"value": value.model_dump(mode="json"), "patch": changed},
         )  # fmt: skip
         return Entry(event, by, tuple(await self.made([new])))
 
+    async def sleep(self, model: Model | None = None, n: int = sleep.DRAWN, *, rater: Model | None = None) -> str:
+        """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (see memory/sleep).
 
-def normalised(text: str) -> str:
-    """Return a text as it counts for being the same: case, space and final marks aside."""
-    return " ".join(text.casefold().split()).rstrip(".!。！ ")
+        Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
+        """
+        await self.settle()
+        return await sleep.sleep(self, model, n, rater)
 
+    async def supersede(self, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
+        """Correct a record (its id) by a new text; the old one is history, to be read with `as_of`."""
+        return await care.supersede(self, old, text, by=by, evidence=evidence)
 
-def _told(slot: str, value: BaseModel) -> str:
-    """Write a belief as words, so that it can be found and read."""
-    lines = []
-    for name, held in value.model_dump(mode="json").items():
-        if held not in (None, [], ""):
-            lines.append(f"{name.replace('_', ' ')}: {', '.join(map(str, held)) if isinstance(held, list) else held}")
-    return f"{slot}: " + "; ".join(lines)
+    def evidence_of(self, id_: str) -> care.Drawn:
+        """Return a record with what it was drawn from, down to what was seen."""
+        return care.evidence_of(self, id_)
+
+    def archive(self) -> list[Record]:
+        """Return what is forgotten, in the order of writing."""
+        return care.archive(self)
+
+    async def purge(self, before: Moment | None = None) -> int:
+        """Delete what is forgotten (before that moment) for good; return how many."""
+        return await care.purge(self, before)
+
+    async def reembed(self, batch: int = care.BATCH) -> int:
+        """Give a vector of this embedder to each record that has none; return how many. May be broken off."""
+        return await care.reembed(self, batch)
+
+    async def audit(self) -> audit.Audit:
+        """Look for what should not be there: duplicates, junk, echoes. Changes nothing."""
+        return await audit.audit(self)
+
+    def _look_for_foreign(self) -> None:
+        """Say once that some records can be found by their words only."""
+        if not self._looked_for_foreign and (offer := care.offer(self)):
+            self.show(Failed(text=offer, where="recall"))
+        self._looked_for_foreign = True

@@ -149,7 +149,7 @@ def kept(level: int, *, sleeps: float, drawn: float, passed_over: float = 0.0) -
     old enough for them to count. Draws are binomial, being passed over is taken as Poisson.
     """
     whole = int(sleeps)
-    by_sleep = [math.comb(whole, k) * drawn**k * (1 - drawn) ** (whole - k) for k in range(level + 1)]
+    by_sleep = [math.comb(whole, k) * drawn**k * (1 - drawn) ** (whole - k) for k in range(min(level, whole) + 1)]
     by_recall = [math.exp(-passed_over) * passed_over**k / math.factorial(k) for k in range(level + 1)]
     chance = sum(a * b for i, a in enumerate(by_sleep) for j, b in enumerate(by_recall) if i + j <= level)
     return min(1.0, chance)

@@ -1,0 +1,167 @@
+"""Care of a stream: corrections, where things come from, the archive, another embedder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mindstream.clock import Moment
+from mindstream.errors import Conflict, InputError
+from mindstream.log.events import Remembered
+from mindstream.memory.columns import OPEN
+from mindstream.memory.record import UNIQUE, New, Record, Triple, checked_text, normalised
+from mindstream.memory.store import Entry, Revision
+
+if TYPE_CHECKING:
+    from mindstream.memory.stream import Stream
+
+BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A record and what it was drawn from.
+
+    Attributes:
+        missing: ids of evidence that is not there: erased, or never a record of this stream.
+    """
+
+    record: Record
+    evidence: tuple[Drawn, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+def depths(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[int]:
+    """Return the depth of each record that is drawn from such evidence: 1 + the deepest, 0 without any."""
+    ids = list(dict.fromkeys(id_ for some in evidence for id_ in some))
+    known = {record.id: record.depth for record in stream.store.records(stream.name, ids)} if ids else {}
+    return [1 + max(known.get(id_, 0) for id_ in some) if some else 0 for some in evidence]
+
+
+async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
+    """Write the correction of a record and end the old one, in one commit.
+
+    Where the new words are there already, that record takes the old one's place; where they are the old ones, nothing
+    changes.
+
+    Raises:
+        InputError: there is no such record, or it is history already, or it is a version of a belief or plan.
+    """
+    text = checked_text(text)
+    while True:
+        record = _correctable(stream, old)
+        if normalised(text) == normalised(record.text):
+            return record
+        there = stream.store.known(stream.name, record.kind, [text]) if record.kind in UNIQUE else {}
+        new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence)
+        now = stream.clock.now()
+        fresh = () if there else (new,)
+        event = Remembered(count=len(fresh), kinds={new.kind: len(fresh)})
+        ending = Revision(id=old, valid_until=now, superseded_by=new.id, holds=True)
+        try:
+            await stream.commit(Entry(event, by or stream.name, fresh, distinct=True), revisions=[ending])
+        except Conflict:
+            await asyncio.sleep(0)  # somebody was first: look again
+            continue
+        return new
+
+
+def _correctable(stream: Stream, id_: str) -> Record:
+    record = next(iter(stream.store.records(stream.name, [id_])), None)
+    if record is None:
+        raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
+    if record.slot is not None:
+        raise InputError(f"the record {id_} is a version of {record.slot!r}: change that with `believe`")
+    if record.superseded_by:
+        raise InputError(f"the record {id_} was superseded by {record.superseded_by}: correct that one")
+    if record.forgotten is not None or record.valid_until is not None:
+        raise InputError(f"the record {id_} is forgotten, or holds no more: remember the new text instead")
+    return record
+
+
+async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: Sequence[str]) -> Record:
+    about = old.about and Triple(old.about.subject, old.about.predicate, text[:200])
+    new = New(
+        text=text, kind=old.kind, by=by or old.by, episode=old.episode, importance=old.importance, about=about,
+        keywords=old.keywords, evidence=(old.id, *evidence), valid_from=stream.clock.now(), data=old.data,
+    )  # fmt: skip
+    return (await stream.made([new]))[0]
+
+
+def evidence_of(stream: Stream, id_: str) -> Drawn:
+    """Return a record with what it was drawn from, and that with its own evidence, down to what was seen.
+
+    Raises:
+        InputError: there is no such record.
+    """
+    found: dict[str, Record] = {}
+    ids = [id_]
+    while ids:  # level by level
+        found |= {record.id: record for record in stream.store.records(stream.name, ids)}
+        below = dict.fromkeys(each for id_ in ids if id_ in found for each in found[id_].evidence)
+        ids = [each for each in below if each not in found]
+    if id_ not in found:
+        raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
+    return _tree(found, id_, frozenset())
+
+
+def _tree(found: dict[str, Record], id_: str, above: frozenset[str]) -> Drawn:
+    record, here = found[id_], above | {id_}
+    below = [each for each in record.evidence if each in found and each not in here]  # a loop ends where it closes
+    missing = tuple(each for each in record.evidence if each not in found)
+    return Drawn(record, tuple(_tree(found, each, here) for each in below), missing)
+
+
+def archive(stream: Stream) -> list[Record]:
+    """Return what is forgotten, in the order of writing."""
+    return stream.store.records(stream.name, _forgotten(stream, OPEN))
+
+
+async def purge(stream: Stream, before: Moment | None = None) -> int:
+    """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many."""
+    ids = _forgotten(stream, OPEN if before is None else before)
+    erased = await stream.store.erase(stream.name, ids) if ids else 0
+    if erased:
+        await stream.store.compact()
+    return erased
+
+
+def _forgotten(stream: Stream, before: Moment) -> list[str]:
+    columns = stream.columns()
+    return [columns.ids[at] for at in np.flatnonzero(columns.forgotten.values < before)]
+
+
+async def reembed(stream: Stream, batch: int = BATCH) -> int:
+    """Give each record that has none a vector of the stream's embedder, a batch a commit; return how many."""
+    ids, done = list(stream.columns().ids), 0
+    for start in range(0, len(ids), batch):
+        records = [
+            record for record in stream.store.records(stream.name, ids[start : start + batch])
+            if record.embedder != stream.embedder.name or record.vector is None
+        ]  # fmt: skip
+        if records:
+            vectors = (await stream.embedder.embed([record.text for record in records])).astype(np.float16)
+            await stream.commit(
+                revisions=[
+                    Revision(id=record.id, embedder=stream.embedder.name, vector=vector)
+                    for record, vector in zip(records, vectors, strict=True)
+                ]
+            )
+        done += len(records)
+        await asyncio.sleep(0)
+    return done
+
+
+def offer(stream: Stream) -> str:
+    """Say how many records the stream's embedder has made no vector of, and what to do; "" where there are none."""
+    columns = stream.columns()
+    if not columns.foreign:
+        return ""
+    return (
+        f"{columns.foreign:,} of {len(columns):,} records have no vector of {stream.embedder.name} and are found by"
+        " their words only: `await stream.reembed()` gives them one"
+    )

@@ -1,0 +1,120 @@
+"""Near-duplicates: notes and thoughts that say the same in nearly the same words.
+
+Meant to miss rather than to spoil: two facts merged by mistake are worse than one kept twice. So numbers, names,
+negations and tenses must agree word for word; a longer wording may add one word in five.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mindstream.language.words import plain_words
+from mindstream.memory.columns import KIND_CODES, OPEN, Columns
+from mindstream.memory.record import Kind, Record, new_id
+
+if TYPE_CHECKING:
+    from mindstream.memory.stream import Stream
+
+MERGED: tuple[Kind, ...] = ("note", "thought")
+NEAR = 0.85
+"""Only what is as near as this by vector is compared word for word."""
+FILLER_WORDS = "a an the just really so very also that quite"
+QUALIFYING_WORDS = """
+not no never nor don doesn didn isn wasn aren weren won can cannot t without rarely seldom hardly barely sometimes
+often always usually only except unless if but before after until stopped used may might could should would
+"""
+FILLERS, QUALIFIERS = frozenset(FILLER_WORDS.split()), frozenset(QUALIFYING_WORDS.split())
+
+
+def alike(one: str, other: str) -> bool:
+    """Tell whether two texts say the same in nearly the same words."""
+    short, long = sorted((_words(one), _words(other)), key=len)
+    if short == long:
+        return True
+    if len(long) - len(short) > len(long) // 5:
+        return False
+    rest = iter(long)
+    if not all(word in rest for word in short):  # in the same order, with something between
+        return False
+    more = list(long)
+    for word in short:
+        more.remove(word)
+    return not any(word in QUALIFIERS or re.search(r"\d", word) for word in more)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in plain_words(text) if word not in FILLERS]
+
+
+async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterator[list[Record]]:
+    """Yield groups of notes or thoughts that say nearly the same, the one to keep first.
+
+    Only what was written after the seq `after` (at most `most` of each kind, the newest) is compared with all others.
+    """
+    for kind in MERGED:
+        for record in _newest(stream, kind, after, most):
+            columns = stream.columns()  # as it is now: the group before may have been merged
+            others = _near(columns, kind, record)
+            same = [each for each in stream.store.records(stream.name, others) if alike(record.text, each.text)]
+            if same and _holds(columns, record.id):
+                yield sorted([record, *same], key=lambda each: (-len(_words(each.text)), each.id))
+            await asyncio.sleep(0)
+
+
+def _newest(stream: Stream, kind: Kind, after: int, most: int) -> list[Record]:
+    columns = stream.columns()
+    rows = np.flatnonzero(_holding(columns, kind))[::-1][:most]
+    found: list[Record] = []
+    for start in range(0, len(rows), 256):
+        records = stream.store.records(stream.name, [columns.ids[at] for at in rows[start : start + 256]])
+        found.extend(record for record in records if record.seq > after)
+        if len(found) < start + len(records):
+            break
+    return found
+
+
+def _near(columns: Columns, kind: Kind, record: Record) -> list[str]:
+    if record.vector is None or record.embedder != columns.embedder:
+        return []
+    rows = np.flatnonzero(_holding(columns, kind))
+    cosines = columns.vectors.cosines(record.vector.astype(np.float32), rows)
+    return [columns.ids[at] for at in rows[cosines >= NEAR] if columns.ids[at] != record.id]
+
+
+def _holding(columns: Columns, kind: Kind) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    holding: np.ndarray[tuple[int], np.dtype[np.bool_]] = (
+        (columns.kind.values == KIND_CODES[kind])
+        & (columns.valid_until.values == OPEN)
+        & (columns.forgotten.values == OPEN)
+    )
+    return holding
+
+
+def _holds(columns: Columns, id_: str) -> bool:
+    at = columns.position.get(id_)
+    return at is not None and columns.valid_until.values[at] == OPEN and columns.forgotten.values[at] == OPEN
+
+
+def merged(group: Sequence[Record], now: float) -> Record:
+    """Return the one record that takes the place of near-duplicates: in the first one's words, held like the best."""
+    kept = group[0]
+    rated = [each.importance for each in group if each.importance is not None]
+    return replace(
+        kept,
+        id=new_id(now),
+        accessed=max(each.accessed for each in group),
+        importance=max(rated, default=None),
+        level=max(each.level for each in group),
+        lasting=any(each.lasting for each in group),
+        valid_from=now,
+        keywords=tuple(dict.fromkeys(word for each in group for word in each.keywords)),
+        evidence=tuple(each.id for each in group),
+        depth=1 + max(each.depth for each in group),
+        seq=0,
+    )

@@ -1,0 +1,78 @@
+"""How much does a memory matter? From 1, mundane, to 10, what changes a life (seed 002); and the rule."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mindstream.errors import ReplyInvalid
+from mindstream.models.prompt import Prompt, rule
+
+
+class Importance(BaseModel):
+    """A rating for each memory, in their order."""
+
+    model_config = ConfigDict(frozen=True)
+
+    ratings: list[Annotated[int, Field(ge=1, le=10)]]
+
+
+class RateImportance(Prompt[Importance]):
+    """How much do these memories matter to who has them?"""
+
+    role: ClassVar[str] = "importance"
+
+    who: str
+    memories: tuple[str, ...]
+
+    def parse(self, text: str) -> Importance:
+        reply = super().parse(text)
+        if len(reply.ratings) != len(self.memories):
+            raise ReplyInvalid(
+                f"There are {len(self.memories)} memories and {len(reply.ratings)} ratings: rate each once."
+            )
+        return reply
+
+
+WORDS: dict[int, str] = {
+    10: r"die[ds]?|death|dead|suicid\w*|miscarriage|divorc\w*|broke up|break-?up|cancer|stroke",
+    9: r"married|marry|wedding|gave birth|born|pregnan\w*|murder\w*|funeral|heart attack",
+    8: r"fired|laid off|hired|promoted|accident|hospital\w*|graduat\w*|surgery|diagnos\w*|in love|proposed|moved to"
+    r"|elected",
+    7: r"allerg\w*|afraid|depress\w*|panic|anxi\w*|insomnia|addict\w*|desperate|betray\w*|secret",
+    6: r"pain\w*|doctor|medic\w*|pills?|worr\w*|argu\w*|cry|cried|crying|angry|lonely|exam|promise\w*|decid\w*"
+    r"|election",
+    5: r"my name is|i am called|years old|birthday|my (?:wife|husband|partner|son|daughter|mother|father|boss)|work as"
+    r"|goal|plan(?:s|ned|ning)?|want\w*|hate\w*|love\w*|party|invit\w*",
+    4: r"i|my|me|always|never|every|like\w*|prefer\w*|need\w*|usually|habit",
+}
+CHINESE: dict[int, str] = {
+    10: "去世|自杀|离婚|癌",
+    9: "结婚|怀孕|出生|葬礼",
+    8: "住院|手术|事故|毕业|失业|恋爱",
+    7: "过敏|抑郁|焦虑|失眠|害怕",
+    6: "药|医生|担心|吵架|孤独|决定|考试",
+    5: "我叫|生日|妻子|丈夫|儿子|女儿|讨厌|喜欢|计划",
+    4: "我|总是|从不|每天|习惯",
+}
+"""What words weigh; the heaviest counts."""
+MUNDANE = (
+    r"\b(is|are) (idle|asleep|sleeping|empty|closed|off|being used)\b|\bbrush\w* (his|her|their|my) teeth\b"
+    r"|^\W*(hi|hello|hey|thanks|thank you|ok|okay|yes|no|bye|goodbye|你好|谢谢|好的|再见)\W*$"
+)
+"""What is mundane on its face, unless a heavy word stands beside it."""
+
+
+@rule(RateImportance)
+def by_words(ask: RateImportance) -> Importance:
+    """Rate by the heaviest word; what has none is a little more than mundane."""
+    return Importance(ratings=[_weight(memory) for memory in ask.memories])
+
+
+def _weight(memory: str) -> int:
+    found = [weight for weight, words in WORDS.items() if re.search(rf"\b(?:{words})\b", memory, re.IGNORECASE)]
+    found += [weight for weight, words in CHINESE.items() if re.search(words, memory)]
+    heaviest = max(found, default=3)
+    return 1 if heaviest <= 4 and re.search(MUNDANE, memory, re.IGNORECASE) else heaviest

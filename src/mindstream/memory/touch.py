@@ -1,0 +1,153 @@
+"""What a recall does to the records that it found: gathered, and committed at most a second later.
+
+The laws are applied to how a record is held at the moment of writing, and the write is refused where another process
+was first; then it is read again. So no touch is lost or counted twice, with many processes on one stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from mindstream.clock import Clock, Moment
+from mindstream.errors import Conflict, StorageError
+from mindstream.memory.columns import OPEN, Columns
+from mindstream.memory.record import FADING, KINDS
+from mindstream.memory.store import Commit, Revision, Store
+from mindstream.memory.strength import Held, Strength, passed_over, returned
+
+LATER_S = 1.0
+"""How long a touch may wait before it is written; as much may be lost in a crash."""
+AT_ONCE = 50
+"""So many recalls are written in one commit."""
+ATTEMPTS = 100
+
+
+class Touch(NamedTuple):
+    """One recall: when it was, what it returned, and what it found and did not return (ids)."""
+
+    at: Moment
+    returned: Sequence[str]
+    passed_over: Sequence[str]
+
+
+class Touches:
+    """The touches of one stream that are not written yet.
+
+    Args:
+        laws: None: levels never change, only the time of access does.
+    """
+
+    def __init__(
+        self, store: Store, columns: Callable[[], Columns], stream: str, clock: Clock, laws: Strength | None
+    ) -> None:
+        self._store = store
+        self._columns = columns
+        self._stream = stream
+        self._clock = clock
+        self._laws = laws
+        self._waiting: list[Touch] = []
+        self._writing = asyncio.Lock()
+        self._timer: asyncio.Task[None] | None = None
+
+    def add(self, returned: Sequence[str], passed_over: Sequence[str]) -> None:
+        """Take note of a recall; it is written within LATER_S."""
+        self._waiting.append(Touch(self._clock.now(), returned, passed_over))
+        if self._timer is None or self._timer.done():
+            self._timer = asyncio.ensure_future(self._later())
+
+    async def overdue(self) -> None:
+        """Write what has waited too long already, as it may where a clock is moved by hand."""
+        if self._waiting and self._clock.now() - self._waiting[0].at >= LATER_S:
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Write all that waits.
+
+        Raises:
+            StorageError: it could not be written, and goes on waiting.
+        """
+        async with self._writing:
+            while self._waiting:
+                some, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
+                try:
+                    await self._write(some)
+                except StorageError:
+                    self._waiting = some + self._waiting
+                    raise
+
+    async def close(self) -> None:
+        """Write all that waits and stop."""
+        if self._timer is not None:
+            self._timer.cancel()
+        await self.settle()
+
+    async def _later(self) -> None:
+        await self._clock.sleep(LATER_S)
+        with contextlib.suppress(StorageError):  # it goes on waiting; closing will say what is wrong
+            await self.settle()
+
+    async def _write(self, touches: Sequence[Touch]) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            revisions = _revisions(self._columns(), touches, self._laws)
+            if not revisions:
+                return
+            try:
+                await self._store.commit(Commit(mind=self._stream, at=self._clock.now(), revisions=tuple(revisions)))
+                return
+            except Conflict:
+                if attempt == ATTEMPTS:
+                    raise
+                await asyncio.sleep(0)
+
+
+def _revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:
+    """Apply the laws, touch by touch, to how the records are held now; return what changes."""
+    before: dict[str, Held] = {}
+    after: dict[str, tuple[Held, Moment]] = {}
+    for touch in touches:
+        for ids, law in ((touch.returned, returned), (touch.passed_over, passed_over)):
+            for id_ in ids:
+                if id_ not in before:
+                    held = held_in(columns, id_)
+                    if held is None:
+                        continue
+                    before[id_] = held
+                    after[id_] = held, touch.at
+                held = after[id_][0]
+                if laws is not None and fades(columns, id_):
+                    new = law(held, touch.at, laws)
+                elif law is returned:
+                    new = held._replace(time=max(held.time, touch.at))
+                else:
+                    continue
+                if new != held:
+                    after[id_] = new, touch.at
+    return [revision(id_, before[id_], held, at) for id_, (held, at) in after.items() if held != before[id_]]
+
+
+def held_in(columns: Columns, id_: str) -> Held | None:
+    """Return how a record is held; None where it is forgotten, or was erased."""
+    at = columns.position.get(id_)
+    if at is None or columns.forgotten.values[at] < OPEN:
+        return None
+    return Held(int(columns.level.values[at]), bool(columns.lasting.values[at]), float(columns.accessed.values[at]))
+
+
+def fades(columns: Columns, id_: str) -> bool:
+    """Tell whether a record is of a kind that strengthens and fades."""
+    return KINDS[columns.kind.values[columns.position[id_]]] in FADING
+
+
+def revision(id_: str, before: Held, after: Held, at: Moment) -> Revision:
+    """Return the change from one way of being held to another, refused where somebody else was first."""
+    return Revision(
+        id=id_,
+        level=after.level,
+        lasting=after.lasting,
+        accessed=after.time,
+        forgotten=at if after.forgotten else None,
+        was=before,
+    )

@@ -1,0 +1,256 @@
+"""Sleep: random fading, the dream, and housekeeping, each step by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from world import LAWS, World
+
+from mindstream import Scripted
+from mindstream.clock import DAY_S
+from mindstream.errors import InputError, ModelUnavailable
+from mindstream.memory.duplicates import alike
+from mindstream.memory.rate_importance import Importance, RateImportance, by_words
+from mindstream.memory.record import FADING, Kind
+from mindstream.memory.store import Revision
+from mindstream.memory.stream import New
+
+OLD = LAWS.asleep_s + 1
+
+
+@pytest.fixture
+async def world(folder: Path) -> AsyncIterator[World]:
+    made = World(folder)
+    yield made
+    await made.close()
+
+
+async def observed(world: World, *texts: str, kind: Kind = "observation") -> list[str]:
+    news = [New(text=text, kind=kind, importance=3) for text in texts]
+    return [record.id for record in await world.stream.remember_all(news)]
+
+
+async def test_what_is_forgotten_becomes_a_dream_with_it_as_evidence(world: World) -> None:
+    ids = await observed(world, "a red boat", "a song in the night", "grandmother's clock")
+    world.clock.advance(OLD)
+    model = Scripted({"dream": ["I was in a red boat that sang."]}, "M1")
+    assert await world.stream.sleep(model) == "I was in a red boat that sang."
+    asked = model.asked[0]
+    assert all(text in asked.messages[-1].text for text in ("a red boat", "grandmother's clock"))
+    assert "make a dream" in asked.messages[-1].text
+    assert asked.role == "M1"
+    dream = world.stream.latest("dream")[0]
+    assert (dream.text, dream.depth, set(dream.evidence)) == ("I was in a red boat that sang.", 1, set(ids))
+    assert {record.id for record in world.stream.archive()} == set(ids)
+    assert world.told()["dream"].records == (dream.id,)
+
+
+async def test_nothing_forgotten_no_model_no_dream(world: World) -> None:
+    await observed(world, "a red boat")
+    model = Scripted({})
+    assert await world.stream.sleep(model) == ""
+    assert model.asked == []
+    assert world.stream.latest("dream") == []
+    assert "dream" not in world.told()
+
+
+async def test_rules_make_a_modest_dream_in_the_language_of_the_fragments(world: World) -> None:
+    await observed(world, "A red boat.", "A song in the night.")
+    world.clock.advance(OLD)
+    dream = await world.stream.sleep()
+    assert dream.startswith("I dreamt: ")
+    assert "A red boat; and then: A song" in dream or "A song in the night; and then: A red" in dream
+    await observed(world, "河上有一条红船", "夜里有人唱歌")
+    world.clock.advance(OLD)
+    assert "我梦见" in await world.stream.sleep()
+
+
+async def test_a_sleep_draws_n_records_and_each_loses_one_level(world: World) -> None:
+    ids = await observed(world, *(f"memory {n}" for n in range(50)))
+    await world.stream.commit(revisions=[Revision(id=id_, level=2) for id_ in ids])
+    world.clock.advance(OLD)
+    for night in range(1, 4):
+        world.clock.advance(DAY_S)
+        await world.stream.sleep(n=12)
+        levels = [record.level for record in world.store.records("ann", ids)]
+        assert sum(2 - level for level in levels) == 12 * night
+        assert world.told()["fading"].looked_at == 12
+
+
+async def test_sleep_has_its_own_threshold_and_spares_the_lasting(world: World) -> None:
+    fresh, old, lasting = await observed(world, "fresh", "old", "lasting")
+    await world.stream.commit(revisions=[Revision(id=lasting, level=6, lasting=True)])
+    world.clock.advance(LAWS.asleep_s)
+    await world.stream.recall("fresh", k=1)
+    assert await world.stream.sleep(n=99) == ""
+    world.clock.advance(1)
+    assert await world.stream.sleep(n=99) == "I dreamt: old."
+    held = {record.id: record.level for record in world.store.records("ann", [fresh, old, lasting])}
+    assert held == {fresh: 1, old: -1, lasting: 6}
+
+
+async def test_only_fading_kinds_are_drawn(world: World) -> None:
+    for kind in ("chat", "belief", "plan", "exemplar", "evidence", "feedback", "document"):
+        await observed(world, "a thing that stays", kind=kind)
+    world.clock.advance(100 * DAY_S)
+    assert await world.stream.sleep(n=99) == ""
+    assert world.told()["fading"].looked_at == 0
+    for kind in FADING:
+        await observed(world, f"a {kind} that goes", kind=kind)
+    world.clock.advance(100 * DAY_S)
+    assert await world.stream.sleep(n=99)
+    assert len(world.stream.archive()) == len(FADING)
+
+
+async def test_the_same_night_draws_the_same(folder: Path) -> None:
+    told = []
+    for each in (folder / "one", folder / "two"):
+        world = World(each)
+        await observed(world, *(f"memory {n}" for n in range(40)))
+        world.clock.advance(OLD)
+        await world.stream.sleep(n=10)
+        told.append(sorted(record.text for record in world.stream.archive()))
+        await world.close()
+    assert told[0] == told[1]
+    assert len(told[0]) == 10
+
+
+async def test_a_model_that_fails_never_writes_a_dream_and_the_night_goes_on(world: World) -> None:
+    await observed(world, "a red boat", "a song")
+    world.clock.advance(OLD)
+    for answer in (ModelUnavailable("nobody there"), "  "):
+        await observed(world, "something else that fades")
+        world.clock.advance(OLD)
+        assert await world.stream.sleep(Scripted({"dream": [answer]})) == ""
+        assert world.stream.latest("dream") == []
+        told = world.told()
+        assert told["dream"].error
+        assert "compaction" in told
+    assert len(world.stream.archive()) == 4
+
+
+async def test_pending_importance_is_rated_in_batches(world: World) -> None:
+    await world.stream.remember_all([New(text=f"memory {n}") for n in range(25)])
+    await world.stream.remember("hello", "belief")
+    model = Scripted({"rate_importance": [Importance(ratings=[7] * 20), Importance(ratings=[2] * 5)]})
+    await world.stream.sleep(model, n=0)
+    rated = [record.importance for record in world.store.latest("ann", n=99)]
+    assert rated == [2.0] * 5 + [7.0] * 20 + [None]
+    assert world.told()["importance"].changed == 25
+
+
+@pytest.mark.parametrize("reply", [Importance(ratings=[5]), '{"ratings": [11, 0]}', "I would say 5"])
+async def test_ratings_that_do_not_fit_are_not_written(world: World, reply: str | Importance) -> None:
+    await world.stream.remember_all([New(text="one"), New(text="two")])
+    await world.stream.sleep(Scripted({"rate_importance": [reply]}), n=0)
+    assert [record.importance for record in world.store.latest("ann", n=9)] == [None, None]
+    assert world.told()["importance"].error
+
+
+def test_rules_rate_by_words() -> None:
+    memories = (
+        "My father died.",
+        "I am allergic to nuts.",
+        "I like tea.",
+        "the bed is idle",
+        "a tree",
+        "Hello!",
+        "我失眠",
+    )
+    ratings = by_words(RateImportance(who="ann", memories=memories)).ratings
+    assert ratings == [10, 7, 4, 1, 3, 1, 7]
+
+
+async def test_near_duplicates_are_superseded_with_evidence(world: World) -> None:
+    texts = [
+        "The user drinks three cups of coffee every day", "User drinks three cups of strong coffee every day.",
+        "The user drinks two cups of coffee every day", "The user never drinks three cups of coffee every day",
+    ]  # fmt: skip
+    ids = await observed(world, *texts, kind="note")
+    await world.stream.commit(revisions=[Revision(id=ids[0], level=3, accessed=world.clock.now())])
+    world.clock.advance(DAY_S)
+    await world.stream.sleep(n=0)
+    notes = world.stream.latest("note", 9)
+    assert {note.text for note in notes} == set(texts[1:])
+    merged = next(note for note in notes if note.text == texts[1])
+    assert (merged.evidence, merged.level, merged.depth) == ((ids[1], ids[0]), 3, 1)
+    old = world.store.records("ann", ids[:2])
+    assert [record.superseded_by for record in old] == [merged.id] * 2
+    assert world.told()["duplicates"].records == (merged.id,)
+    before = await world.stream.recall("coffee", as_of=world.clock.now() - 1)
+    assert {each.record.id for each in before} == set(ids)
+    await world.stream.sleep(n=0)
+    assert world.told()["duplicates"].changed == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("I drink coffee at night.", "I really drink the coffee at night", True),
+        ("I drink coffee at night.", "I drink coffee at 9 at night", False),
+        ("The user lives with her mother in Springfield", "The user lives with her brother in Springfield", False),
+        ("Ann bit the dog", "The dog bit Ann", False),
+        ("I can sleep when it is quiet here", "I cannot sleep when it is quiet here", False),
+        ("I sleep well when it is quiet here", "I rarely sleep well when it is quiet here", False),
+        ("I lived in Rome", "I live in Rome", False),
+        ("小红每天喝咖啡", "小红每天喝咖啡。", True),
+        ("小红每天喝咖啡", "小明每天喝咖啡", False),
+    ],
+)
+def test_alike_means_the_same_in_nearly_the_same_words(one: str, other: str, same: bool) -> None:
+    assert alike(one, other) is alike(other, one) is same
+
+
+async def test_what_no_longer_holds_goes_to_the_archive(world: World) -> None:
+    now = world.clock.now()
+    until = [New(text="the shop is closed", valid_until=now + DAY_S), New(text="the bridge is closed")]
+    shop, bridge = await world.stream.remember_all(until)
+    assert len(await world.stream.recall("closed", touch=False)) == 2
+    await world.stream.sleep(n=0)
+    world.clock.advance(2 * DAY_S)
+    assert [each.record.id for each in await world.stream.recall("closed", touch=False)] == [bridge.id]
+    await world.stream.sleep(n=0)
+    assert world.told()["expiry"].records == (shop.id,)
+    assert [record.id for record in world.stream.archive()] == [shop.id]
+    past = await world.stream.recall("closed", as_of=now + DAY_S / 2)
+    assert {each.record.id for each in past} == {shop.id, bridge.id}
+
+
+async def test_every_step_is_reported(world: World) -> None:
+    await observed(world, "a red boat")
+    world.clock.advance(OLD)
+    await world.stream.sleep()
+    assert list(world.told()) == ["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
+
+
+@pytest.mark.parametrize("step", ["dream", "rate_importance"])
+async def test_a_sleep_broken_off_keeps_what_it_has_done(world: World, step: str) -> None:
+    await world.stream.remember_all([New(text="a red boat")])
+    world.clock.advance(OLD)
+    reached, dreaming = asyncio.Event(), Scripted({"dream": ["a dream"]})
+
+    class Stuck(Scripted):
+        async def reply(self, request):  # type: ignore[no-untyped-def]
+            if request.prompt.label() == step:
+                reached.set()
+                await asyncio.Event().wait()
+            async for part in dreaming.reply(request):
+                yield part
+
+    night = asyncio.create_task(world.stream.sleep(Stuck({})))
+    await reached.wait()
+    night.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await night
+    assert len(world.stream.archive()) == 1
+    assert len(world.stream.latest("dream")) == (step != "dream")
+    await world.stream.sleep()
+    assert "compaction" in world.told()
+
+
+async def test_a_negative_number_of_records_is_refused(world: World) -> None:
+    with pytest.raises(InputError, match="at least 0"):
+        await world.stream.sleep(n=-1)

@@ -1,0 +1,188 @@
+"""What recall does to what it finds: strength by the laws, written in batches, nothing lost between processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from world import LAWS, World
+
+from mindstream import SystemClock
+from mindstream.clock import DAY_S, HOUR_S
+from mindstream.memory.record import KINDS, Kind
+from mindstream.memory.stream import New, Stream
+from mindstream.memory.touch import LATER_S
+
+
+@pytest.fixture
+async def world(folder: Path) -> AsyncIterator[World]:
+    made = World(folder)
+    yield made
+    await made.close()
+
+
+async def test_what_is_returned_strengthens_at_its_intervals(world: World) -> None:
+    record = await world.stream.remember("Ann grows tomatoes.")
+    levels = []
+    for hours in (0, 1, 3, 4, 9, 10):
+        world.clock.advance(hours * HOUR_S)
+        await world.stream.recall("tomatoes")
+        levels.append((await world.now(record)).level)
+    assert levels == [1, 1, 1, 2, 2, 3]  # T(1) = 3 hours, T(2) = 9 hours
+    assert (await world.now(record)).accessed == world.clock.now()
+
+
+async def test_a_memory_rehearsed_over_weeks_lasts(world: World) -> None:
+    record = await world.stream.remember("Ann grows tomatoes.")
+    for level in range(LAWS.lasting_level):
+        world.clock.advance(LAWS.interval_s(level) + 1)
+        await world.stream.recall("tomatoes")
+    assert (await world.now(record)).lasting
+    world.clock.advance(3650 * DAY_S)
+    await world.stream.remember_all([New(text=f"Tomatoes are red, {n}") for n in range(3)])
+    for _ in range(9):
+        await world.stream.recall("red tomatoes", k=1)
+    assert (await world.now(record)).forgotten is None
+
+
+async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None:
+    old = await world.stream.remember("Ann saw tomatoes once.")
+    await world.stream.recall("tomatoes")
+    world.clock.advance(LAWS.passed_over_s + 1)
+    await world.stream.remember("tomatoes tomatoes")
+    levels = []
+    for _ in range(2):
+        returned = await world.stream.recall("tomatoes", k=1)
+        assert returned[0].record.text == "tomatoes tomatoes"
+        levels.append((await world.now(old)).level)
+    assert levels == [0, -1]
+    assert (await world.now(old)).forgotten == world.clock.now()
+    assert (await world.now(old)).accessed < world.clock.now() - LAWS.passed_over_s
+    assert old.id not in {each.record.id for each in await world.stream.recall("tomatoes")}
+    assert [record.id for record in world.stream.archive()] == [old.id]
+
+
+async def test_found_again_soon_costs_nothing(world: World) -> None:
+    old = await world.stream.remember("Ann saw tomatoes once.")
+    world.clock.advance(LAWS.passed_over_s)
+    await world.stream.remember("tomatoes tomatoes")
+    await world.stream.recall("tomatoes", k=1)
+    assert (await world.now(old)).level == 0
+
+
+async def test_only_4k_records_are_found(world: World) -> None:
+    records = await world.stream.remember_all([New(text=f"tomatoes, {n}") for n in range(20)])
+    world.clock.advance(LAWS.passed_over_s + 1)
+    await world.stream.recall("tomatoes", k=2)
+    now = [await world.now(record) for record in records]
+    assert sorted(record.level for record in now) == [-1] * 6 + [0] * 12 + [1] * 2
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"note", "observation", "thought", "dream"}))
+async def test_protected_kinds_never_fade(world: World, kind: Kind) -> None:
+    record = (await world.stream.remember_all([New(text="Ann saw tomatoes once.", kind=kind)]))[0]
+    world.clock.advance(1000 * DAY_S)
+    await world.stream.remember("tomatoes tomatoes")
+    for _ in range(3):
+        await world.stream.recall("tomatoes", k=1)
+        await world.stream.sleep(n=100)
+    now = await world.now(record)
+    assert (now.level, now.forgotten, now.accessed) == (0, None, record.accessed)
+    await world.stream.recall("tomatoes", k=2)
+    now = await world.now(record)
+    assert (now.level, now.accessed) == (0, world.clock.now())
+
+
+async def test_a_stream_without_strength_only_remembers_when(folder: Path) -> None:
+    world = World(folder, strength=None)
+    records = await world.stream.remember_all([New(text="tomatoes"), New(text="tomatoes, again")])
+    world.clock.advance(1000 * DAY_S)
+    for _ in range(5):
+        await world.stream.recall("tomatoes", k=1)
+    assert await world.stream.sleep(n=100) == ""
+    now = [await world.now(record) for record in records]
+    assert [record.level for record in now] == [0, 0]
+    assert sorted(record.accessed for record in now) == [records[0].accessed, world.clock.now()]
+    await world.close()
+
+
+def bytes_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".db-shm"}
+
+
+async def test_a_pure_read_changes_no_byte(folder: Path) -> None:
+    world = World(folder)
+    await world.stream.remember_all([New(text=f"tomatoes, {n}") for n in range(9)])
+    world.clock.advance(1000 * DAY_S)
+    before = bytes_in(folder)
+    for _ in range(3):
+        assert len(await world.stream.recall("tomatoes", k=2, touch=False)) == 2
+        await world.stream.recall("tomatoes", k=2, as_of=world.clock.now())
+        world.clock.advance(2 * LATER_S)
+        await asyncio.sleep(0)
+    await world.stream.settle()
+    assert bytes_in(folder) == before
+    await world.close()
+
+
+async def test_touches_are_written_within_a_second_by_themselves(folder: Path) -> None:
+    world = World(folder)
+    stream = Stream(world.store, "ann", world.stream.embedder, SystemClock())
+    record = await stream.remember("tomatoes")
+    changes = world.store.version()
+    await stream.recall("tomatoes")
+    assert world.store.version() == changes
+    for _ in range(400):
+        if world.store.records("ann", [record.id])[0].level:
+            break
+        await asyncio.sleep(LATER_S / 20)
+    assert world.store.records("ann", [record.id])[0].level == 1
+    await world.close()
+
+
+async def test_touches_are_written_at_close_and_before_sleep(world: World) -> None:
+    record = await world.stream.remember("tomatoes")
+    await world.stream.recall("tomatoes")
+    await world.stream.sleep(n=0)
+    assert world.store.records("ann", [record.id])[0].level == 1
+    world.clock.advance(DAY_S)
+    await world.stream.recall("tomatoes")
+    await world.stream.close()
+    assert world.store.records("ann", [record.id])[0].level == 2
+
+
+async def test_a_clock_that_jumps_never_ranks_by_what_is_overdue(world: World) -> None:
+    old = await world.stream.remember("Ann saw tomatoes once.")
+    await world.stream.remember("tomatoes tomatoes")
+    world.clock.advance(LAWS.passed_over_s + 1)
+    await world.stream.recall("tomatoes", k=1)
+    world.clock.advance(DAY_S)
+    assert old.id not in {each.record.id for each in await world.stream.recall("tomatoes")}
+
+
+async def test_touches_of_many_processes_all_count(world: World) -> None:
+    others = [world.another() for _ in range(4)]
+    records = await world.stream.remember_all([New(text=f"tomatoes, {n}") for n in range(5)])
+    for step in range(1, 4):
+        world.clock.advance(LAWS.interval_s(step) + 1)
+        await asyncio.gather(*(other.recall("tomatoes", k=5) for other in others))
+        await asyncio.gather(*(other.settle() for other in others))
+        assert {(await world.now(record)).level for record in records} == {step}
+    world.clock.advance(LAWS.passed_over_s + 1)
+    await world.stream.remember("tomatoes tomatoes tomatoes")
+    await asyncio.gather(*(other.recall("tomatoes", k=1) for other in others))
+    await asyncio.gather(*(other.settle() for other in others))
+    levels = [(await world.now(record)).level for record in records]
+    assert sorted(levels) == [-1] * 3 + [3] * 2  # four levels lost to four processes; two lay beyond 4k
+    for other in others:
+        await other.store.close()
+
+
+async def test_erased_meanwhile_is_no_error(world: World) -> None:
+    record = await world.stream.remember("tomatoes")
+    await world.stream.recall("tomatoes")
+    await world.store.erase("ann", [record.id])
+    await world.stream.settle()
+    assert world.store.records("ann", [record.id]) == []

@@ -1,0 +1,70 @@
+"""What tests of memory share: a stream, a clock that is moved by hand, an embedder of words that needs no model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream import ManualClock, SqliteStore, Stream, chance
+from mindstream.language.words import terms
+from mindstream.log.events import Event, Slept
+from mindstream.memory.record import Record
+from mindstream.memory.strength import Strength
+
+LAWS = Strength()
+
+
+class Words:
+    """Unit vectors: each word has its own random direction."""
+
+    name = "words"
+    width = 96
+
+    def __init__(self, name: str = "words") -> None:
+        self.name = name
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), self.width), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in terms(text):
+                row += np.random.default_rng(int(chance.fraction(self.name, word) * 2**32)).standard_normal(self.width)
+            row /= max(float(np.linalg.norm(row)), 1e-9)
+        return rows
+
+
+class World:
+    """One stream in a store of its own."""
+
+    def __init__(self, folder: Path, strength: Strength | None = LAWS) -> None:
+        self.folder = folder
+        self.clock = ManualClock()
+        self.store = SqliteStore(folder)
+        self.stream = Stream(self.store, "ann", Words(), self.clock, strength=strength)
+
+    def another(self, embedder: Words | None = None) -> Stream:
+        """Return the same stream as another process sees it; close its store."""
+        return Stream(SqliteStore(self.folder), "ann", embedder or Words(), self.clock)
+
+    async def now(self, record: Record) -> Record:
+        """Return a record as it stands once all touches are written."""
+        await self.stream.settle()
+        return self.store.records("ann", [record.id])[0]
+
+    def told(self) -> dict[str, Slept]:
+        """Return the steps of the last sleep."""
+        steps: dict[str, Slept] = {}
+        for logged in self.store.events("ann", kinds=["slept"]):
+            assert isinstance(logged.event, Slept)
+            steps = steps if logged.event.step != "fading" else {}
+            steps[logged.event.step] = logged.event
+        return steps
+
+    def events(self, kind: str) -> list[Event]:
+        return [logged.event for logged in self.store.events("ann", kinds=[kind])]
+
+    async def close(self) -> None:
+        await self.stream.close()
+        await self.store.close()
