@@ -135,7 +135,7 @@ async def measured(data: list[Conversation], store: SqliteStore, embedder: Embed
 async def left_out(data: list[Conversation], store: SqliteStore, embedder: Embedder) -> dict[str, Any]:
     """Choose the main weights on all conversations but one, and score that one; for each."""
     tried: dict[Weights, dict[str, list[Outcome]]] = {}
-    for vector, episode, who in itertools.product((10.0, 14.0, 20.0, 26.0), (1.0, 1.5, 2.0), (2.0, 3.0, 4.0)):
+    for vector, episode, who in itertools.product((10.0, 16.0, 22.0, 28.0), (1.0, 1.5, 2.0), (2.0, 3.0, 4.0)):
         weights = Weights(vector=vector, episode=episode, who=who)
         recaller = Recaller(store, embedder, weights=weights)
         tried[weights] = {each.name: await ask(recaller, each) for each in data}

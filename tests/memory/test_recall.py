@@ -180,6 +180,12 @@ async def test_what_was_corrected_is_read_as_of_then(world: World) -> None:
     assert await world.ask("where does Ann live", as_of=NOW - 5 * DAY) == ["Ann lives in Turin."]
 
 
+async def test_what_will_hold_is_known_already(world: World) -> None:
+    await world.tell("Ann moves to Oslo.", valid_from=NOW + 30 * DAY)
+    assert await world.ask("where will Ann move?") == ["Ann moves to Oslo."]
+    assert await world.ask("where does Ann live?", as_of=NOW) == []
+
+
 async def test_what_is_forgotten_or_erased_does_not_come_back(world: World) -> None:
     faded, erased = await world.tell("a red bicycle"), await world.tell("a red kite")
     assert len(await world.ask("red")) == 2

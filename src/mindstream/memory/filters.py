@@ -19,7 +19,7 @@ FIELDS = frozenset({"by", "episode", "slot"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What a record must be; the defaults let everything pass that holds now and is not forgotten."""
+    """What a record must be; the defaults let everything pass that still holds, or will, and is not forgotten."""
 
     kinds: Sequence[Kind] | None = None
     since: Moment | None = None
@@ -32,9 +32,8 @@ def allowed(columns: Columns, filters: Filters, now: Moment) -> NDArray[np.bool_
     """Mark the records that pass, as far as the columns know: `matching` looks at the rest."""
     at = now if filters.as_of is None else filters.as_of
     mask: NDArray[np.bool_] = (columns.valid_until.values > at) & (columns.forgotten.values > at)
-    mask &= columns.valid_from.values <= at
     if filters.as_of is not None:
-        mask &= columns.created.values <= at
+        mask &= (columns.created.values <= at) & (columns.valid_from.values <= at)
     if filters.kinds is not None:
         mask &= np.isin(columns.kind.values, [KIND_CODES[kind] for kind in filters.kinds])
     if filters.since is not None:

@@ -38,7 +38,7 @@ class Weights:
         question: it is a question itself. opening: it is the first of its episode.
     """
 
-    vector: float = 20.0
+    vector: float = 22.0
     next_to: float = 0.3
     second: float = 0.3
     same_speaker: float = 0.6
@@ -52,7 +52,7 @@ class Weights:
 
 def weights_for(embedder: str) -> Weights:
     """Return the weights for an embedder: a table of tokens is trusted less than a model that reads sentences."""
-    return Weights(vector=14.0) if embedder == "wordllama" else Weights()
+    return Weights(vector=16.0) if embedder == "wordllama" else Weights()
 
 
 @dataclass(frozen=True, slots=True)
