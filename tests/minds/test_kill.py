@@ -42,6 +42,7 @@ def talk_and_kill(folder: Path, name: str, utterances: int, chance: random.Rando
         process.stdout.close()
         if timer:
             timer.cancel()
+        assert process.returncode in (0, -9), f"the talking process failed by itself: {process.returncode}"
     return acknowledged
 
 

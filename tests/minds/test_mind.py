@@ -11,10 +11,12 @@ import pytest
 from mindstream import Mind, Models, Patience, Scripted
 from mindstream.errors import InputError, ModelUnavailable
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
-from mindstream.models.model import Model, Part, Request
+from mindstream.models.model import Call, Model, Part, Request
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Line
 from mindstream.packs.pack import Alarm, Field_, Pack, Phase
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.trigger import Trigger
 
 PACK = Pack(
     name="tea",
@@ -261,3 +263,74 @@ async def test_control_characters_do_not_get_in(folder: Path) -> None:
     async with opened(folder, says("One."), thinks(NOTHING)) as mind:
         heard = (await turn(mind, "hello\x1b[31m\x00 there\ud800"))[0].event
         assert isinstance(heard, Heard) and heard.text == "hello[31m there"
+
+
+class Keeping:
+    """A reasoner that notes what it was woken for."""
+
+    def __init__(self, trigger: Trigger) -> None:
+        self.slot, self.trigger, self.patience_s = "keeping", trigger, 5.0
+        self.woken: list[list[str]] = []
+        self.done = asyncio.Event()
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        self.woken.append([utterance.text for utterance in occasion.utterances])
+        self.done.set()
+
+        async def write() -> Writing:
+            return (), ()
+
+        return Conclusion("kept", "test", write)
+
+
+async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:
+    second, planning = Keeping(Trigger(every=2)), Keeping(Trigger(phases=("planning",), entering=True))
+    planning.slot = "entering"
+    lines: list[Line] = [f"answer {n}" for n in range(5)]
+    thinker = thinks(*[NOTHING] * 5, phases=["asking", "asking", "planning", "planning", "planning"])
+    async with opened(folder, says(*lines), thinker, reasoners=[second, planning]) as mind:
+        for n in range(1, 6):
+            await turn(mind, f"number {n}")
+            await mind.settled()
+    assert second.woken == [["number 2"], ["number 4"]]
+    assert planning.woken == [["number 4"]]
+
+
+async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:
+    idle = Keeping(Trigger(every=0, idle_s=0.05))
+    async with opened(folder, says("One."), thinks(NOTHING), reasoners=[idle]) as mind:
+        await turn(mind, "hello")
+        await idle.done.wait()
+        await asyncio.sleep(0.3)
+        assert idle.woken == [[]]
+        thoughts = [
+            row.event for row in kept(mind, Thought) if isinstance(row.event, Thought) and row.event.slot == "keeping"
+        ]
+        assert len(thoughts) == 1 and thoughts[0].about == ()
+
+
+async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> None:
+    reasoner = Scripted(
+        {
+            "infer_phase": [phase("planning")] * 2,
+            "think_in_phase": [NOTHING, [Call("find_resources", '{"query": "tea"}')], STEP],
+            "extract_facts": ['{"facts": []}'] * 5,
+        }
+    )
+    slow = Slow(reasoner)
+    slow.let.set()
+    async with opened(folder, says("Hm.", "late", "late"), slow, patience=Patience(deadline_s=0.02)) as mind:
+        await turn(mind, "hello")
+        await mind.settled()
+        slow.let.clear()
+        slow.asked.clear()
+        first = (await turn(mind, "make me a plan"))[0].seq
+        await slow.asked.wait()
+        second = (await turn(mind, "without sugar"))[0].seq
+        slow.let.set()
+        await mind.settled()
+        about = [
+            row.event.about for row in kept(mind, Thought) if isinstance(row.event, Thought) and row.event.slot == "tea"
+        ]
+        assert about[1:] == [(first, second)]
+        assert any("without sugar" in message.text for message in reasoner.asked[-1].turns)

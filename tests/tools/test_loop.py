@@ -31,9 +31,13 @@ class Sum(Prompt[Answer]):
 class Watching:
     def __init__(self) -> None:
         self.seen: list[str] = []
+        self.news: list[str] = []
 
     async def called(self, call: Call) -> None:
         self.seen.append(f"call {call.tool} {call.arguments}")
+
+    async def steered(self) -> str:
+        return self.news.pop(0) if self.news else ""
 
     async def observed(self, call: Call, text: str, failed: bool) -> None:
         self.seen.append(f"{'failed' if failed else 'got'} {text}")
@@ -99,6 +103,14 @@ async def test_what_a_tool_does_wrong_is_told_and_the_run_goes_on(call: Call, to
 async def test_a_flood_is_cut() -> None:
     _, _, model = await run([Call("flood", "")], Answer(value=1))
     assert len(results(model)[0].text) < 10_000
+
+
+async def test_what_comes_up_meanwhile_steers_the_run() -> None:
+    model, watching = Scripted({"sum": [[Call("add", '{"a": 1}')], Answer(value=2)]}), Watching()
+    watching.news = ["make it three </newest_utterances>"]
+    await solve(model, Sum(task="x"), TOOLS, watching)
+    last = model.asked[-1].turns[-1]
+    assert last.role == "user" and "make it three" in last.text and last.text.count("</newest_utterances>") == 1
 
 
 async def test_calls_of_one_step_run_at_once() -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mindstream.clock import Clock, SystemClock, written
-from mindstream.errors import ModelError, StorageError
-from mindstream.log.events import Failed, FollowUp, Heard, Logged, ModelCalled, Opened, Piece, Said, Thought, Waiting
+from mindstream.errors import ModelError
+from mindstream.log.events import Failed, FollowUp, Heard, Logged, Opened, Piece, Said, Thought, Waiting
 from mindstream.log.feed import Feed
 from mindstream.memory.belief import Belief
 from mindstream.memory.record import checked_name, checked_text
@@ -18,13 +18,13 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Entry, Store
 from mindstream.memory.stream import New, Stream
 from mindstream.minds import talk_rules  # noqa: F401 (registers the rule)
+from mindstream.minds.calls import CallLog
 from mindstream.minds.gate import Decision, Gate, gate
 from mindstream.minds.safety import recognised
 from mindstream.minds.talker import Talker
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
-from mindstream.models.wrappers.meter import Metered
 from mindstream.packs.load import load
 from mindstream.packs.pack import Pack, in_language
 from mindstream.packs.reading import language_of
@@ -34,6 +34,7 @@ from mindstream.reasoners.belief.plan import Plan
 from mindstream.reasoners.conversation import AGENT
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Conclusion, Reasoner, Utterance
+from mindstream.reasoners.trigger import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,14 @@ class Mind:
     """
 
     def __init__(
-        self, stream: Stream, pack: Pack, models: Models, session: str, gate_: Gate, patience: Patience
+        self,
+        stream: Stream,
+        pack: Pack,
+        models: Models,
+        session: str,
+        gate_: Gate,
+        patience: Patience,
+        more: Sequence[Reasoner] = (),
     ) -> None:
         self.stream = stream
         self.pack = pack
@@ -74,9 +82,9 @@ class Mind:
         self._answering: set[int] = set()
         self._heard = 0
         self.reasoners = Background(
-            stream, _reasoners(pack, models), self._floor, self._speak_up,
-            lease_s=patience.lease_s, patience_s=patience.thinking_s,
-        )  # fmt: skip
+            stream, [*_reasoners(pack, models, patience), *more], self._floor, self._speak_up, lease_s=patience.lease_s
+        )
+        self._turn = Turn(stream.store.count(stream.name, "heard"), "", "")
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -92,12 +100,14 @@ class Mind:
         embed: Embedder | str = "wordllama",
         clock: Clock | None = None,
         patience: Patience | None = None,
+        reasoners: Sequence[Reasoner] = (),
     ) -> AsyncIterator[Mind]:
         """Open a user's mind and let its reasoners work until the block ends.
 
         Args:
             data: the data folder (made if need be), or a store.
             session: the conversation to go on with; None begins a new one. Memory spans all of them.
+            reasoners: more of them, beside the belief and the facts reasoner; each writes its own slot.
             models: a name (`rules`, `openai:gpt-5`, …) or a table role -> name; roles: talker, reasoner, default.
 
         Raises:
@@ -108,25 +118,26 @@ class Mind:
         clock = clock or SystemClock()
         domain = pack if isinstance(pack, Pack) else load(pack)
         session = checked_name(session, "session") if session else written(clock.now())
-        calls: asyncio.Queue[Metered] = asyncio.Queue()
+        calls = CallLog()
         table = {"default": models} if isinstance(models, str) else models
-        answers = table if isinstance(table, Models) else Models.named(table, clock=clock, on_call=calls.put_nowait)
+        answers = table if isinstance(table, Models) else Models.named(table, clock=clock, on_call=calls.take)
         gate_ = gate(gate_, domain) if isinstance(gate_, str) else gate_
         embed = embedder(embed) if isinstance(embed, str) else embed
         own = isinstance(data, str | Path)
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         try:
             stream = Stream(store, user, embed, clock, Feed())
-            mind = cls(stream, domain, answers, session, gate_, patience or Patience())
+            mind = cls(stream, domain, answers, session, gate_, patience or Patience(), reasoners)
             await stream.commit(Entry(Opened(session=session, pack=domain.name, models=answers.names), "mindstream"))
-            working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(mind._log_calls(calls))]
+            working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(stream))]
             try:
                 yield mind
             finally:
                 for task in working:
                     task.cancel()
                 await asyncio.gather(*working, return_exceptions=True)
-                await mind._log(calls)
+                await calls.flush(stream)
+                await stream.close()
                 stream.feed.close()
         finally:
             if not isinstance(models, Models):
@@ -182,7 +193,9 @@ class Mind:
         record = (await self.stream.made([self._chat(text, self.stream.name, by_user=True)]))[0]
         event = Heard(text=text, session=self.session, record=record.id)
         skipped = () if decision.thinks else (self.pack.name,)
-        wake = self.reasoners.claims(besides=skipped)
+        phase = self.talker.situation(text).phase.name
+        self._turn = Turn(self._turn.number + 1, phase, self._turn.phase)
+        wake = self.reasoners.claims(self._turn, skipped)
         logged = await self.stream.commit(Entry(event, self.stream.name, (record,)), wake=wake)
         self._heard = max(self._heard, logged[0].seq)
         return logged[0]
@@ -279,33 +292,13 @@ class Mind:
     def _chat(self, text: str, by: str, *, by_user: bool) -> New:
         return New(text=text, kind="chat", by=by, episode=self.session, data={"by_user": by_user})
 
-    async def _log_calls(self, calls: asyncio.Queue[Metered]) -> None:
-        while True:
-            first = await calls.get()
-            calls.put_nowait(first)
-            await self._log(calls)
 
-    async def _log(self, calls: asyncio.Queue[Metered]) -> None:
-        entries = []
-        while not calls.empty():
-            entries.append(Entry(_called(calls.get_nowait()), "mindstream"))
-        if entries:
-            with contextlib.suppress(StorageError):
-                await self.stream.commit(*entries)
-
-
-def _reasoners(pack: Pack, models: Models) -> list[Reasoner]:
+def _reasoners(pack: Pack, models: Models, patience: Patience) -> list[Reasoner]:
     model = models.of("reasoner")
-    return [BeliefReasoner(model, pack), FactsReasoner(model)]
-
-
-def _called(call: Metered) -> ModelCalled:
-    usage = call.usage
-    return ModelCalled(
-        role=call.role, prompt=call.prompt, model=call.model, seconds=call.seconds, first_part_s=call.first_s,
-        input_tokens=usage.input_tokens if usage else 0, output_tokens=usage.output_tokens if usage else 0,
-        cost_usd=usage.cost_usd if usage else None, error=call.error or ("broken off" if call.broken_off else ""),
-    )  # fmt: skip
+    return [
+        BeliefReasoner(model, pack, patience_s=patience.thinking_s),
+        FactsReasoner(models.of("facts", "reasoner"), patience_s=patience.thinking_s),
+    ]
 
 
 async def _pieces(words: str) -> AsyncGenerator[str]:

@@ -30,9 +30,9 @@ class Models:
         self._roles = dict(roles)
         self._providers: tuple[Provider, ...] = ()
 
-    def of(self, role: str) -> Model:
-        """Return who answers for a role."""
-        return self._roles.get(role, self._default)
+    def of(self, *roles: str) -> Model:
+        """Return who answers for the first of these roles that is in the table, else the default."""
+        return next((self._roles[role] for role in roles if role in self._roles), self._default)
 
     @property
     def names(self) -> dict[str, str]:

@@ -18,6 +18,7 @@ from mindstream.log.work import Work
 from mindstream.memory.store import Entry, Finish, Wake
 from mindstream.memory.stream import Stream
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
+from mindstream.reasoners.trigger import Turn
 
 SpeakUp = Callable[[Conclusion, Sequence[Utterance]], Awaitable[Sequence[Entry]]]
 """Decides whether the mind says more, unasked, because of a conclusion."""
@@ -27,6 +28,8 @@ SpeakUp = Callable[[Conclusion, Sequence[Utterance]], Awaitable[Sequence[Entry]]
 class _Slot:
     reasoner: Reasoner
     woken: asyncio.Event = field(default_factory=asyncio.Event)
+    idle_due: bool = False
+    """Something was heard since it last used the silence."""
     scope: asyncio.Timeout | None = None
     """The run that is going on; rescheduling it to now cancels it."""
     cancelled: bool = False
@@ -39,7 +42,6 @@ class Background:
         floor: held while the Talker speaks; conclusions are written when it is free, so that a belief never changes
             in the middle of an answer and nobody speaks over another.
         lease_s: how long work stays with a process that does not renew it.
-        patience_s: how long a run may think.
         remembered: how many records of the talk a reasoner is shown.
     """
 
@@ -51,7 +53,6 @@ class Background:
         speak_up: SpeakUp,
         *,
         lease_s: float = 10.0,
-        patience_s: float = 180.0,
         remembered: int = 40,
     ) -> None:
         self.stream = stream
@@ -59,7 +60,7 @@ class Background:
         self._slots = {reasoner.slot: _Slot(reasoner) for reasoner in reasoners}
         self._floor = floor
         self._speak_up = speak_up
-        self._lease_s, self._patience_s, self._remembered = lease_s, patience_s, remembered
+        self._lease_s, self._remembered = lease_s, remembered
         self._moved = asyncio.Condition()
 
     @property
@@ -67,14 +68,16 @@ class Background:
         """Name the slots that an utterance wakes."""
         return tuple(self._slots)
 
-    def claims(self, besides: Sequence[str] = ()) -> Wake:
+    def claims(self, turn: Turn, besides: Sequence[str] = ()) -> Wake:
         """Return the work that an utterance causes, some slots left out, leased to this process."""
-        slots = tuple(slot for slot in self.slots if slot not in besides)
+        fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
+        slots = tuple(name for name in fired if name not in besides)
         return Wake(slots, self.owner, self.stream.clock.now() + self._lease_s)
 
     def wake(self) -> None:
         """Look for work now."""
         for slot in self._slots.values():
+            slot.idle_due = slot.reasoner.trigger.idle_s is not None
             slot.woken.set()
 
     async def run(self) -> None:
@@ -131,10 +134,19 @@ class Background:
             except StorageError as error:
                 self.stream.show(Failed(text=str(error), where=slot.reasoner.slot))
             retry = False
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._lease_s / 3):  # leases of the dead run out
-                    await slot.woken.wait()
-            slot.woken.clear()
+            await self._rest(slot)
+
+    async def _rest(self, slot: _Slot) -> None:
+        """Wait for a wake; look up now and then, for leases of the dead run out; use silence where the trigger says."""
+        idle_s = slot.reasoner.trigger.idle_s if slot.idle_due else None
+        try:
+            async with asyncio.timeout(self._lease_s / 3 if idle_s is None else idle_s):
+                await slot.woken.wait()
+        except TimeoutError:
+            if idle_s is not None:
+                slot.idle_due = False
+                await self._think(slot, ())
+        slot.woken.clear()
 
     async def _claim(self, slot: str, retry: bool) -> list[Work]:
         """Take up what is open; what failed before only together with something new, or where `retry` says so."""
@@ -147,10 +159,11 @@ class Background:
     async def _think(self, slot: _Slot, work: Sequence[Work]) -> bool:
         """Think about it; return False where it failed and is put back."""
         ids, name = [each.id for each in work], slot.reasoner.slot
+        patience_s = slot.reasoner.patience_s
         slot.cancelled = False
         try:
-            async with self._holding(ids), asyncio.timeout(self._patience_s) as slot.scope:
-                occasion = self._occasion(name, work)
+            async with self._holding(ids), asyncio.timeout(patience_s) as slot.scope:
+                occasion = self._occasion(name, work, ids)
                 conclusion = await slot.reasoner.think(occasion)
                 slot.scope.reschedule(None)
                 await self._conclude(name, occasion, conclusion, ids)
@@ -161,7 +174,7 @@ class Background:
             if slot.cancelled:
                 await self._finish_cancelled(name, work)
                 return True
-            reason = f"{name}: no conclusion within {self._patience_s:.0f} seconds"
+            reason = f"{name}: no conclusion within {patience_s:.0f} seconds"
         except (ModelError, InputError, Conflict) as error:
             reason = f"{name}: {error}"
         finally:
@@ -185,7 +198,7 @@ class Background:
                         *entries,
                         *more,
                         revisions=revisions,
-                        finish=Finish(tuple(ids), self.owner),
+                        finish=Finish(tuple(ids), self.owner) if ids else None,
                     )
                 except LeaseLost:
                     raise
@@ -200,16 +213,33 @@ class Background:
         with contextlib.suppress(LeaseLost):
             await self.stream.commit(Entry(thought, slot), finish=finish)
 
-    def _occasion(self, slot: str, work: Sequence[Work]) -> Occasion:
+    def _occasion(self, slot: str, work: Sequence[Work], ids: list[int]) -> Occasion:
+        utterances = self._utterances(work)
+
+        async def newer() -> Sequence[Utterance]:
+            """Steer the run: claim what was heard since, and think about it in this run."""
+            if not any(each.slot == slot and each.id not in ids and each.owner == self.owner for each in self.work()):
+                return ()
+            now = self.stream.clock.now()
+            claimed = await self.stream.store.claim(self.stream.name, slot, self.owner, now, now + self._lease_s)
+            fresh = [each for each in claimed if each.id not in ids]
+            ids.extend(each.id for each in fresh)
+            heard = self._utterances(fresh)
+            utterances.extend(heard)
+            return heard
+
+        episode = utterances[-1].session if utterances else None
+        talk = self.stream.latest("chat", self._remembered, episode=episode)
+        return Occasion(slot, self.stream, utterances, talk, newer)
+
+    def _utterances(self, work: Sequence[Work]) -> list[Utterance]:
         utterances = []
         for each in work:
             for logged in self.stream.store.events(self.stream.name, after=each.cause - 1, kinds=["heard"], limit=1):
                 if logged.seq == each.cause and isinstance(logged.event, Heard):
                     heard = logged.event
                     utterances.append(Utterance(logged.seq, heard.text, heard.record, heard.session, logged.at))
-        episode = utterances[-1].session if utterances else None
-        talk = self.stream.latest("chat", self._remembered, episode=episode)
-        return Occasion(slot, self.stream, utterances, talk)
+        return utterances
 
     @contextlib.asynccontextmanager
     async def _holding(self, ids: Sequence[int]) -> AsyncIterator[None]:

@@ -12,6 +12,7 @@ from mindstream.memory.record import Record
 from mindstream.memory.store import Entry, Revision
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
+from mindstream.reasoners.trigger import Trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,10 @@ class Utterance:
     at: Moment
 
 
+async def _nothing_newer() -> Sequence[Utterance]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Occasion:
     """Why a reasoner wakes, and what it may use.
@@ -37,12 +42,18 @@ class Occasion:
     Attributes:
         utterances: what to think about, oldest first; more than one where they came faster than it thinks.
         conversation: the last records of the talk, oldest first, with what the Talker said.
+        newer: claims what was said since, so that this run thinks about it too.
     """
 
     slot: str
     stream: Stream
     utterances: Sequence[Utterance]
     conversation: Sequence[Record]
+    newer: Callable[[], Awaitable[Sequence[Utterance]]] = _nothing_newer
+
+    async def steered(self) -> str:
+        """Take what was said since the run began into it; return its words, "" where there are none."""
+        return "\n".join(utterance.text for utterance in await self.newer())
 
     async def called(self, call: Call) -> None:
         """Log a tool's call."""
@@ -83,6 +94,14 @@ class Reasoner(Protocol):
     @property
     def slot(self) -> str:
         """Name the part of memory that it writes; at most one run per slot goes on at a time."""
+
+    @property
+    def trigger(self) -> Trigger:
+        """Say when it wakes."""
+
+    @property
+    def patience_s(self) -> float:
+        """Say for how many seconds a run may think."""
 
     async def think(self, occasion: Occasion) -> Conclusion:
         """Think about what was heard.

@@ -25,6 +25,9 @@ class Watcher(Protocol):
 
     async def observed(self, call: Call, text: str, failed: bool) -> None: ...
 
+    async def steered(self) -> str:
+        """Return what has come up since the loop began and should be minded; "" for nothing."""
+
 
 async def solve(
     model: Model,
@@ -43,6 +46,8 @@ async def solve(
     """
     turns: list[Message] = []
     for step in range(steps):
+        if step and (news := await watcher.steered()):
+            turns.append(Message("user", "Meanwhile the user said:\n" + fenced(news, "newest_utterances")))
         offered = tools if step < steps - 1 else ()  # at the last step there is nothing left but to answer
         if step and not offered:
             turns.append(Message("user", "No more tools can be called. Answer now."))

@@ -25,6 +25,7 @@ from mindstream.reasoners.belief.plan import Plan
 from mindstream.reasoners.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.reasoners.conversation import Line, lines
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.tools.loop import solve
 from mindstream.tools.tool import Tool
 
@@ -40,6 +41,8 @@ class BeliefReasoner:
     pack: Pack
     tools: Sequence[Tool] = ()
     steps: int = 6
+    trigger: Trigger = EVERY_TURN
+    patience_s: float = 180.0
 
     @property
     def slot(self) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindstream.log.events import Remembered
-from mindstream.memory.record import Record, Triple
+from mindstream.memory.record import New, Record, Triple, normalised
 from mindstream.memory.store import Entry, Revision
-from mindstream.memory.stream import New, normalised
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import lines
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, Facts
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 
 KNOWN = 40
 """How many known facts the model is shown, newest last."""
@@ -24,6 +24,8 @@ class FactsReasoner:
 
     model: Model
     slot: str = "facts"
+    trigger: Trigger = EVERY_TURN
+    patience_s: float = 180.0
 
     async def think(self, occasion: Occasion) -> Conclusion:
         known = occasion.stream.latest("note", KNOWN)
@@ -42,8 +44,9 @@ class FactsReasoner:
 
 
 async def _notes(occasion: Occasion, found: Facts, known: list[Record]) -> Writing:
-    there = {normalised(note.text) for note in occasion.stream.latest("note", 10_000)}
-    fresh = [fact for fact in found.facts if normalised(fact.text) not in there]
+    there = occasion.stream.known("note", [fact.text for fact in found.facts])
+    first = {normalised(fact.text): fact for fact in reversed(found.facts)}
+    fresh = [fact for said, fact in reversed(first.items()) if said not in there]
     if not fresh:
         return (), ()
     evidence = tuple(utterance.record for utterance in occasion.utterances)
@@ -63,4 +66,4 @@ async def _notes(occasion: Occasion, found: Facts, known: list[Record]) -> Writi
         if 0 < number <= len(known)
     ]
     event = Remembered(count=len(records), kinds={"note": len(records)})
-    return [Entry(event, "facts", tuple(records))], revisions
+    return [Entry(event, "facts", tuple(records), distinct=True)], revisions

@@ -1,0 +1,48 @@
+"""Every call of a model becomes a row of the log, off the hot path."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from mindstream.errors import StorageError
+from mindstream.log.events import ModelCalled
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import Stream
+from mindstream.models.wrappers.meter import Metered
+
+
+class CallLog:
+    """Takes what the meters tell and writes it when there is time."""
+
+    def __init__(self) -> None:
+        self._calls: asyncio.Queue[Metered] = asyncio.Queue()
+
+    def take(self, call: Metered) -> None:
+        """Note a call; returns at once."""
+        self._calls.put_nowait(call)
+
+    async def run(self, stream: Stream) -> None:
+        """Write calls as they come, until cancelled."""
+        while True:
+            await self._write(stream, [await self._calls.get()])
+
+    async def flush(self, stream: Stream) -> None:
+        """Write what is left."""
+        await self._write(stream, [])
+
+    async def _write(self, stream: Stream, calls: list[Metered]) -> None:
+        while not self._calls.empty():
+            calls.append(self._calls.get_nowait())
+        if calls:
+            with contextlib.suppress(StorageError):  # the talk goes on without its bill
+                await stream.commit(*(Entry(_event(call), "mindstream") for call in calls))
+
+
+def _event(call: Metered) -> ModelCalled:
+    usage = call.usage
+    return ModelCalled(
+        role=call.role, prompt=call.prompt, model=call.model, seconds=call.seconds, first_part_s=call.first_s,
+        input_tokens=usage.input_tokens if usage else 0, output_tokens=usage.output_tokens if usage else 0,
+        cost_usd=usage.cost_usd if usage else None, error=call.error or ("broken off" if call.broken_off else ""),
+    )  # fmt: skip
