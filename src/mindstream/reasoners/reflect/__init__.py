@@ -1,0 +1,1 @@
+"""The reflection reasoner: when enough that matters has gathered, it becomes thoughts."""

@@ -1,0 +1,49 @@
+"""What recurs in a handful of texts: the words that most of them share."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mindstream.language.words import plain_words, stem, terms
+
+OF_REFLECTION = frozenset(terms("keeps coming up with, go together, what matters to, day today time thing"))
+"""Words of our own thoughts, and words that tell nothing: no topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A word that recurs.
+
+    Attributes:
+        word: as it is written most often.
+        within: the numbers of the texts that have it, from 1.
+    """
+
+    stem: str
+    word: str
+    within: list[int]
+
+
+def stems(text: str) -> set[str]:
+    """Return what a text is about, as stems."""
+    return set(terms(text)) - OF_REFLECTION
+
+
+def recurring(texts: Sequence[str], besides: str = "") -> list[Topic]:
+    """Return the words that two texts or more share, the most shared first; those of `besides` left out."""
+    within: defaultdict[str, list[int]] = defaultdict(list)
+    written: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for number, text in enumerate(texts, 1):
+        for word in plain_words(text):
+            written[stem(word)][word] += 1
+        for each in stems(text):
+            within[each].append(number)
+    left_out = set(terms(besides))
+    topics = [
+        Topic(each, written[each].most_common(1)[0][0], numbers)
+        for each, numbers in within.items()
+        if len(numbers) > 1 and each not in left_out and not each.isdigit() and len(each) > 1
+    ]
+    return sorted(topics, key=lambda topic: (-len(topic.within), topic.stem))

@@ -1,0 +1,166 @@
+"""Reflection: from what was seen to what it means (seed 002; spec "Reflection").
+
+A counter falls by the importance of each new observation. At zero the most recent records give questions, the questions
+bring up memories, and these give insights with their evidence. The counter is no number that is kept: it is what was
+observed since the last `Reflected` event, so it survives a restart and is the same for every process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mindstream.errors import Conflict
+from mindstream.log.events import Reflected
+from mindstream.memory import importance
+from mindstream.memory.columns import KIND_CODES
+from mindstream.memory.record import Kind, New, Record, normalised
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import Stream
+from mindstream.models.ask import ask
+from mindstream.models.model import Model
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.reflect.insights import Insight, Insights
+from mindstream.reasoners.reflect.salient_questions import SalientQuestions
+from mindstream.reasoners.trigger import Trigger
+
+START = 150.0
+RECENT, QUESTIONS, RECALLED, INSIGHTS = 100, 3, 30, 5
+LONGEST = 500
+"""So many characters of a memory are shown."""
+REFLECTED_ON: tuple[Kind, ...] = ("observation", "chat", "note", "thought")
+COUNTED: tuple[Kind, ...] = ("observation", "chat")
+"""What the counter falls by: what came from the world."""
+
+
+def counter(stream: Stream, start: float = START, counted: Sequence[Kind] = COUNTED) -> float:
+    """Return how much importance is still to gather before the stream is to be reflected upon; at <= 0 it is time.
+
+    What is not rated yet does not count.
+    """
+    columns = stream.columns()
+    last = stream.store.last(stream.name, "reflected")
+    new = np.isin(columns.kind.values, [KIND_CODES[kind] for kind in counted])
+    if last and isinstance(last.event, Reflected):
+        at = columns.position.get(last.event.upto)
+        if at is None:  # it was erased
+            new &= columns.created.values > last.at
+        else:
+            new[: at + 1] = False
+    return start - float(np.nansum(columns.importance.values[new]))
+
+
+async def reflect(stream: Stream, model: Model) -> list[Record]:
+    """Reflect now, whatever the counter says; return the new thoughts.
+
+    Raises:
+        ModelError: nothing is written, and the counter stays.
+    """
+    reflection = await _reflection(stream, model)
+    while True:
+        entry = await _entry(stream, reflection, model)
+        try:
+            await stream.commit(entry)
+        except Conflict:
+            await asyncio.sleep(0)  # one of the thoughts was written meanwhile
+            continue
+        return stream.store.records(stream.name, [record.id for record in entry.records])
+
+
+async def reflect_if_due(stream: Stream, model: Model, start: float = START) -> list[Record]:
+    """Rate what is not rated yet, and reflect if enough has gathered.
+
+    Raises:
+        ModelError: see `reflect`.
+    """
+    await rate(stream, model)
+    return await reflect(stream, model) if counter(stream, start) <= 0 else []
+
+
+async def rate(stream: Stream, model: Model) -> None:
+    """Rate the importance of what the counter counts."""
+    async for ratings in importance.rate(stream, model, COUNTED):
+        await stream.commit(revisions=ratings)
+
+
+@dataclass(frozen=True)
+class ReflectReasoner:
+    """Turns what has gathered into thoughts: beside a conversation, every few utterances and in silence."""
+
+    model: Model
+    start: float = START
+    slot: str = "reflect"
+    trigger: Trigger = field(default_factory=lambda: Trigger(every=5))
+    patience_s: float = 300.0
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        stream = occasion.stream
+        await rate(stream, self.model)
+        left = counter(stream, self.start)
+        if left > 0:
+            return Conclusion(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name, _nothing)
+        reflection = await _reflection(stream, self.model)
+
+        async def write() -> Writing:
+            return [await _entry(stream, reflection, self.model)], ()
+
+        thought = "; ".join(insight.text for insight, _ in reflection.insights) or "nothing new"
+        return Conclusion(thought, self.model.name, write)
+
+
+async def _nothing() -> Writing:
+    return (), ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reflection:
+    """What a reflection has come to: its questions, its insights with the ids of what supports them."""
+
+    upto: str
+    questions: tuple[str, ...]
+    insights: tuple[tuple[Insight, tuple[str, ...]], ...]
+
+
+async def _reflection(stream: Stream, model: Model) -> _Reflection:
+    ids = stream.columns().ids
+    upto = ids[-1] if ids else ""
+    recent = stream.store.latest(stream.name, REFLECTED_ON, RECENT)
+    if not recent:
+        return _Reflection(upto, (), ())
+    memories = tuple(record.text[:LONGEST] for record in recent)
+    salient = await ask(model, SalientQuestions(who=stream.name, memories=memories, count=QUESTIONS))
+    questions = tuple(text.strip() for text in salient.questions if text.strip())[:QUESTIONS]
+    insights = [each for question in questions for each in await _insights(stream, model, question)]
+    return _Reflection(upto, questions, tuple(insights))
+
+
+async def _insights(stream: Stream, model: Model, question: str) -> list[tuple[Insight, tuple[str, ...]]]:
+    recalled = await stream.recall(question, RECALLED, kinds=REFLECTED_ON)
+    memories = tuple(each.record.text[:LONGEST] for each in recalled)
+    reply = await ask(model, Insights(who=stream.name, question=question, memories=memories, count=INSIGHTS))
+    found = []
+    for insight in reply.insights[:INSIGHTS]:
+        numbers = [number for number in dict.fromkeys(insight.because) if 0 < number <= len(recalled)]
+        if numbers and insight.text.strip():
+            found.append((insight, tuple(recalled[number - 1].record.id for number in numbers)))
+    return found
+
+
+async def _entry(stream: Stream, reflection: _Reflection, model: Model) -> Entry:
+    """Make what is to be written: the thoughts that are not known already, and the counter's new beginning."""
+    first = {normalised(each[0].text): each for each in reversed(reflection.insights)}
+    known = stream.known("thought", [insight.text for insight, _ in reflection.insights])
+    news = [
+        New(text=insight.text, kind="thought", by="reflect", evidence=evidence)
+        for said, (insight, evidence) in reversed(first.items())
+        if said not in known
+    ]
+    thoughts = tuple(await stream.made(news))
+    event = Reflected(
+        upto=reflection.upto, questions=reflection.questions, thoughts=tuple(record.id for record in thoughts),
+        model=model.name,
+    )  # fmt: skip
+    return Entry(event, "reflect", thoughts, distinct=True)

@@ -1,0 +1,186 @@
+"""Reflection: when enough that matters has gathered, it becomes thoughts with their evidence."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mindstream import ManualClock, Scripted, SqliteStore, Stream
+from mindstream.errors import ModelError, ModelUnavailable
+from mindstream.log.events import Reflected
+from mindstream.memory.record import Record
+from mindstream.memory.stream import New
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.model import Request
+from mindstream.models.rules import Rules
+from mindstream.reasoners.reasoner import Occasion
+from mindstream.reasoners.reflect.insights import Insight, Insights, what_goes_together
+from mindstream.reasoners.reflect.recurring import recurring
+from mindstream.reasoners.reflect.reflect import START, ReflectReasoner, counter, reflect, reflect_if_due
+from mindstream.reasoners.reflect.salient_questions import Questions
+
+
+@pytest.fixture
+async def stream(folder: Path) -> AsyncIterator[Stream]:
+    store = SqliteStore(folder)
+    async with Stream(store, "ann", WordLlama(), ManualClock()) as made:
+        yield made
+    await store.close()
+
+
+async def seen(stream: Stream, *texts: str, importance: float = 5.0) -> list[Record]:
+    return await stream.remember_all([New(text=text, importance=importance) for text in texts])
+
+
+def answering(question: str, *insights: Insight, times: int = 1) -> Scripted:
+    found = json.dumps({"insights": [each.model_dump() for each in insights]})
+    return Scripted({"salient_questions": [Questions(questions=[question])] * times, "insights": [found] * times})
+
+
+async def test_the_counter_falls_by_the_importance_of_what_is_observed(stream: Stream) -> None:
+    assert counter(stream) == START == 150
+    await seen(stream, "a", "b", importance=8)
+    await stream.remember("a note", "note", importance=9)
+    await stream.remember("not rated yet")
+    assert counter(stream) == 134
+
+
+async def test_the_counter_survives_a_restart_and_is_one_for_all_processes(stream: Stream, folder: Path) -> None:
+    await seen(stream, *(f"percept {n}" for n in range(20)), importance=7)
+    await reflect(stream, answering("What?"))
+    await seen(stream, "one more", importance=4)
+    other = SqliteStore(folder)
+    assert counter(Stream(other, "ann", stream.embedder, stream.clock)) == counter(stream) == 146
+    await other.close()
+
+
+async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(stream: Stream) -> None:
+    records = await seen(stream, *(f"Ann is painting the boat, day {n}" for n in range(30)))
+    assert counter(stream) == 0
+    asked: list[str] = []
+
+    def insight(request: Request) -> str:
+        prompt = request.prompt
+        assert isinstance(prompt, Insights)
+        asked.append(prompt.question)
+        number = prompt.memories.index("Ann is painting the boat, day 3") + 1
+        return json.dumps({"insights": [{"text": f"Ann loves {len(asked)} boats", "because": [number, number, 99, 0]}]})
+
+    questions = Questions(questions=["Which boat?", "Why paint?", "Who is Ann?", "one too many?"])
+    model = Scripted({"salient_questions": [questions], "insights": [insight] * 3})
+    thoughts = await reflect_if_due(stream, model)
+    assert asked == ["Which boat?", "Why paint?", "Who is Ann?"]
+    assert [thought.text for thought in thoughts] == ["Ann loves 1 boats", "Ann loves 2 boats", "Ann loves 3 boats"]
+    assert {(thought.kind, thought.depth, thought.evidence) for thought in thoughts} == {
+        ("thought", 1, (records[3].id,))
+    }
+    assert counter(stream) == 150
+    event = stream.store.last("ann", "reflected")
+    assert event is not None and isinstance(event.event, Reflected)
+    assert event.event.thoughts == tuple(thought.id for thought in thoughts)
+
+
+async def test_a_thought_about_thoughts_lies_deeper(stream: Stream) -> None:
+    await seen(stream, "Ann is painting the boat")
+    first = await reflect(stream, answering("the boat?", Insight(text="Ann loves boats", because=[1])))
+    second = await reflect(stream, answering("the boat?", Insight(text="Ann is a sailor at heart", because=[1, 2])))
+    assert (first[0].depth, second[0].depth) == (1, 2)
+
+
+async def test_only_the_100_most_recent_are_looked_at(stream: Stream) -> None:
+    await seen(stream, *(f"percept {n}" for n in range(120)))
+    model = answering("What?")
+    await reflect(stream, model)
+    shown = model.asked[0].prompt.memories  # type: ignore[attr-defined]
+    assert shown == tuple(f"percept {n}" for n in range(20, 120))
+
+
+async def test_not_before_enough_has_gathered(stream: Stream) -> None:
+    await seen(stream, "Ann is painting the boat", importance=10)
+    model = Scripted({})
+    assert await reflect_if_due(stream, model) == []
+    assert model.asked == []
+
+
+async def test_what_is_not_rated_is_rated_first(stream: Stream) -> None:
+    await stream.remember_all([New(text=f"My father died, {n}") for n in range(15)])
+    assert await reflect_if_due(stream, Rules())
+    assert counter(stream) == 150
+
+
+async def test_an_insight_whose_words_exist_is_not_written_twice(stream: Stream) -> None:
+    await seen(stream, "Ann is painting the boat")
+    both = (Insight(text="Ann loves boats.", because=[1]), Insight(text="ann loves boats", because=[1]))
+    model = answering("the boat?", *both, times=2)
+    assert len(await reflect(stream, model)) == 1
+    assert await reflect(stream, model) == []
+    assert len(stream.latest("thought", 9)) == 1
+
+
+async def test_an_insight_that_only_repeats_a_memory_is_an_echo(stream: Stream) -> None:
+    await seen(stream, "Ann is painting the boat")
+    assert await reflect(stream, answering("the boat?", Insight(text="Ann is painting the boat.", because=[1]))) == []
+
+
+async def test_an_insight_without_support_is_not_written(stream: Stream) -> None:
+    await seen(stream, "Ann is painting the boat")
+    assert await reflect(stream, answering("the boat?", Insight(text="Ann is rich", because=[7, -1]))) == []
+
+
+@pytest.mark.parametrize("fails", ["salient_questions", "insights"])
+async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: Stream, fails: str) -> None:
+    await seen(stream, *(f"percept {n}" for n in range(30)))
+    lines = {"salient_questions": ['{"questions": ["What?"]}'], "insights": ["no idea"]}
+    model = Scripted(lines | {fails: [ModelUnavailable("nobody there")]})
+    with pytest.raises(ModelError):
+        await reflect_if_due(stream, model)
+    assert stream.latest("thought", 9) == []
+    assert counter(stream) == 0
+
+
+async def test_two_at_once_write_each_thought_once(stream: Stream) -> None:
+    await seen(stream, "Ann is painting the boat")
+    model = answering("the boat?", Insight(text="Ann loves boats.", because=[1]), times=5)
+    await asyncio.gather(*(reflect(stream, model) for _ in range(5)))
+    assert len(stream.latest("thought", 9)) == 1
+
+
+async def test_a_stream_with_nothing_in_it_has_nothing_to_reflect_on(stream: Stream) -> None:
+    assert await reflect(stream, Scripted({})) == []
+
+
+async def test_rules_group_what_recurs(stream: Stream) -> None:
+    await seen(
+        stream, "Ann drinks coffee at night", "Ann cannot sleep after coffee", "The coffee is strong at night",
+        "Bob repairs a chair", "Ann sleeps badly",
+    )  # fmt: skip
+    thoughts = await reflect(stream, Rules())
+    assert "Coffee keeps coming up with ann." in [thought.text for thought in thoughts]
+    assert "With ann, coffee and night go together." in [thought.text for thought in thoughts]
+    coffee = next(thought for thought in thoughts if thought.text.startswith("Coffee"))
+    evidence = stream.store.records("ann", coffee.evidence)
+    assert len(evidence) == 3
+    assert all("coffee" in record.text for record in evidence)
+    assert await reflect(stream, Rules()) == []  # its own thoughts are no topics
+
+
+def test_what_recurs_is_shared_by_two_texts_or_more() -> None:
+    topics = recurring(["Kim sings", "Lee sings a song", "Kim and 3 songs, singing", "3 birds"], besides="kim")
+    assert [(topic.word, topic.within) for topic in topics] == [("sings", [1, 2, 3]), ("song", [2, 3])]
+    assert what_goes_together(Insights(who="kim", question="weather?", memories=("a bird", "a bird"))).insights == []
+
+
+async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Stream) -> None:
+    reasoner = ReflectReasoner(Rules())
+    occasion = Occasion("reflect", stream, (), ())
+    assert (await reasoner.think(occasion)).thought == "not yet: 150 of 150 to go"
+    await seen(stream, *(f"Ann is painting the boat, {n}" for n in range(30)))
+    conclusion = await reasoner.think(occasion)
+    entries, revisions = await conclusion.write()
+    await stream.commit(*entries, revisions=revisions)
+    assert stream.latest("thought", 9)
+    assert counter(stream) == 150
