@@ -15,12 +15,12 @@ def signals(relevance: list[float], age_s: list[float], importance: list[float])
         accessed=NOW - np.array(age_s),
         importance=np.array(importance),
         strength=np.full(len(relevance), 0.5),
-        cosine=np.arange(len(relevance)) / 10,
     )
 
 
 def ranked(policy: Policy, found: Signals, among: Signals | None = None) -> Ranking:
-    return policy.rank(Found(**asdict(found), now=NOW, candidates=lambda: among or found))
+    cosine = np.arange(len(found.relevance)) / 10
+    return policy.rank(Found(**asdict(found), cosine=cosine, now=NOW, candidates=lambda: among or found))
 
 
 @given(st.floats(0.1, 100), st.floats(0, 1e9), st.one_of(st.floats(1, 10), st.just(float("nan"))))
@@ -55,4 +55,4 @@ def test_generative_measures_against_all_candidates_not_only_what_was_found() ->
 
 def test_cosine_is_the_cosine() -> None:
     given_ = signals([1, 2], [0, 0], [1, 1])
-    assert np.array_equal(ranked(Cosine(), given_)[0], given_.cosine)
+    assert np.array_equal(ranked(Cosine(), given_)[0], [0, 0.1])

@@ -23,20 +23,24 @@ class Signals:
         accessed: when they were last returned.
         importance: 1 to 10, NaN where not rated.
         strength: 0 to 1; 1/2 for what neither strengthens nor fades.
-        cosine: with the query.
     """
 
     relevance: Floats
     accessed: Floats
     importance: Floats
     strength: Floats
-    cosine: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Found(Signals):
-    """The records that were found, at the time `now`; `candidates` gives all that pass the filters, found or not."""
+    """The records that were found.
 
+    Attributes:
+        cosine: of their vectors with the query's.
+        candidates: gives what is known of all records that pass the filters, found or not.
+    """
+
+    cosine: Floats
     now: Moment
     candidates: Callable[[], Signals]
 

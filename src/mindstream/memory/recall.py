@@ -142,7 +142,7 @@ class Recaller:
 
 
 FADING_CODES = np.array([kind in FADING for kind in KINDS])
-Five = tuple[Floats, Floats, Floats, Floats, Floats]
+Four = tuple[Floats, Floats, Floats, Floats]
 
 
 def _found(
@@ -155,16 +155,16 @@ def _found(
 ) -> Found:
     """Gather what a policy may look at."""
 
-    def signals(rows: Positions) -> Five:
+    def signals(rows: Positions) -> Four:
         level = columns.level.values[rows].astype(np.float64)
         strength = np.where(columns.lasting.values[rows], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
-        comparable = len(vector) == columns.width
         return (
             scored.total[rows].astype(np.float64),
             columns.accessed.values[rows],
             columns.importance.values[rows].astype(np.float64),
             np.where(FADING_CODES[columns.kind.values[rows]], strength, 0.5),
-            columns.vectors.cosines(vector, rows).astype(np.float64) if comparable else np.zeros(len(rows)),
         )
 
-    return Found(*signals(found), now, lambda: Signals(*signals(np.flatnonzero(candidates))))
+    comparable = len(vector) == columns.width
+    cosine = columns.vectors.cosines(vector, found).astype(np.float64) if comparable else np.zeros(len(found))
+    return Found(*signals(found), cosine, now, lambda: Signals(*signals(np.flatnonzero(candidates))))
