@@ -19,7 +19,7 @@ MAPPINGS = {"phrases.yaml": "phrases"}
 
 def shipped() -> list[str]:
     """Name the packs that come with mindstream."""
-    return sorted(path.parent.name for path in SHIPPED.glob("*/pack.yaml"))
+    return sorted(path.parent.name for path in SHIPPED.glob("[!_]*/pack.yaml"))
 
 
 def load(name_or_folder: str | Path) -> Pack:
