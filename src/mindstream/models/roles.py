@@ -20,6 +20,7 @@ from mindstream.models.wrappers.meter import Meter, Metered
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.retry import Retry
 from mindstream.models.wrappers.reworded import Reworded
+from mindstream.models.wrappers.traced import Traced
 
 
 class Models:
@@ -123,7 +124,7 @@ class Wrapping:
 
     def around(self, inner: Model) -> Model:
         """Wrap a model. Rules and recordings are local and sure: they are only measured, recorded and reworded."""
-        model: Model = Meter(inner, self.on_call, self.clock)
+        model: Model = Traced(Meter(inner, self.on_call, self.clock))
         if isinstance(inner, Provider):
             model = Limit(model, self.at_once, self.per_minute, clock=self.clock)
             model = Budgeted(model, self.budget) if self.budget else model

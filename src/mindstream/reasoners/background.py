@@ -19,6 +19,7 @@ from mindstream.memory.store import Entry, Finish, Wake
 from mindstream.memory.stream import Stream
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
 from mindstream.reasoners.trigger import Turn
+from mindstream.tracing import span
 
 SpeakUp = Callable[[Conclusion, Sequence[Utterance]], Awaitable[Sequence[Entry]]]
 """Decides whether the mind says more, unasked, because of a conclusion."""
@@ -164,7 +165,8 @@ class Background:
         try:
             async with self._holding(ids), asyncio.timeout(patience_s) as slot.scope:
                 occasion = self._occasion(name, work, ids)
-                conclusion = await slot.reasoner.think(occasion)
+                with span("invoke_agent", name, agent_name=name, conversation_id=occasion.session):
+                    conclusion = await slot.reasoner.think(occasion)
                 slot.scope.reschedule(None)
                 await self._conclude(name, occasion, conclusion, ids)
             return True

@@ -51,6 +51,11 @@ class Occasion:
     conversation: Sequence[Record]
     newer: Callable[[], Awaitable[Sequence[Utterance]]] = _nothing_newer
 
+    @property
+    def session(self) -> str:
+        """The session of the newest utterance; "" where there is none."""
+        return self.utterances[-1].session if self.utterances else ""
+
     async def steered(self) -> str:
         """Take what was said since the run began into it; return its words, "" where there are none."""
         return "\n".join(utterance.text for utterance in await self.newer())

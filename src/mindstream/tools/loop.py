@@ -11,6 +11,7 @@ from mindstream.models.ask import act
 from mindstream.models.model import Call, Message, Model
 from mindstream.models.prompt import Prompt, fenced
 from mindstream.tools.tool import Tool
+from mindstream.tracing import span
 
 R = TypeVar("R")
 
@@ -62,6 +63,14 @@ async def solve(
 
 
 async def _answered(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float) -> Message:
+    with span("execute_tool", call.tool, tool_name=call.tool) as traced:
+        text, failed = await _tried(call, tools, watcher, timeout_s)
+        traced.set_attribute("mindstream.failed", failed)
+    return Message("tool", fenced(text, "result"), call_id=call.id, tool=call.tool)
+
+
+async def _tried(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float) -> tuple[str, bool]:
+    """Call the tool; return what came of it, and whether it failed."""
     await watcher.called(call)
     failed = True
     try:
@@ -80,4 +89,4 @@ async def _answered(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}\n… ({len(text) - LONGEST} characters cut)"
     await watcher.observed(call, text, failed)
-    return Message("tool", fenced(text, "result"), call_id=call.id, tool=call.tool)
+    return text, failed

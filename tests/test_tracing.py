@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from opentelemetry import trace as otel
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from mindstream import Mind
+from mindstream.tracing import trace
+
+EXPORTED = InMemorySpanExporter()
+
+
+@pytest.fixture
+def spans() -> Iterator[InMemorySpanExporter]:
+    if not isinstance(otel.get_tracer_provider(), TracerProvider):
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(EXPORTED))
+        otel.set_tracer_provider(provider)
+    EXPORTED.clear()
+    yield EXPORTED
+    trace(False)
+
+
+async def a_talk(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", session="monday") as mind:
+        for text in ("My secret is the noise at night.", "Can you make me a plan?"):
+            async for _ in mind.hear(text):
+                pass
+            await mind.settled()
+
+
+async def test_nothing_is_traced_until_it_is_switched_on(folder: Path, spans: InMemorySpanExporter) -> None:
+    await a_talk(folder)
+    assert spans.get_finished_spans() == ()
+
+
+async def test_calls_tools_and_reasoners_have_spans_with_the_genai_names(
+    folder: Path, spans: InMemorySpanExporter
+) -> None:
+    trace(True)
+    await a_talk(folder)
+    finished: dict[str, ReadableSpan] = {span.name: span for span in spans.get_finished_spans()}
+    assert {"chat rules", "execute_tool find_resources", "invoke_agent sleep", "invoke_agent facts"} <= set(finished)
+    agent, tool = finished["invoke_agent sleep"], finished["execute_tool find_resources"]
+    assert agent.attributes and agent.attributes["gen_ai.agent.name"] == "sleep"
+    assert agent.attributes["gen_ai.conversation.id"] == "monday"
+    assert tool.attributes and tool.attributes["gen_ai.operation.name"] == "execute_tool"
+    assert tool.parent and agent.context and tool.parent.span_id == agent.context.span_id
+    assert "secret" not in "".join(str(span.attributes) for span in spans.get_finished_spans())
