@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mindstream import __version__
+import mindstream as package
 
 if TYPE_CHECKING:
     from mindstream.settings import Settings
@@ -51,7 +51,7 @@ Kinds = Annotated[
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"mindstream {__version__}")
+        print(f"mindstream {package.__version__}")
         raise typer.Exit
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from pydantic import JsonValue
@@ -29,7 +30,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
         case PlanMade():
             return f"plan v{event.version}: {short(event.changed or 'made')}"
         case ToolCalled():
-            return f"tool {event.tool} {short(event.arguments, 100)}"
+            return f"tool {event.tool}: {_arguments(event.arguments)}"
         case Failed():
             return (
                 f"{event.where}: {short(event.text, 600)}" if event.where not in event.text else short(event.text, 600)
@@ -59,6 +60,15 @@ def told(patch: Mapping[str, JsonValue]) -> str:
         held = ", ".join(map(str, value)) if isinstance(value, list) else "nothing" if value in (None, "") else value
         parts.append(f"{name.replace('_', ' ')}: {short(str(held or 'nothing'))}")
     return "; ".join(parts)
+
+
+def _arguments(text: str) -> str:
+    """Write a call's arguments without the marks of JSON."""
+    try:
+        values = json.loads(text).values()
+    except (ValueError, AttributeError):
+        return short(text)
+    return short(", ".join(str(value) for value in values if value not in ("", None, [])))
 
 
 def called(call: ModelCalled) -> str:

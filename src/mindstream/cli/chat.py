@@ -19,8 +19,8 @@ from mindstream.packs.pack import Pack
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings
 
-INCOMPLETE = 1
-"""The exit code where a line could not be taken."""
+INCOMPLETE, STOPPED = 1, 130
+"""The exit codes where a line could not be taken, and where Ctrl-C came."""
 
 
 class _Console(Console):
@@ -30,7 +30,11 @@ class _Console(Console):
 
 def chat(settings: Settings, wishes: Wishes) -> int:
     """Hold a conversation; return the exit code."""
-    return asyncio.run(_chat(settings, wishes))
+    try:
+        return asyncio.run(_chat(settings, wishes))
+    except KeyboardInterrupt:
+        print("mindstream: stopped; what was heard is kept, and thought about the next time", file=sys.stderr)
+        return STOPPED
 
 
 async def _chat(settings: Settings, wishes: Wishes) -> int:

@@ -36,7 +36,7 @@ def doctor(chosen: Chosen, json: bool) -> int:
         console.print(line, soft_wrap=True)
         if finding.mend:
             console.print(Text(f"{'':17}→ {clean(finding.mend)}"), soft_wrap=True)
-    print(f"\n{len(broken)} broken" if broken else "\nall that a conversation needs is there")
+    print(f"\n{len(broken)} broken" if broken else "\nnothing is broken")
     return BROKEN if broken else 0
 
 

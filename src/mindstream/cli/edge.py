@@ -46,6 +46,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _cause(error: BaseException) -> BaseException:
     """Return what really went wrong: a group of tasks that fails wraps it."""
+    if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
+        return error.__context__  # Typer has made an exit code of it
     while isinstance(error, BaseExceptionGroup):
         ours = [inner for inner in error.exceptions if isinstance(inner, MindstreamError | OSError)]
         error = (ours or error.exceptions)[0]
@@ -57,7 +59,7 @@ def _told(error: BaseException) -> int:
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError | typer.Abort):
-        _say("stopped; what was heard is kept")
+        _say("stopped")
         return STOPPED
     if isinstance(error, BrokenPipeError):
         _no_more_output()

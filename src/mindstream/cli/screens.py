@@ -11,8 +11,9 @@ from rich.text import Text
 from mindstream.cli import STARTED
 from mindstream.cli.asides import aside
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.plain import Flow, clean
+from mindstream.cli.plain import Flow, clean, short
 from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Said, Waiting
+from mindstream.reasoners.conversation import AGENT
 
 
 class Thinker(Protocol):
@@ -77,16 +78,19 @@ class TextScreen:
             case Heard():
                 if self._echo:
                     self._when_free(lambda: self._spoken("you", event.text, "bold cyan"))
+                else:  # the answer's line begins at once, however long its first word takes
+                    self._piece(AGENT, "")
             case Piece():
                 self._piece(logged.by, event.text)
             case Said():
                 if self._flow is None:
-                    self._spoken(logged.by, event.text)
+                    self._piece(logged.by, event.text)
                 self.broken_off()
                 if self._thinks and self.thinking:
                     self._aside(f"spoke from belief v{event.belief_version}; still thinking …", logged)
             case Waiting():
-                self._spoken(logged.by, event.text)
+                self._piece(logged.by, event.text)
+                self.broken_off()
             case FollowUp():
                 self._when_free(lambda: self._spoken(logged.by, event.text))
             case _:
@@ -142,7 +146,8 @@ class TextScreen:
 
     def _aside(self, text: str, logged: Logged, style: str = "dim") -> None:
         at = f"{logged.at - STARTED:5.1f} s  " if self._timed else ""
-        self._line(f"  · {at}{text}", style)
+        most = self._width - 4 if style == "dim" and self._width else 0  # a quiet line is one line
+        self._line(f"  · {at}{short(text, most) if most else text}", style)
 
     def _line(self, text: str, style: str = "") -> None:
         self.console.print(Text(clean(text), style), soft_wrap=not self.console.is_terminal)

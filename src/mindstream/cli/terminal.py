@@ -34,6 +34,12 @@ AGAIN = 4
 
 async def talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> int:
     """Talk until the user leaves; return the exit code."""
+    with _silent_keys():
+        await _talk(settings, wishes, screen)
+    return 0
+
+
+async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
     from mindstream.cli.chat import who_answers
 
     async with conversing(settings, screen, wishes) as conversation:
@@ -45,7 +51,6 @@ async def talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> int:
         await Terminal(conversation, screen, settings.data / "history" / f"{quote(settings.user, safe='')}.txt").run()
         session = f"'{mind.session}'" if " " in mind.session else mind.session
         screen.note(f"kept in {settings.data} · go on with: mindstream chat --session {session}")
-    return 0
 
 
 class Terminal:
@@ -89,7 +94,7 @@ class Terminal:
         """Do it; Ctrl-C breaks it off, and the conversation goes on."""
         task: asyncio.Task[None] = asyncio.ensure_future(doing)  # type: ignore[arg-type]
         try:
-            with _silent_keys(), _on_interrupt(task.cancel):
+            with _on_interrupt(task.cancel):
                 await asyncio.wait({task})
         finally:
             if not task.done():
@@ -159,7 +164,7 @@ def _on_interrupt(stop: object) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silent_keys() -> Iterator[None]:
-    """Do not show what is typed while an answer is being written; it stands at the next prompt."""
+    """Between two prompts, show nothing of what is typed and keep it, Ctrl-D too, for the next prompt."""
     try:
         import termios
 
@@ -168,7 +173,7 @@ def _silent_keys() -> Iterator[None]:
         yield
         return
     silent = [*before]
-    silent[3] &= ~termios.ECHO
+    silent[3] &= ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
     try:
         yield

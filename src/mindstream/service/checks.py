@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mindstream import __version__
+import mindstream
 from mindstream.errors import MindstreamError
 from mindstream.log.database import APPLICATION_ID, FILE
 from mindstream.packs.load import load, shipped
@@ -46,7 +46,7 @@ async def examine(chosen: Chosen) -> list[Finding]:
         Finding(
             "versions",
             "ok",
-            f"mindstream {__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
+            f"mindstream {mindstream.__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
         )
     ]
     findings += [_settings(chosen), *_variables(), *_folder(settings.data), *_pack(settings)]

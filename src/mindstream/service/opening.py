@@ -74,6 +74,8 @@ def _models(settings: Settings, calls: Calls, record: Path | None) -> Models:
                 pass
         except OSError as error:
             raise SettingsError(f"the recording {record} cannot be written: {error.strerror}") from None
+    if settings.prompts is not None and not settings.prompts.is_dir():
+        raise SettingsError(f"the folder of your own words, {settings.prompts}, is not there")
     budget = None
     if settings.budget_tokens or settings.budget_usd:
         budget = Budget(tokens=settings.budget_tokens, cost_usd=settings.budget_usd)

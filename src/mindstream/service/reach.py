@@ -38,7 +38,7 @@ async def reached(name: str) -> str:
     status, body = await _asked(at, f"{home}/models")
     if status in (401, 403):
         raise ModelRefused(f"{name} refuses the key (HTTP {status}); check {at.where_the_key_is()}")
-    if status >= 500:
+    if status >= 500 and status != 501:  # 501: it lists no models
         raise ModelUnavailable(f"{name}: {home} answers, but is in trouble (HTTP {status}); try again later")
     offered = _offered(body)
     if offered and at.model not in offered and f"{at.model}:latest" not in offered and at.model != "default":

@@ -1,0 +1,5 @@
+"""`python -m mindstream.cli`."""
+
+from mindstream.cli import main
+
+main()

@@ -1,0 +1,125 @@
+"""Run the real command: as a process with pipes, or in a terminal of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = [sys.executable, "-m", "mindstream.cli"]
+PATIENCE_S = 60
+"""How long a test waits for what must come, before it fails."""
+_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>78]|[\x00\x07\x08\x0f]")
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def events(self, *kinds: str) -> list[dict[str, Any]]:
+        return [row for row in self.rows if row["event"] in kinds]
+
+
+def run(*arguments: str | Path, said: str | bytes = "", **variables: str) -> Done:
+    """Run a command to its end; `said` is what stands on its standard input."""
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        input=said.encode() if isinstance(said, str) else said,
+        capture_output=True,
+        env={**os.environ, **variables},
+        timeout=PATIENCE_S,
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def mistaken(done: Done) -> str:
+    """Return the one sentence that a mistake gets."""
+    assert done.code == 2, (done.code, done.err)
+    assert done.out == ""
+    assert len(done.err.splitlines()) == 1, done.err
+    assert "Traceback" not in done.err
+    return done.err.strip()
+
+
+class Terminal:
+    """A terminal with a command in it; text is read without its control sequences."""
+
+    def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
+        self.process = process
+        self._master = master
+        self.raw = b""
+        """All that has come, as it came."""
+        self._text = ""
+        self._seen = 0
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def until(self, wanted: str) -> str:
+        """Read on until `wanted` has come, and return what came before it since the last time."""
+        while (at := self._text.find(wanted, self._seen)) < 0:
+            assert self._read(), f"{wanted!r} did not come; this did: {self._text[self._seen :]!r}"
+        before = self._text[self._seen : at]
+        self._seen = at + len(wanted)
+        return before
+
+    def ended(self) -> int:
+        """Read to the end and return the exit code."""
+        while self._read():
+            pass
+        return self.process.wait(PATIENCE_S)
+
+    @property
+    def rest(self) -> str:
+        """What has come since the last `until`."""
+        return self._text[self._seen :]
+
+    def _read(self) -> bool:
+        ready, _, _ = select.select([self._master], [], [], PATIENCE_S)
+        try:
+            data = os.read(self._master, 1 << 16) if ready else b""
+        except OSError:  # the command has ended
+            data = b""
+        self.raw += data
+        self._text = _SEQUENCE.sub("", self.raw.decode(errors="replace")).replace("\r", "")
+        return bool(data)
+
+
+@contextmanager
+def terminal(*arguments: str | Path, **variables: str) -> Iterator[Terminal]:
+    """Run a command in a terminal of 100 x 40; it is ended with the block."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    settings: Mapping[str, str] = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **variables}
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdin=slave, stdout=slave, stderr=slave, env={**os.environ, **settings}, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(slave)
+    try:
+        yield Terminal(process, master)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from running import Done, run
+
+
+@contextmanager
+def endpoint(status: int = 200, models: tuple[str, ...] = ()) -> Iterator[str]:
+    """An endpoint that lists its models."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"data": [{"id": name} for name in models]}).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def found(done: Done, topic: str) -> list[dict[str, Any]]:
+    return [row for row in done.rows if row["topic"] == topic]
+
+
+def test_a_fresh_machine_is_healthy_and_told_that_rules_answer(folder: Path) -> None:
+    done = run("doctor", "--data", folder, "--json")
+    assert done.code == 0 and not folder.exists()
+    (models,) = found(done, "models")
+    assert models["state"] == "note" and "rules answer" in models["found"] and "--model" in models["mend"]
+    assert "nothing is broken" in run("doctor", "--data", folder).out
+
+
+def test_it_says_where_each_setting_comes_from(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text('gate = "quick"\n')
+    done = run(
+        "doctor", "--data", folder, "--json", MINDSTREAM_SETTINGS=str(file), MINDSTREAM_USER="ann", MINDSTREAM_X="1"
+    )
+    settings, stray = found(done, "settings")
+    assert "data from --data" in settings["found"] and "user from MINDSTREAM_USER" in settings["found"]
+    assert f"gate from {file}" in settings["found"]
+    assert stray["state"] == "note" and "MINDSTREAM_X" in stray["found"]
+
+
+def test_a_model_is_asked_whether_it_is_there(folder: Path) -> None:
+    with endpoint(models=("small", "large")) as url:
+        assert run("doctor", "--data", folder, "--model", f"{url}#small").code == 0
+        done = run("doctor", "--data", folder, "--role", f"talker={url}#medium", "--json")
+        (model,) = found(done, "model")
+        assert done.code == 1 and model["state"] == "broken" and "it offers large, small" in model["found"]
+    gone = run("doctor", "--data", folder, "--model", f"{url}#small")
+    assert gone.code == 1 and "cannot be reached" in gone.out
+    with endpoint(401) as url:
+        assert "refuses the key" in run("doctor", "--data", folder, "--model", f"{url}#small").out
+    with endpoint(404) as url:
+        assert run("doctor", "--data", folder, "--model", f"{url}#small").code == 0
+
+
+def test_a_missing_key_is_named(folder: Path) -> None:
+    done = run("doctor", "--data", folder, "--model", "openai:gpt-5")
+    assert done.code == 1 and "OPENAI_API_KEY" in done.out
+
+
+def test_a_damaged_memory_is_broken(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "mindstream.db").write_bytes(b"this is no database " * 500)
+    done = run("doctor", "--data", folder)
+    assert done.code == 1 and "cannot be read" in done.out and "→ move it away" in done.out
+
+
+def test_an_unknown_pack_is_broken(folder: Path) -> None:
+    done = run("doctor", "--data", folder, "--pack", "nowhere")
+    assert done.code == 1 and "no pack 'nowhere'" in done.out

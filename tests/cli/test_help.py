@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from running import run
+
+import mindstream
+
+COMMANDS = [
+    "chat",
+    "log",
+    "doctor",
+    "packs",
+    "memory",
+    "memory search",
+    "memory show",
+    "memory export",
+    "memory import",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str) -> None:
+    done = run(*command.split(), "--help")
+    assert done.code == 0 and f"Usage: mindstream {command}" in done.out
+
+
+def test_without_a_command_there_is_help_with_examples() -> None:
+    done = run()
+    assert done.code == 0 and "mindstream chat --model" in done.out and "doctor" in done.out
+
+
+def test_the_version_is_the_package_s() -> None:
+    assert run("--version").out == f"mindstream {mindstream.__version__}\n"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    heavy = ["numpy", "pydantic", "pydantic_ai", "prompt_toolkit", "wordllama", "sqlite3"]
+    code = (
+        "import sys; from mindstream.cli.edge import run; code = run(['--help']);"
+        f"print([name for name in {heavy} if name in sys.modules], code, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[] 0"
+
+
+def test_shipped_packs_are_listed() -> None:
+    assert "sleep" in run("packs").out

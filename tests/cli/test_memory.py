@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from running import mistaken, run
+
+TALK = "The noise keeps me awake, and my bedroom is too bright.\nMake me a plan, step by step.\n吵得我睡不着。\n"
+
+
+@pytest.fixture(scope="module")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder in which ann has talked; only to be read."""
+    folder = tmp_path_factory.mktemp("talked")
+    assert run("chat", "--data", folder, "--user", "ann", said=TALK).code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def exported(talked: Path) -> str:
+    return run("memory", "export", "--data", talked, "--user", "ann").out
+
+
+def test_search_shows_what_a_score_is_made_of_and_writes_nothing(talked: Path, exported: str) -> None:
+    before = run("log", "--data", talked, "--all", "--json").out
+    found = run("memory", "search", "what", "disturbs", "the", "sleep", "--data", talked, "--user", "ann", "--json")
+    assert found.code == 0
+    best, *_ = found.rows
+    assert best["text"] and best["score"] >= found.rows[-1]["score"]
+    assert {"words", "vector"} <= best["parts"].keys()
+    told = run("memory", "search", "noise", "-n", "1", "--data", talked, "--user", "ann").out
+    assert "noise" in told and "vector " in told
+    assert run("log", "--data", talked, "--all", "--json").out == before
+    after = run("memory", "export", "--data", talked, "--user", "ann").out
+    assert after.splitlines()[1:] == exported.splitlines()[1:]
+
+
+def test_show_has_belief_plan_and_the_newest_of_each_kind(talked: Path) -> None:
+    shown = run("memory", "show", "--data", talked, "--user", "ann").out
+    assert "belief sleep, v" in shown and "plan sleep.plan, v" in shown and "→ " in shown
+    chats = run("memory", "show", "--kind", "chat", "-n", "2", "--data", talked, "--user", "ann", "--json").rows
+    assert [row["kind"] for row in chats] == ["chat", "chat"]
+
+
+def test_an_unknown_user_is_told_who_is_known(talked: Path) -> None:
+    for command in (["show"], ["search", "noise"]):
+        done = run("memory", *command, "--data", talked, "--user", "bob")
+        assert done.code == 0 and done.out == ""
+        assert "'bob'" in done.err and "'ann'" in done.err
+
+
+def test_an_export_is_json_lines_with_a_header_and_no_vectors(exported: str) -> None:
+    header, *records = map(json.loads, exported.splitlines())
+    assert header == {"mindstream": "memory", "format": 1, "user": "ann", "records": len(records)} | {
+        "exported": header["exported"]
+    }
+    assert all("vector" not in record and record["text"] for record in records)
+    assert "吵得我睡不着" in exported
+
+
+def test_an_import_is_the_same_memory_and_twice_is_as_good_as_once(exported: str, folder: Path) -> None:
+    options = ("--data", folder, "--user", "carol", "--json")
+    count = len(exported.splitlines()) - 1
+    first = run("memory", "import", *options, said=exported)
+    assert first.rows == [{"written": count, "known": 0, "own": 0}], first.err
+    assert run("memory", "import", *options, said=exported).rows == [{"written": 0, "known": count, "own": 0}]
+    again = run("memory", "export", "--data", folder, "--user", "carol").out
+    assert again.splitlines()[1:] == exported.splitlines()[1:]
+    asked = run("chat", "--data", folder, "--user", "carol", said="What do you remember about me?\n")
+    assert "noise" in asked.out.partition("What do you remember")[2]
+
+
+def test_an_export_to_a_file_can_be_imported_from_it(talked: Path, folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "ann.jsonl"
+    assert run("memory", "export", file, "--data", talked, "--user", "ann").code == 0
+    assert file.stat().st_mode & 0o077 == 0
+    done = run("memory", "import", file, "--data", folder, "--user", "ann")
+    assert "records taken in, 0 were known" in done.out
+
+
+def test_beliefs_of_two_lives_are_not_mixed(exported: str, folder: Path) -> None:
+    run("chat", "--data", folder, said="I cannot sleep because of the heat.\n")
+    done = run("memory", "import", "--data", folder, "--json", said=exported)
+    assert done.rows[0]["own"] > 0
+    assert "noise" not in run("memory", "show", "--kind", "belief", "--data", folder).out
+
+
+def test_records_have_one_owner_in_a_data_folder(exported: str, folder: Path) -> None:
+    run("memory", "import", "--data", folder, "--user", "ann", said=exported)
+    assert "'ann'" in mistaken(run("memory", "import", "--data", folder, "--user", "bob", said=exported))
+
+
+GOOD = '{"id": "000000001", "kind": "note", "text": "likes tea", "created": 1}'
+HEADER = '{"mindstream": "memory", "format": 1}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ([], "there is nothing in standard input"),
+        ([GOOD], "standard input:1: not an export"),
+        (['{"mindstream": "memory", "format": 2}'], "standard input:1: it has the format 2"),
+        ([HEADER, GOOD, "{"], "standard input:3: not JSON"),
+        ([HEADER, GOOD, "\udcff"], "standard input:3: not UTF-8"),
+        ([HEADER, "[" * 100_000], "standard input:2: not JSON"),
+        ([HEADER, "3"], "standard input:2: "),
+        ([HEADER, "", GOOD.replace("note", "gossip")], "standard input:3: kind: "),
+        ([HEADER, GOOD.replace("likes tea", " ")], "standard input:2: there is nothing to read"),
+        ([HEADER, GOOD.replace("1}", "NaN}")], "standard input:2: created: "),
+        ([HEADER, GOOD.replace("1}", '1, "importance": 99}')], "standard input:2: importance: "),
+        ([HEADER, GOOD.replace("1}", '1, "colour": "red"}')], "standard input:2: colour: "),
+        ([HEADER, GOOD.replace("1}", '1, "slot": "sleep"}')], "standard input:2: slot and version"),
+        ([HEADER.replace("}", ', "records": 2}'), GOOD], "cut off"),
+    ],
+)
+def test_an_import_is_all_or_nothing_and_names_the_line(lines: list[str], told: str, folder: Path) -> None:
+    said = "\n".join(lines).encode("utf-8", "surrogateescape")
+    assert told in mistaken(run("memory", "import", "--data", folder, said=said))
+    assert not folder.exists()
+
+
+def test_a_plan_that_is_none_is_not_taken_in(folder: Path) -> None:
+    plan = GOOD.replace("note", "plan").replace("1}", '1, "slot": "sleep.plan", "version": 1, "data": {"plan": 3}}')
+    said = f"{HEADER}\n{plan}\n"
+    assert "standard input:2: data.plan" in mistaken(run("memory", "import", "--data", folder, said=said))

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from running import mistaken, run
+
+MISTAKES = [
+    (["chat", "--pack", "nowhere"], "no pack 'nowhere'"),
+    (["chat", "--gate", "iron"], "belief, quick"),
+    (["chat", "--model", "gpt-5"], "not the name of a model"),
+    (["chat", "--model", "openai:gpt-5"], "OPENAI_API_KEY"),
+    (["chat", "--model", "playback:nowhere.jsonl"], "nowhere.jsonl"),
+    (["chat", "--role", "singer=rules"], "no role 'singer'"),
+    (["chat", "--role", "talker"], "ROLE=MODEL"),
+    (["chat", "something"], "ROLE=MODEL"),
+    (["chat", "--user", "a\tb"], "user 'a\\tb'"),
+    (["chat", "--session", ".."], "session '..'"),
+    (["chat", "--deadline", "soon"], "--deadline"),
+    (["chat", "--deadline", "-1"], "--deadline"),
+    (["chat", "--budget-tokens", "0"], "--budget-tokens"),
+    (["chat", "--embedder", "magic"], "not the name of an embedder"),
+    (["chat", "--prompts", "nowhere"], "your own words, nowhere"),
+    (["chat", "--record", "nowhere/calls.jsonl"], "cannot be written"),
+    (["chat", "--data", "/proc/nowhere"], "cannot be made"),
+    (["chat", "--data", "/dev/null"], "not a folder"),
+    (["chat", "--nothing"], "no such option"),
+    (["whistle"], "no such command"),
+    (["memory", "search", "noise", "--data", "nowhere"], "no memory in nowhere"),
+    (["memory", "import", "nowhere.jsonl"], "nowhere.jsonl cannot be read"),
+    (["memory", "import", "/"], "/ cannot be read"),
+    (["memory", "show", "--kind", "gossip"], "gossip"),
+    (["log", "--data", "nowhere"], "no memory in nowhere"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"), MISTAKES, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_a_mistake_gets_one_sentence(arguments: list[str], told: str, folder: Path, tmp_path: Path) -> None:
+    if "gossip" in arguments:
+        run("chat", "--data", folder, said="hello")
+    data = [] if "--data" in arguments or arguments[0] in ("whistle",) else ["--data", str(folder)]
+    with contextlib.chdir(tmp_path):
+        assert told in mistaken(run(*arguments, *data, said="The noise keeps me awake.\n"))
+
+
+def test_a_broken_pack_is_named_with_its_line(tmp_path: Path, folder: Path) -> None:
+    pack = tmp_path / "mine"
+    pack.mkdir()
+    (pack / "pack.yaml").write_text("name: mine\ntitle: [Mine]\n")
+    assert "pack.yaml:2: title" in mistaken(run("chat", "--pack", pack, "--data", folder, said="hello"))
+
+
+def test_a_damaged_database_is_said_to_be_damaged(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "mindstream.db").write_bytes(b"this is no database " * 500)
+    assert "damaged" in mistaken(run("chat", "--data", folder, said="hello"))
+    assert "damaged" in mistaken(run("memory", "show", "--data", folder))
+
+
+def test_a_database_of_another_program_is_left_alone(folder: Path) -> None:
+    folder.mkdir()
+    with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as connection:
+        connection.execute("CREATE TABLE music (title)")
+    assert "another program" in mistaken(run("chat", "--data", folder, said="hello"))
+
+
+def test_a_database_that_another_program_holds_is_said_to_be_held(folder: Path) -> None:
+    run("chat", "--data", folder, said="hello")
+    with contextlib.closing(sqlite3.connect(folder / "mindstream.db", isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        assert "another program has held it" in mistaken(run("chat", "--data", folder, said="hello"))
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 600 kB."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", place], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("only root may mount a file system")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_disk_is_said_to_be_full(tiny: Path) -> None:
+    with contextlib.suppress(OSError), (tiny / "filler").open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+    assert "disk is full" in mistaken(run("chat", "--data", tiny / "data", said="hello"))
+
+
+def test_a_disk_that_fills_up_ends_a_piped_conversation_with_a_sentence(tiny: Path) -> None:
+    done = run("chat", "--data", tiny / "data", said="I sleep badly, and the noise keeps me awake.\n" * 300)
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1 and "disk is full" in done.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_output_that_cannot_be_written_is_said_to_be_so(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "mindstream.cli", "packs"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("mindstream: the output cannot be written")
+
+
+def test_our_own_fault_leaves_its_traceback_in_a_file(folder: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "mindstream_broken"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(
+        "import mindstream.packs.load as load\ndef fall(*_): raise KeyError('oops')\nload.shipped = fall\n"
+    )
+    path = os.pathsep.join([str(broken), *sys.path])
+    done = run("packs", PYTHONPATH=path, TMPDIR=str(tmp_path))
+    assert done.code == 70 and len(done.err.splitlines()) == 1
+    (kept,) = tmp_path.glob("mindstream-*.log")
+    assert str(kept) in done.err and "KeyError: 'oops'" in kept.read_text()
+    assert "Traceback" in run("packs", "--debug", PYTHONPATH=path).err

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_endpoint import Asked, FakeEndpoint, Says
+from running import run, terminal
+
+PROMPT = "you: "
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as opened:
+        yield opened
+
+
+def said(folder: Path) -> list[str]:
+    rows = run("log", "--data", folder, "--json").rows
+    return [row["text"] for row in rows if row["event"] in ("said", "follow_up")]
+
+
+def thinks(thought: dict[str, Any]) -> Says:
+    return Says(json.dumps(thought))
+
+
+def test_a_conversation_from_the_first_line_to_the_last(folder: Path) -> None:
+    with terminal("chat", "--data", folder) as screen:
+        assert screen.until(PROMPT).startswith("rules: no model is configured")
+        screen.type("The noise keeps me awake.\r")
+        screen.until("coach: ")
+        screen.until("belief v1")
+        screen.type("/belief\r")
+        screen.until("sleep concern: ")
+        screen.type("/plan\r")
+        screen.until("there is no plan yet")
+        screen.type("/memory noise\r")
+        screen.until("chat: ")
+        screen.type("/work\r")
+        screen.until("nothing is being thought about")
+        screen.type("/nonsense\r")
+        screen.until("there is no /nonsense")
+        screen.type("/help\r")
+        screen.type("\x04")  # before the next prompt
+        screen.until("/cancel")
+        assert screen.ended() == 0
+        assert "chat --session" in screen.rest
+    assert (folder / "history" / "you.txt").stat().st_mode & 0o077 == 0
+    assert len(said(folder)) == 1
+
+
+def test_a_conversation_can_be_gone_on_with(folder: Path) -> None:
+    run("chat", "--data", folder, "--session", "monday", said="The noise keeps me awake.\n")
+    with terminal("chat", "--data", folder, "--session", "monday") as screen:
+        assert "you: The noise keeps me awake." in screen.until("coach: ") + screen.until(PROMPT)
+        screen.type("/quit\r")
+        assert screen.ended() == 0
+
+
+def test_ctrl_c_stops_an_answer_and_keeps_what_was_said_so_far(folder: Path, door: FakeEndpoint) -> None:
+    door.will(Says("This goes on and on and on", step=True))
+    with terminal("chat", "--data", folder, "--role", f"talker={door.url}#slow") as screen:
+        screen.until(PROMPT)
+        screen.type("The noise keeps me awake.\r")
+        screen.until("coach: ")
+        for _ in range(4):
+            door.go()
+        screen.until("goes on")
+        screen.type("\x03")
+        screen.until("stopped")
+        screen.until(PROMPT)
+        screen.type("\x03")
+        assert screen.ended() == 0
+    (kept,) = said(folder)
+    assert kept.startswith("This goes on") and kept != "This goes on and on and on"
+
+
+def test_control_sequences_of_a_model_do_not_reach_the_terminal(folder: Path, door: FakeEndpoint) -> None:
+    door.will(Says("I am \x1b]0;evil\x07not \x1b[31mred\x1b[0m, [bold]and[/bold] no :smile: either."))
+    with terminal("chat", "--data", folder, "--role", f"talker={door.url}#loud") as screen:
+        screen.until(PROMPT)
+        screen.type("hello\r")
+        screen.until("coach: ")
+        screen.until("I am not red, [bold]and[/bold] no :smile: either.")
+        screen.until(PROMPT)
+        screen.type("\x04")
+        assert screen.ended() == 0
+        assert b"\x1b]0;evil" not in screen.raw and b"\x1b[31m" not in screen.raw
+
+
+def test_a_follow_up_comes_above_what_is_being_typed(folder: Path, door: FakeEndpoint) -> None:
+    more = "One thing more: earplugs may help tonight."
+    thought = {"thought": "enough", "patch": {}, "follow_up": more}
+
+    def reasoner(asked: Asked) -> Says:
+        words = json.dumps(asked.body)
+        if "follow_up" in words:
+            return Says(json.dumps(thought, separators=(",", ":")).replace(" ", "\\u0020"), step=True)
+        return thinks({"facts": []} if "predicate" in words else {"reason": "so", "phase": "understanding"})
+
+    door.otherwise = reasoner
+    with terminal("chat", "--data", folder, "--role", f"reasoner={door.url}#deep") as screen:
+        screen.until(PROMPT)
+        screen.type("The noise keeps me awake.\r")
+        screen.until("coach: ")
+        screen.until(PROMPT)
+        screen.type("and half a sent")
+        screen.until("and half a sent")
+        door.go()
+        screen.until(more)
+        screen.until("and half a sent")
+        screen.type("ence.\r")
+        screen.until("coach: ")
+        screen.until(PROMPT)
+        screen.type("\x04")
+        screen.until("finishing what is being thought about")
+        door.go()
+        assert screen.ended() == 0
+    heard = [row["text"] for row in run("log", "--data", folder, "--json").rows if row["event"] == "heard"]
+    assert heard == ["The noise keeps me awake.", "and half a sentence."]
+
+
+def test_a_paste_that_is_too_long_is_refused_in_a_sentence(folder: Path) -> None:
+    with terminal("chat", "--data", folder) as screen:
+        screen.until(PROMPT)
+        screen.type("\x1b[200~" + "x" * 1_000_000 + "\x1b[201~")
+        screen.until("too long to paste: 1,000,000 bytes")
+        screen.type("hello\r")
+        screen.until("coach: ")
+        screen.until(PROMPT)
+        screen.type("\x04")
+        assert screen.ended() == 0
+
+
+def test_ctrl_c_clears_what_is_typed_before_it_leaves(folder: Path) -> None:
+    with terminal("chat", "--data", folder) as screen:
+        screen.until(PROMPT)
+        screen.type("never mind")
+        screen.until("never mind")
+        screen.type("\x03")
+        screen.type("hello\r")
+        screen.until("coach: ")
+        screen.until(PROMPT)
+        screen.type("\x03")
+        assert screen.ended() == 0
+    heard = [row["text"] for row in run("log", "--data", folder, "--json").rows if row["event"] == "heard"]
+    assert heard == ["hello"]
