@@ -38,8 +38,8 @@ def test_only_those_that_are_asked_for_are_found() -> None:
 
 def test_neighbours_lend_each_other_half() -> None:
     rows, vectors = units(3), Vectors(WIDTH)
-    for row in rows:
-        vectors.append(row.astype(np.float16), group=0)
+    for before, row in enumerate(rows, -1):
+        vectors.append(row.astype(np.float16), before)
     middle = rows[1] + rows[0] / 2 + rows[2] / 2
     middle /= np.linalg.norm(middle)
     assert abs(float(vectors.cosines(middle, np.array([1]))[0]) - 1) < 0.001

@@ -135,7 +135,7 @@ class Columns:
         self.lexical.add(_terms(record), group)
         vector = self._comparable(record)
         self.compared.append(vector is not None)
-        self.vectors.append(vector, group)
+        self.vectors.append(vector, before)
 
     def _number(self, name: str) -> int:
         if name not in self.names:
@@ -149,7 +149,7 @@ class Columns:
         vector = record.vector if record.embedder == self.embedder else None
         if vector is not None and not self.width:
             self.width = len(vector)
-            self.vectors = Vectors(self.width, self.group.values[: len(self.vectors)].tolist())
+            self.vectors = Vectors(self.width, self.before.values[: len(self.vectors)].tolist())
         return vector if vector is not None and len(vector) == self.width else None
 
     @property
@@ -162,9 +162,7 @@ class Columns:
         vector = self._comparable(record)
         if vector is not None:
             around = (int(self.before.values[at]), int(self.after.values[at]))
-            group = int(self.group.values[at])
-            last_of = group if self._last.get(group) == at else -1
-            self.vectors.give(at, vector, [near for near in around if near >= 0], last_of)
+            self.vectors.give(at, vector, [near for near in around if near >= 0])
             self.compared.values[at] = True
 
     def _revise(self, at: int, record: Record) -> None:

@@ -15,6 +15,8 @@ from mindstream.memory.growing import Growing
 
 Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)
+OPEN_EPISODES = 100
+"""The last vectors of so many episodes are kept as they came."""
 EXACT_UP_TO = 2_000
 """So many are always scored exactly; beyond, only the nearest by their bits."""
 
@@ -23,7 +25,7 @@ class Vectors:
     """One vector a record; a record without one never matches."""
 
     def __init__(self, width: int, without: Sequence[int] = ()) -> None:
-        """Begin with records `without` a vector, in these groups."""
+        """Begin with records `without` a vector; for each the position of the one before it, or -1."""
         self.width = width
         self._words = (width + 63) // 64
         self._sums = Growing(np.uint16, width)
@@ -32,39 +34,44 @@ class Vectors:
         self._mean = np.zeros(width, np.float32)
         self._seen = 0
         self._changed: list[int] = []
-        self._last: dict[int, tuple[int, Floats]] = {}
-        for group in without:
-            self.append(None, group)
+        self._alone: dict[int, Floats] = {}
+        for before in without:
+            self.append(None, before)
 
     def __len__(self) -> int:
         return len(self._sums)
 
-    def append(self, vector: NDArray[np.float16] | None, group: int = -1) -> None:
-        """Add a record's unit vector; with the one before it in the same group they lend each other half."""
+    def append(self, vector: NDArray[np.float16] | None, before: int = -1) -> None:
+        """Add a record's unit vector; it and the one `before` it in its episode (-1: none) lend each other half."""
         own = np.zeros(self.width, np.float32) if vector is None else vector.astype(np.float32)
         at = len(self._sums)
         self._sums.append(halved(own))
         self._lengths.append(0)
         self._bits.append(0)
-        if group >= 0:
-            if group in self._last:
-                before, neighbour = self._last[group]
-                self._add(before, NEIGHBOUR * own)
-                self._add(at, NEIGHBOUR * neighbour)
-            self._last[group] = at, own
+        if before >= 0:
+            neighbour = self._alone.pop(before, None)
+            if neighbour is None:  # long ago: what it has become with its own neighbour is near enough
+                row = restored(self._sums.values[before])
+                neighbour = row / max(float(np.linalg.norm(row)), 1e-6)
+            self._add(before, NEIGHBOUR * own)
+            self._add(at, NEIGHBOUR * neighbour)
+        self._keep(at, own)
         self._changed.append(at)
 
-    def give(self, at: int, vector: NDArray[np.float16], neighbours: Sequence[int], last_of: int = -1) -> None:
-        """Give a record the vector that it came without; its neighbours get half of it.
-
-        `last_of`: the group in which it is the last so far; -1: others have come after it.
-        """
+    def give(self, at: int, vector: NDArray[np.float16], neighbours: Sequence[int]) -> None:
+        """Give a record the vector that it came without; its neighbours get half of it."""
         own = vector.astype(np.float32)
         self._add(at, own)
         for neighbour in neighbours:
             self._add(neighbour, NEIGHBOUR * own)
-        if last_of >= 0:
-            self._last[last_of] = at, own
+        if at in self._alone:
+            self._keep(at, own)
+
+    def _keep(self, at: int, own: Floats) -> None:
+        """Keep a record's own vector for the one that comes after it."""
+        self._alone[at] = own
+        if len(self._alone) > OPEN_EPISODES:
+            del self._alone[next(iter(self._alone))]
 
     def _add(self, at: int, lent: Floats) -> None:
         row = self._sums.values[at]
@@ -112,9 +119,8 @@ class Vectors:
     def cosines(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
         """Return the cosines of these positions with a unit vector."""
         self._settle()
-        dots: Floats = np.vecdot(
-            restored(self._sums.values[rows]), query
-        )  # not "@": its threads wait for a busy machine
+        # Not "@": its threads wait for one another where the machine is busy.
+        dots: Floats = np.vecdot(restored(self._sums.values[rows]), query)
         return (dots / np.maximum(self._lengths.values[rows], 1e-6)).astype(np.float32, copy=False)
 
     def _candidates(self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]) -> NDArray[np.int64]:
