@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  mindstream chat                            a conversation; rules answer until you name a model
-  mindstream chat --model ollama:qwen3       … with a model on your own machine
-  echo "I sleep badly" | mindstream chat     one utterance a line
-  mindstream memory search "what disturbs the sleep"
-  mindstream doctor                          what is configured, what is missing, how to mend it
+  mindstream chat                          rules answer until you name a model
+  mindstream chat --model ollama:qwen3     a model on your own machine
+  echo "I sleep badly" | mindstream chat   one utterance a line
+  mindstream memory search what disturbs the sleep
+  mindstream doctor                        what is missing, how to mend it
 
-Settings come from flags, from the environment (MINDSTREAM_DATA, MINDSTREAM_MODEL, …), and from one TOML file
-(mindstream.toml here, or ~/.config/mindstream/settings.toml), in that order."""
+Settings come from flags, from the environment (MINDSTREAM_DATA,
+MINDSTREAM_MODEL, …), and from one TOML file (mindstream.toml here, or
+~/.config/mindstream/settings.toml), in that order."""
 
 _STYLE = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -32,7 +33,9 @@ app = typer.Typer(
 memory_app = typer.Typer(
     rich_markup_mode=None, context_settings=_STYLE, help="Look into a user's memory; carry it elsewhere."
 )
+pack_app = typer.Typer(rich_markup_mode=None, context_settings=_STYLE, help="Make a domain of your own, and check it.")
 app.add_typer(memory_app, name="memory")
+app.add_typer(pack_app, name="pack")
 
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Data folder [~/.local/share/mindstream].")]
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Whose memory it is [you].")]
@@ -69,19 +72,26 @@ def mindstream(
 
 
 @memory_app.callback(invoke_without_command=True)
-def _memory(context: typer.Context) -> None:
+@pack_app.callback(invoke_without_command=True)
+def _group(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
 @app.command(
-    epilog="""\b
-Without a terminal one utterance a line is read from standard input, the next one after the answer and all thinking.
-With nothing on standard input the pack's own dialogue is played, into a temporary folder unless --data is given.
-Exit code: 0; 1 where a line could not be taken; 2 where the conversation could not be held.
+    epilog="""Without a terminal one utterance a line is read from standard input, the
+next one after the answer and all thinking. With nothing on standard input
+the pack's own dialogue is played, into a temporary folder unless --data is
+given.
+
+Exit code: 0; 1 where a line could not be taken; 2 where the conversation
+could not be held; 130 after Ctrl-C.
 
 \b
-Models: rules, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME, playback:FILE
+Models:
+  rules  openai:NAME  anthropic:NAME  google:NAME  ollama:NAME
+  http://host:port/v1#NAME (any OpenAI-compatible endpoint)
+  playback:FILE (what --record kept)
 
 \b
 Examples:
@@ -91,7 +101,7 @@ Examples:
   mindstream chat --json < utterances.txt"""
 )
 def chat(
-    more_roles: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="[ROLE=NAME]...")] = None,
+    more_roles: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="ROLE=NAME")] = None,
     pack: Annotated[
         str | None, typer.Option(metavar="PACK", help="A shipped pack, or a folder of your own [sleep].")
     ] = None,
@@ -133,7 +143,10 @@ def chat(
     ] = None,
     demo_speed: Annotated[float | None, typer.Option(metavar="X", help="Play the demo X times as fast [1].")] = None,
 ) -> int:
-    """Talk: a talker answers at once, reasoners think behind, memory joins them."""
+    """Talk: it answers at once, thinks behind, remembers.
+
+    A talker answers from memory; reasoners think about what was said, and write beliefs and a plan back.
+    """
     from mindstream.cli.chat import chat
     from mindstream.cli.conversation import Wishes
     from mindstream.settings import choose
@@ -150,7 +163,7 @@ def chat(
 
 @memory_app.command()
 def search(
-    words: Annotated[list[str], typer.Argument(metavar="WORDS")],
+    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What to look for.")],
     kind: Kinds = None,
     limit: Limit = 10,
     data: Data = None,
@@ -177,7 +190,7 @@ def show(kind: Kinds = None, limit: Limit = 5, data: Data = None, user: User = N
 
 @memory_app.command()
 def export(
-    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="Where to; standard output without it.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; standard output without it.")] = None,
     data: Data = None,
     user: User = None,
     json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 (it is JSON anyway)
@@ -193,9 +206,7 @@ def export(
 
 @memory_app.command("import")
 def import_(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Where from; standard input without it.")
-    ] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where from; standard input without it.")] = None,
     data: Data = None,
     user: User = None,
     embedder: Embedder = None,
@@ -234,7 +245,7 @@ def doctor(
     pack: Annotated[str | None, typer.Option(metavar="PACK", help="As for chat.")] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="As for chat.")] = None,
     role: Annotated[list[str] | None, typer.Option(metavar="ROLE=NAME", help="As for chat.")] = None,
-    more_roles: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="[ROLE=NAME]...")] = None,
+    more_roles: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="ROLE=NAME")] = None,
     prompts: Annotated[Path | None, typer.Option(metavar="DIR", help="As for chat.")] = None,
     data: Data = None,
     user: User = None,
@@ -255,9 +266,31 @@ def doctor(
 @app.command()
 def packs(json: AsJson = False) -> int:
     """List the packs that come with mindstream."""
-    from mindstream.cli.doctor import packs
+    from mindstream.cli.packs import show
 
-    return packs(json)
+    return show(json)
+
+
+@pack_app.command("check")
+def pack_check(
+    pack: Annotated[str, typer.Argument(metavar="PACK", help="A folder, or the name of a shipped pack.")],
+    all_phrases: Annotated[bool, typer.Option("--phrases", help="List what the rules say instead, by move.")] = False,
+) -> int:
+    """Say what is wrong with a pack, by file and line, and what is thin.
+
+    Exit code 2 where it cannot be used, 1 where it is thin.
+    """
+    from mindstream.cli.packs import check
+
+    return check(pack, all_phrases)
+
+
+@pack_app.command("new")
+def pack_new(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is not there yet.")]) -> int:
+    """Write a small pack that works, to begin from."""
+    from mindstream.cli.packs import begin
+
+    return begin(folder)
 
 
 def _settings(data: Path | None, user: str | None, embedder: str | None = None) -> Settings:

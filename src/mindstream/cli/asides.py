@@ -46,7 +46,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
             return f"{event.slot} thought: {short(event.text)}"
         case Observed():
             return f"{event.tool} {'failed' if event.failed else 'gave'}: {short(event.text)}"
-        case ModelCalled() if event.model != "rules":
+        case ModelCalled() if event.model != "rules" and not event.error:  # what comes of a failure is an event, too
             return called(event)
         case Opened():
             return f"session {event.session}, pack {event.pack}"

@@ -63,6 +63,7 @@ class TextScreen:
         self._flow: Flow | None = None
         self._later: list[Callable[[], None]] = []  # what must not stand in the middle of an answer
         self._thinker: Thinker | None = None
+        self._failures: set[str] = set()
 
     def watch(self, thinker: Thinker) -> None:
         self._thinker = thinker
@@ -94,7 +95,8 @@ class TextScreen:
             case FollowUp():
                 self._when_free(lambda: self._spoken(logged.by, event.text))
             case _:
-                if text := aside(event, thinks=self._thinks):
+                text = self._failure(event) if isinstance(event, Failed) else aside(event, thinks=self._thinks)
+                if text:
                     self._when_free(lambda: self._aside(text, logged, "red" if isinstance(event, Failed) else "dim"))
 
     def note(self, text: str) -> None:
@@ -139,6 +141,13 @@ class TextScreen:
         label = f"{clean(by)}: "
         self.console.print(Text(label, style), end="")
         return Flow(lambda text: void(self.console.file.write(text)), self._width, len(label))
+
+    def _failure(self, failure: Failed) -> str:
+        """Return what failed; at length only the first time."""
+        why = failure.text.removeprefix(f"{failure.where}: ")
+        text = f"{failure.where}: the same again" if why in self._failures else aside(failure)
+        self._failures.add(why)
+        return text
 
     @property
     def _width(self) -> int:

@@ -1,0 +1,58 @@
+"""`mindstream packs` and `mindstream pack`: domains as data."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from mindstream.cli.json_lines import print_json
+from mindstream.packs.check import new, thin_spots
+from mindstream.packs.load import load, shipped
+from mindstream.packs.saying import moves, phrases
+
+THIN = 1
+"""The exit code where a pack can be used, but will let its users down."""
+
+
+def show(json: bool) -> int:
+    """List the packs that come with mindstream."""
+    found = [load(name) for name in shipped()]
+    if json:
+        for pack in found:
+            print_json({"name": pack.name, "title": pack.title, "languages": pack.languages})
+        return 0
+    table = Table("pack", "title", "languages", "phases", box=None, header_style="dim")
+    for pack in found:
+        table.add_row(pack.name, pack.title, ", ".join(pack.languages), ", ".join(phase.name for phase in pack.phases))
+    Console(highlight=False).print(table)
+    return 0
+
+
+def begin(folder: Path) -> int:
+    """Write a small pack to begin from."""
+    written = new(folder)
+    where = written if written.is_absolute() or written.parts[0] in (".", "..") else f"./{written}"
+    print(f"{written} is a small pack that works; change its files, then:")
+    print(f"  mindstream pack check {where}\n  mindstream chat --pack {where}")
+    return 0
+
+
+def check(name_or_folder: str, all_phrases: bool) -> int:
+    """Say what is wrong with a pack, or thin."""
+    pack = load(name_or_folder)
+    if all_phrases:
+        for move in moves():
+            for language in pack.languages:
+                for text in phrases(pack, move, language):
+                    print(f"{move} ({language}): {text}")
+        return 0
+    thin = thin_spots(pack)
+    for spot in thin:
+        print(f"thin: {spot}")
+    parts = f"{len(pack.phases)} phases, {len(pack.topics)} topics, {len(pack.steps)} steps"
+    told = f"{len(thin)} thin spots" if thin else "no thin spots"
+    print(f"{pack.name} can be used: {parts}, {len(pack.resources)} resources; {told}", file=sys.stderr)
+    return THIN if thin else 0

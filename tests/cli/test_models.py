@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_endpoint import Fails, FakeEndpoint, Says
+from running import run
+
+UTTERANCE = "The noise keeps me awake.\n"
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as opened:
+        yield opened
+
+
+def test_roles_are_given_one_by_one_or_in_a_row(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Says("Hello from the talker.")
+    table = (f"talker={door.url}#one", "reasoner=rules")
+    for flags in (("--role", *table), ("--role", table[0], "--role", table[1])):
+        done = run("chat", "--data", folder, "--json", *flags, said=UTTERANCE)
+        assert done.events("said")[0]["text"] == "Hello from the talker."
+        assert {row["role"]: row["model"] for row in done.events("model_called")} == {
+            "talker": f"{door.url}#one", "reasoner": "rules",
+        }  # fmt: skip
+
+
+def test_who_answers_is_said_first(folder: Path, door: FakeEndpoint) -> None:
+    done = run("chat", "--data", folder, "--role", f"talker={door.url}#one", said=UTTERANCE)
+    assert done.out.splitlines()[0] == f"{door.url}#one answers, rules thinks"
+
+
+def test_a_recorded_conversation_plays_back(folder: Path, tmp_path: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Says("Words that no rule would find.")
+    calls = tmp_path / "calls.jsonl"
+    run("chat", "--data", folder, "--role", f"talker={door.url}#one", "--record", calls, said=UTTERANCE)
+    done = run("chat", "--data", tmp_path / "new", "--json", "--model", f"playback:{calls}", said=UTTERANCE)
+    assert done.events("said")[0]["text"] == "Words that no rule would find."
+
+
+def test_a_model_that_fails_is_told_at_length_once(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Fails(401, "Incorrect API key provided")
+    done = run("chat", "--data", folder, "--model", f"{door.url}#one", said=UTTERANCE * 3)
+    assert done.code == 0
+    assert done.out.count("refuses the key") == 1 and "the same again" in done.out
+    assert done.out.count("\ncoach: ") == 3
+
+
+def test_a_budget_that_is_spent_leaves_the_rules_to_answer(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Says("Many words.", usage=(700, 300))
+    model = ("--role", f"talker={door.url}#one", "--budget-tokens", "500")
+    done = run("chat", "--data", folder, "--json", *model, said=UTTERANCE * 2)
+    assert done.code == 0
+    assert [row["model"] for row in done.events("said")] == [f"{door.url}#one", "rules"]
+    assert "500 tokens that were allowed" in done.events("error")[0]["text"]
+
+
+def test_a_person_s_own_words_are_put_to_the_model(folder: Path, tmp_path: Path, door: FakeEndpoint) -> None:
+    (tmp_path / "talk.md").write_text("# user\nSay it in rhyme: {{ utterance }}")
+    run("chat", "--data", folder, "--role", f"talker={door.url}#one", "--prompts", tmp_path, said=UTTERANCE)
+    (asked,) = door.chats
+    assert asked.body["messages"][-1]["content"] == "Say it in rhyme: The noise keeps me awake."

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from running import mistaken, run
+
+
+def test_shipped_packs_are_listed() -> None:
+    assert "sleep" in run("packs").out
+    assert "sleep" in [row["name"] for row in run("packs", "--json").rows]
+
+
+def test_a_new_pack_can_be_talked_to_and_checked(tmp_path: Path, folder: Path) -> None:
+    mine = tmp_path / "mine"
+    assert "pack check" in run("pack", "new", mine).out
+    assert "is there already" in mistaken(run("pack", "new", mine))
+    assert run("pack", "check", mine).code in (0, 1)
+    assert run("chat", "--pack", mine, "--data", folder, said="hello\n").code == 0
+    assert "greet (en): " in run("pack", "check", mine, "--phrases").out
+
+
+def test_a_pack_that_is_broken_is_refused_with_its_line(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    run("pack", "new", mine)
+    pack = mine / "pack.yaml"
+    pack.write_text(pack.read_text("utf-8") + "colour: red\n", "utf-8")
+    line = len(pack.read_text("utf-8").splitlines())
+    assert f"pack.yaml:{line}: colour" in mistaken(run("pack", "check", mine))
