@@ -76,3 +76,33 @@ def test_languages_are_told_by_their_script() -> None:
     assert language_of("我睡不着 because of noise") == "zh"
     assert language_of("I said 你好 to my neighbour yesterday evening") == "en"
     assert language_of("???") == "en"
+
+
+@pytest.mark.parametrize(
+    ("text", "move"),
+    [
+        ("My doctor gave me a plan last year, but I never kept to it.", "plan"),
+        ("I plan to go to bed at ten but it never happens.", "plan"),
+        ("I watch videos on my phone until two.", "resources"),
+        ("我晚上老是刷视频刷到一两点", "resources"),
+        ("I can't sleep when it is too quiet", "dislike"),
+        ("I wake at three and then lie awake", "next"),
+        ("我不知道该怎么说", "recall"),
+        ("haha my boss shouted at me all day", "okay"),
+    ],
+)
+def test_telling_of_something_is_not_asking_for_it(text: str, move: str) -> None:
+    assert move not in moves_of(text, language_of(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "move"),
+    [
+        ("wat shoud i do", "plan"),
+        ("do u have recources on this", "resources"),
+        ("waht is teh next stpe", "next"),
+        ("pls sugest smth for my husband", "plan"),
+    ],
+)
+def test_wishes_typed_in_haste_are_understood(text: str, move: str) -> None:
+    assert move in moves_of(text, "en")

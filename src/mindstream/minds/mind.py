@@ -19,7 +19,10 @@ from mindstream.memory.store import Entry, Store
 from mindstream.memory.stream import New, Stream
 from mindstream.minds import talk_rules  # noqa: F401 (registers the rule)
 from mindstream.minds.calls import CallLog
-from mindstream.minds.gate import Decision, Gate, gate
+from mindstream.minds.gates.gate import Decision, Gate, Situation
+from mindstream.minds.gates.keeper import Gatekeeper
+from mindstream.minds.gates.named import gate
+from mindstream.minds.gates.outcomes import judged
 from mindstream.minds.safety import recognised
 from mindstream.minds.talker import Talker
 from mindstream.models.embedders.embedder import Embedder
@@ -33,7 +36,7 @@ from mindstream.reasoners.belief.belief import BeliefReasoner, plan_of
 from mindstream.reasoners.belief.plan import Plan
 from mindstream.reasoners.conversation import AGENT
 from mindstream.reasoners.facts.facts import FactsReasoner
-from mindstream.reasoners.reasoner import Conclusion, Reasoner, Utterance
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
 from mindstream.reasoners.trigger import Turn
 
 
@@ -75,7 +78,7 @@ class Mind:
         self.models = models
         self.session = session
         self.talker = Talker(stream, pack, models.of("talker"), session)
-        self._gate = gate_
+        self._gate = Gatekeeper(gate_, pack)
         self._patience = patience
         self._turns = asyncio.Lock()  # one answer at a time, in the order of what was heard
         self._floor = asyncio.Lock()  # held by whoever speaks or changes what is believed
@@ -121,13 +124,13 @@ class Mind:
         calls = CallLog()
         table = {"default": models} if isinstance(models, str) else models
         answers = table if isinstance(table, Models) else Models.named(table, clock=clock, on_call=calls.take)
-        gate_ = gate(gate_, domain) if isinstance(gate_, str) else gate_
         embed = embedder(embed) if isinstance(embed, str) else embed
         own = isinstance(data, str | Path)
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         try:
             stream = Stream(store, user, embed, clock, Feed())
-            mind = cls(stream, domain, answers, session, gate_, patience or Patience(), reasoners)
+            chosen = gate(gate_, domain, answers, store) if isinstance(gate_, str) else gate_
+            mind = cls(stream, domain, answers, session, chosen, patience or Patience(), reasoners)
             await stream.commit(Entry(Opened(session=session, pack=domain.name, models=answers.names), "mindstream"))
             working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(stream))]
             try:
@@ -155,17 +158,18 @@ class Mind:
             StorageError: it could not be kept.
         """
         text = checked_text(text)
-        heard = await self._hear(text, self._decide(text))
+        first = self._gate.first(situation := self._situation(text))
+        heard = await self._hear(text, first, situation.phase.name)
         yield heard
         async with self._turns, contextlib.AsyncExitStack() as turn:
             self._answering.add(heard.seq)
             turn.callback(self._answering.discard, heard.seq)
             late = False
-            if waited := self._decide(text).waits:  # again: what is believed may have moved on meanwhile
+            if waited := await self._gate.waits(self._situation(text), heard.seq, first):
                 yield await self._waiting(text, heard.seq)
                 late = not await self._settled(heard.seq)
+            turn.callback(self.reasoners.wake)  # they think about what was heard and what was said to it
             await turn.enter_async_context(self._floor)
-            self.reasoners.wake()
             answer = await turn.enter_async_context(contextlib.aclosing(self._answer(text, heard.seq, waited, late)))
             async for logged in answer:
                 yield logged
@@ -184,16 +188,14 @@ class Mind:
         """The plan as it stands."""
         return plan_of(self.stream, self.pack)
 
-    def _decide(self, text: str) -> Decision:
-        """Ask the gate; what is answered by an alarm waits for nobody."""
-        decision = self._gate.decide(self.talker.situation(text))
-        return replace(decision, waits=False) if decision.waits and recognised(self.pack, text) else decision
+    def _situation(self, text: str) -> Situation:
+        unthought = sum(work.slot == self.pack.name for work in self.reasoners.work())
+        return replace(self.talker.situation(text), unthought=unthought)
 
-    async def _hear(self, text: str, decision: Decision) -> Logged:
+    async def _hear(self, text: str, decision: Decision, phase: str) -> Logged:
         record = (await self.stream.made([self._chat(text, self.stream.name, by_user=True)]))[0]
         event = Heard(text=text, session=self.session, record=record.id)
         skipped = () if decision.thinks else (self.pack.name,)
-        phase = self.talker.situation(text).phase.name
         self._turn = Turn(self._turn.number + 1, phase, self._turn.phase)
         wake = self.reasoners.claims(self._turn, skipped)
         logged = await self.stream.commit(Entry(event, self.stream.name, (record,)), wake=wake)
@@ -204,7 +206,7 @@ class Mind:
         self.reasoners.wake()
         filler = self.talker.filler(text)
         event = Waiting(text=filler, slots=(self.pack.name,), answers=answers, belief_version=self.belief.version)
-        return (await self.stream.commit(Entry(event, AGENT)))[0]
+        return (await self.stream.commit(Entry(event, AGENT), *self._gate.decision(answers)))[0]
 
     async def _settled(self, heard: int) -> bool:
         """Wait for the belief; return whether it was formed before the deadline."""
@@ -260,9 +262,14 @@ class Mind:
         event = Said(
             text=words, answers=heard, belief_version=version, model=model, waited=waited, late=late, record=record.id
         )
-        return (await self.stream.commit(Entry(event, AGENT, (record,))))[0]
+        return (await self.stream.commit(Entry(event, AGENT, (record,)), *self._gate.decision(heard)))[0]
 
-    async def _speak_up(self, conclusion: Conclusion, utterances: Sequence[Utterance]) -> Sequence[Entry]:
+    async def _speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
+        """Add to what a conclusion writes: what became of the gate's decision, and perhaps a follow-up."""
+        judgement = judged(conclusion, written, occasion.utterances) if occasion.slot == self.pack.name else []
+        return [*judgement, *await self._follow_up(conclusion, occasion.utterances)]
+
+    async def _follow_up(self, conclusion: Conclusion, utterances: Sequence[Utterance]) -> Sequence[Entry]:
         """Follow up, once, in the commit that ends the work: what the Talker could not say in time, or got wrong.
 
         Never over the user: whoever has said something newer, or is being answered, gets that answer instead.

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from mindstream.language.context import Part, fit
 from mindstream.memory.stream import Stream
-from mindstream.minds.gate import Situation
+from mindstream.minds.gates.gate import Situation
 from mindstream.minds.talk import Talk
 from mindstream.minds.talk_rules import by_topics_and_moves
 from mindstream.models.ask import speak
@@ -34,7 +34,10 @@ class Talker:
         """Return what is known before anybody thinks about an utterance."""
         value = self.stream.belief(self.pack.name, self.pack.belief).value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
-        return Situation(text, phase, value, plan_of(self.stream, self.pack).now is not None)
+        said = [line.text for line in self.stream.latest("chat", 3, episode=self.session) if not line.data.get("by_user")]
+        return Situation(
+            text, phase, value, plan_of(self.stream, self.pack).now is not None, said=said[-1] if said else ""
+        )
 
     async def speak(self, text: str, heard: int, late: bool = False) -> AsyncIterator[str]:
         """Yield the answer to what was heard (its seq) in pieces."""

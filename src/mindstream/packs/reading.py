@@ -7,7 +7,7 @@ through small misspellings; Chinese cues match as character strings.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +16,7 @@ import yaml
 from rapidfuzz.distance import OSA
 
 from mindstream.language.words import stem
+from mindstream.packs.misspelt import mended
 from mindstream.packs.pack import Language, Pack
 
 CJK = re.compile(r"[\u3400-\u9fff]")
@@ -78,9 +79,28 @@ def read(pack: Pack, text: str) -> Reading:
 
 def moves_of(text: str, language: Language) -> frozenset[str]:
     """Name what an utterance does in a conversation: greets, asks for a plan, dislikes, … (moves.yaml)."""
+    text = _plain(text, language)
     return frozenset(
         name for name, patterns in _moves().items() if any(p.search(text) for p in patterns.get(language, ()))
     )
+
+
+def besides(text: str, language: Language, moves: Collection[str]) -> str:
+    """Return what an utterance says besides these moves: the text without the words that make them."""
+    text = _plain(text, language)
+    for name in moves:
+        for pattern in _moves()[name].get(language, ()):
+            text = pattern.sub(" ", text)
+    return text
+
+
+def _plain(text: str, language: Language) -> str:
+    return text if language == "zh" else mended(text.replace("’", "'"))
+
+
+def move_names() -> tuple[str, ...]:
+    """Name the moves that an utterance can make."""
+    return tuple(_moves())
 
 
 @lru_cache(1)

@@ -21,8 +21,8 @@ from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Uttera
 from mindstream.reasoners.trigger import Turn
 from mindstream.tracing import span
 
-SpeakUp = Callable[[Conclusion, Sequence[Utterance]], Awaitable[Sequence[Entry]]]
-"""Decides whether the mind says more, unasked, because of a conclusion."""
+SpeakUp = Callable[[Occasion, Conclusion, Sequence[Entry]], Awaitable[Sequence[Entry]]]
+"""Adds to what a conclusion writes: whether the mind says more, unasked, and what became of a gate's decision."""
 
 
 @dataclass
@@ -193,7 +193,7 @@ class Background:
         async with self._floor:
             while True:
                 entries, revisions = await conclusion.write()
-                more = await self._speak_up(conclusion, occasion.utterances)
+                more = await self._speak_up(occasion, conclusion, entries)
                 try:
                     await self.stream.commit(
                         Entry(thought, slot),

@@ -1,0 +1,136 @@
+"""An OpenAI-compatible server with set latencies, in a process of its own, with its own timestamps.
+
+    python benchmarks/latency_server.py --talker-first-s 0.05 --reasoner-s 8
+
+It prints its port on the first line. The model `talker` streams words, the first after `talker_first_s`; the model
+`reasoner` answers with JSON that fits the schema it was shown. A run of the belief reasoner asks twice (which phase?
+what follows?), so that each of the two takes half of `reasoner_s`; the facts reasoner asks once. `GET /log` gives what
+was asked and when, by CLOCK_MONOTONIC, which all processes of a machine share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+WORDS = re.findall(
+    r"\S+", "I hear you, and that does sound tiring. What happens in the hour before you go to bed, most evenings?"
+)
+
+
+@dataclass
+class Asked:
+    """One request: which model, the last message's last line, when it came in and when the first token went out."""
+
+    model: str
+    last: str
+    came: float
+    first: float = 0.0
+
+
+@dataclass
+class Door:
+    """What the server does."""
+
+    talker_first_s: float
+    between_s: float
+    reasoner_s: float
+    log: list[Asked]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, one after the other."""
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                path = head.split(b" ", 2)[1].decode()
+                length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+                body = await reader.readexactly(int(length[1])) if length else b""
+                if path == "/log":
+                    _send(writer, json.dumps([asdict(asked) for asked in self.log]))
+                    self.log.clear()
+                else:
+                    await self._answer(json.loads(body), writer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        asked = Asked(body["model"], str(body["messages"][-1]["content"]).rsplit("\n", 1)[-1], time.monotonic())
+        self.log.append(asked)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        if asked.model == "talker":
+            await asyncio.sleep(self.talker_first_s)
+            for n, word in enumerate(WORDS):
+                if n:
+                    await asyncio.sleep(self.between_s)
+                _chunk(writer, {"content": word + " "})
+                asked.first = asked.first or time.monotonic()
+        else:
+            text, share = thought(body["messages"])
+            await asyncio.sleep(self.reasoner_s * share)
+            asked.first = time.monotonic()
+            _chunk(writer, {"content": text})
+        _chunk(writer, {}, "stop")
+        writer.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+
+
+def thought(messages: list[dict[str, Any]]) -> tuple[str, float]:
+    """Return the reasoner's reply to a prompt, and its share of a run's time."""
+    system, asked = str(messages[0]["content"]), str(messages[-1]["content"])
+    if '"patch"' in system:
+        return _phase_thought(system, asked), 0.5
+    if '"facts"' in system:
+        return '{"facts": []}', 1.0
+    newest = asked.rsplit("<newest_utterances>", 1)[-1]
+    now = re.search(r"Phase so far: (\w+)", asked)
+    phase = "planning" if re.search(r"\b(plan|step)\b", newest) else (now[1] if now else "understanding")
+    return json.dumps({"reason": "so it stands", "phase": phase}), 0.5
+
+
+def _phase_thought(system: str, asked: str) -> str:
+    found: dict[str, Any] = {"thought": "noted", "patch": {}}
+    newest = asked.rsplit("<newest_utterances>", 1)[-1]
+    if re.search(r"phase is planning", system) and re.search(r"\b(plan|step)\b", newest):
+        step = {"title": "A darker room", "do": "Hang a thick curtain.", "why": "Light wakes.", "state": "now"}
+        found |= {"plan": [step], "words": "Let us begin with a darker room: hang a thick curtain, as light wakes."}
+    elif noise := re.search(r"\b(noise|light|coffee|heat)\b", newest):
+        found["patch"] = {"sleep_concern": [noise[1]]}
+    return json.dumps(found)
+
+
+def _chunk(writer: asyncio.StreamWriter, delta: dict[str, Any], finish: str | None = None) -> None:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "any", "choices": [choice]}
+    if finish:
+        chunk["usage"] = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+    data = f"data: {json.dumps(chunk)}\n\n".encode()
+    writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+
+def _send(writer: asyncio.StreamWriter, text: str) -> None:
+    data = text.encode()
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+    writer.write(f"Content-Length: {len(data)}\r\n\r\n".encode() + data)
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("--talker-first-s", type=float, default=0.05)
+    parser.add_argument("--between-s", type=float, default=0.01)
+    parser.add_argument("--reasoner-s", type=float, default=8.0)
+    given = parser.parse_args()
+    door = Door(given.talker_first_s, given.between_s, given.reasoner_s, [])
+    server = await asyncio.start_server(door.serve, "127.0.0.1", 0, limit=2**22)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

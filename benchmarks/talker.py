@@ -1,0 +1,254 @@
+"""What the runtime adds to a talker's answer, and what thinking behind is worth.
+
+    python benchmarks/talker.py --json [--gate quick] [--seconds 90]     100 open conversations, 10 utterances a second
+    python benchmarks/talker.py --turns 10000 --json                     one conversation, instant models: is it flat?
+
+Models stand in a server of their own process (latency_server.py: the talker's first token after 50 ms, a reasoner's run
+8 s) and are asked through the real provider. overhead: from handing the utterance to the mind until its first piece,
+minus what the server took from the request's arrival to its first token, by the server's own timestamps. Turns that
+wait have no such number (their words are the Reasoner's, or come late); for them `filler_p50_ms` is reported.
+staleness: how many earlier utterances the belief that an answer was spoken from had not yet taken in. single agent:
+the same mind made to think before each answer, without a filler. The process is warmed up by one utterance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import gc
+import json
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mindstream.log.events import Heard, Piece, Said, Thought, Waiting
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store import Store
+from mindstream.minds.gates.gate import Decision, Situation
+from mindstream.minds.mind import Mind
+from mindstream.models.embedders.named import embedder
+from mindstream.models.roles import Models
+
+CONVERSATIONS, PER_SECOND = 100, 10.0
+SAID = (
+    "Noise keeps me awake most nights.", "I think it is the light from the street.", "I go to bed at eleven.",
+    "Usually I have a coffee after dinner.", "Can you make me a plan?", "Thanks, that is kind of you.",
+    "My partner snores a little.", "What is the next step?", "I tried earplugs once.", "It went quite well.",
+    "I don't like that step.", "Work has been stressful lately.", "What do you remember about me?",
+    "I would like to wake up rested.", "On weekends I sleep in until ten.", "Good evening!",
+)  # fmt: skip
+
+
+class Always:
+    """A gate that makes every answer wait for the Reasoner: the single agent."""
+
+    name = "always"
+
+    def decide(self, situation: Situation) -> Decision:
+        return Decision(True, why=situation.phase.name)
+
+    async def weigh(self, situation: Situation) -> Decision:
+        return self.decide(situation)
+
+
+@dataclass
+class Turn:
+    """One utterance: when it was handed over, and when the first filler, piece and the end came (seconds)."""
+
+    text: str
+    begun: float
+    filler: float | None = None
+    piece: float | None = None
+    ended: float = 0.0
+
+
+@contextlib.contextmanager
+def latency_server(reasoner_s: float, talker_first_s: float) -> Iterator[int]:
+    """Run the server; give its port."""
+    command = [sys.executable, str(Path(__file__).with_name("latency_server.py"))]
+    command += ["--reasoner-s", str(reasoner_s), "--talker-first-s", str(talker_first_s)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield int(server.stdout.readline())
+        finally:
+            server.terminate()
+
+
+@contextlib.asynccontextmanager
+async def minds(store: Store, models: Models, gate: str, count: int) -> AsyncIterator[list[Mind]]:
+    """Open conversations of as many users on one store, with one table of models and one embedder."""
+    embed = embedder("wordllama")
+    async with contextlib.AsyncExitStack() as opened:
+        yield [
+            await opened.enter_async_context(
+                Mind.open(
+                    store, user=f"user{n}", models=models, embed=embed, gate_=Always() if gate == "always" else gate
+                )
+            )
+            for n in range(count)
+        ]
+
+
+async def turn(mind: Mind, text: str) -> Turn:
+    """Say something and note when words come."""
+    taken = Turn(text, time.monotonic())
+    async for logged in mind.hear(text):
+        now = time.monotonic()
+        if isinstance(logged.event, Waiting):
+            taken.filler = now
+        elif isinstance(logged.event, Piece) and taken.piece is None:
+            taken.piece = now
+    taken.ended = time.monotonic()
+    return taken
+
+
+async def load(talking: Sequence[Mind], seconds: float, per_second: float) -> list[Turn]:
+    """Let utterances come at a steady mean rate, each conversation in its turn."""
+    chance, running = random.Random(7), []
+    begun = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        for n in range(int(seconds * per_second)):
+            due = begun + (n + chance.random()) / per_second
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            mind, nth = n % len(talking), n // len(talking)
+            text = f"{SAID[(nth * 5 + mind) % len(SAID)]} ({mind}.{nth})"
+            running.append(group.create_task(turn(talking[mind], text)))
+    return [task.result() for task in running]
+
+
+def served(port: int) -> dict[str, float]:
+    """Return how long the server took to the talker's first token, for each utterance; empties its log."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/log") as reply:
+        log = json.load(reply)
+    return {asked["last"]: asked["first"] - asked["came"] for asked in log if asked["model"] == "talker"}
+
+
+def staleness(store: SqliteStore, slot: str) -> list[int]:
+    """Count, for each answer, the earlier utterances whose thought came only after it."""
+    counts = []
+    for name in store.streams():
+        rows = store.events(name, limit=10**6)
+        thought = {
+            seq: row.seq for row in rows if isinstance(row.event, Thought) and row.event.slot == slot
+            for seq in row.event.about
+        }  # fmt: skip
+        heard = [row.seq for row in rows if isinstance(row.event, Heard)]
+        for row in rows:
+            if isinstance(row.event, Said):
+                earlier = (seq for seq in heard if seq < row.event.answers)
+                counts.append(sum(thought.get(seq, 0) > row.seq for seq in earlier))
+    return counts
+
+
+def percentile(values: Sequence[float], at: float) -> float:
+    return round(float(np.percentile(values, at)) * 1000, 2) if values else float("nan")
+
+
+async def conversations(given: argparse.Namespace) -> dict[str, Any]:
+    """The main run, then the single agent."""
+    with latency_server(given.reasoner_s, given.talker_first_s) as port, tempfile.TemporaryDirectory() as folder:
+        url = f"http://127.0.0.1:{port}/v1"
+        names = {"default": f"openai:reasoner@{url}", "talker": f"openai:talker@{url}"}
+        store = SqliteStore(folder)
+        async with (
+            Models.named(names, at_once=1000) as models,
+            minds(store, models, given.gate, given.conversations) as talking,
+        ):
+            await turn(talking[0], "Hello!")
+            served(port)
+            gc.collect()
+            begun, cpu = time.monotonic(), time.process_time()
+            turns = await load(talking, given.seconds, given.per_second)
+            spent, cpu = time.monotonic() - begun, time.process_time() - cpu
+            own = served(port)
+            stale = staleness(store, talking[0].pack.name)
+        async with (
+            Models.named(names, at_once=1000) as models,
+            minds(SqliteStore(Path(folder) / "single"), models, "always", given.single) as talking,
+        ):
+            single = await load(talking, given.single / given.per_second, given.per_second)
+        await store.close()
+    return results(turns, own, single, stale) | {
+        "cpu_ms_per_utterance": round(cpu * 1000 / len(turns), 2),
+        "cpu_share_of_a_core": round(cpu / spent, 3),
+        "conversations": given.conversations, "utterances": len(turns), "seconds": round(spent, 1), "gate": given.gate,
+    }  # fmt: skip
+
+
+def results(turns: list[Turn], own: dict[str, float], single: list[Turn], stale: list[int]) -> dict[str, Any]:
+    """Work out the measures."""
+    direct = [t for t in turns if t.filler is None and t.piece is not None and t.text in own]
+    waited = [t for t in turns if t.filler is not None]
+    overhead = [t.piece - t.begun - own[t.text] for t in direct if t.piece is not None]
+    firsts = [(t.filler or t.piece or t.ended) - t.begun for t in turns]
+    fillers = [t.filler - t.begun for t in waited if t.filler is not None]
+    return {
+        "overhead_p50_ms": percentile(overhead, 50),
+        "overhead_p99_ms": percentile(overhead, 99),
+        "overhead_max_ms": percentile(overhead, 100),
+        "models_first_token_p50_ms": percentile([own[t.text] for t in direct], 50),
+        "first_words_p50_ms": percentile(firsts, 50),
+        "first_words_p99_ms": percentile(firsts, 99),
+        "filler_p50_ms": percentile(fillers, 50),
+        "waited_answer_p50_ms": percentile([t.piece - t.begun for t in waited if t.piece is not None], 50),
+        "single_agent_first_words_p50_ms": percentile([(t.piece or t.ended) - t.begun for t in single], 50),
+        "wait_rate": round(len(waited) / len(turns), 3),
+        "staleness_turns_mean": round(statistics.fmean(stale), 3) if stale else None,
+    }
+
+
+async def flat(given: argparse.Namespace) -> dict[str, Any]:
+    """One long conversation with instant models (rules): overhead around the turns 10, 100, 1,000, …"""
+    marks = [10**n for n in range(1, 8) if 10**n <= given.turns] or [given.turns]
+    taken: list[tuple[float, float]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        async with Mind.open(folder, user="ann", gate_=given.gate) as mind:
+            for n in range(given.turns + 20):
+                cpu = time.process_time()
+                said = await turn(mind, re.sub(r"\W*$", "", SAID[n % len(SAID)]) + f" ({n}).")
+                await mind.settled()
+                first = said.piece if said.filler is None else said.filler
+                taken.append(((first or said.ended) - said.begun, time.process_time() - cpu))
+    around = {mark: taken[max(0, mark - 30) : mark + 20] for mark in marks}
+    return {
+        "turns": given.turns, "gate": given.gate,
+        "overhead_p50_ms_at_turn": {m: percentile([words for words, _ in some], 50) for m, some in around.items()},
+        "overhead_p90_ms_at_turn": {m: percentile([words for words, _ in some], 90) for m, some in around.items()},
+        "cpu_ms_per_turn_at_turn": {m: percentile([spent for _, spent in some], 50) for m, some in around.items()},
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--gate", default="quick")
+    parser.add_argument("--seconds", type=float, default=90.0)
+    parser.add_argument("--conversations", type=int, default=CONVERSATIONS)
+    parser.add_argument("--per-second", type=float, default=PER_SECOND)
+    parser.add_argument("--reasoner-s", type=float, default=8.0)
+    parser.add_argument("--talker-first-s", type=float, default=0.05)
+    parser.add_argument("--single", type=int, default=50, help="utterances put to the single agent")
+    parser.add_argument("--turns", type=int, default=0, help="instead: one conversation of so many turns")
+    parser.add_argument("--quick", action="store_true", help="a few seconds, for tests; its numbers mean nothing")
+    given = parser.parse_args()
+    if given.quick:
+        given.seconds, given.conversations, given.reasoner_s, given.single = 2.0, 5, 0.3, 5
+    found = asyncio.run(flat(given) if given.turns else conversations(given))
+    print(json.dumps(found) if given.json else "\n".join(f"{name:34} {value}" for name, value in found.items()))
+
+
+if __name__ == "__main__":
+    main()

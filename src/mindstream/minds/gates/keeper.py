@@ -1,0 +1,36 @@
+"""Where the mind meets its gate: when it is asked, what overrules it, and how its decision gets into the log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mindstream.memory.store import Entry
+from mindstream.minds.gates.gate import Decision, Gate, Situation
+from mindstream.minds.gates.outcomes import BY, decided
+from mindstream.minds.safety import recognised
+from mindstream.packs.pack import Pack
+
+
+class Gatekeeper:
+    """Asks a gate twice for each utterance, and hands what it decided to the first commit that answers it."""
+
+    def __init__(self, gate: Gate, pack: Pack) -> None:
+        self._gate, self._pack = gate, pack
+        self._decided: dict[int, Entry] = {}
+
+    def first(self, situation: Situation) -> Decision:
+        """Decide before the utterance is written down: is the Reasoner woken?"""
+        return self._gate.decide(situation)
+
+    async def waits(self, situation: Situation, heard: int, first: Decision) -> bool:
+        """Decide when its turn has come; what is believed may have moved on. An alarm waits for nobody."""
+        weighed = await self._gate.weigh(situation)
+        waits = weighed.waits and first.thinks and not recognised(self._pack, situation.text)
+        decision = replace(weighed, waits=waits, thinks=first.thinks)
+        self._decided[heard] = Entry(decided(decision, self._gate.name, situation, self._pack, heard), BY)
+        return waits
+
+    def decision(self, heard: int) -> list[Entry]:
+        """Return the decision's entry for the log, once."""
+        entry = self._decided.pop(heard, None)
+        return [entry] if entry else []

@@ -1,0 +1,136 @@
+"""The learned gate: begins as the quick gate, and learns from what came of each decision (see outcomes)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mindstream import chance
+from mindstream.log.events import Decided, Heard, Judged, Logged
+from mindstream.memory.store import Store
+from mindstream.minds.gates.features import VERSION, Features
+from mindstream.minds.gates.gate import Decision, Situation
+from mindstream.minds.gates.logistic import Logistic
+from mindstream.minds.gates.outcomes import seen
+from mindstream.minds.gates.quick import QuickGate
+from mindstream.packs.pack import Pack
+
+TRUST = 3.0
+"""The log odds that the quick gate's word is right before anything was learned: 95 %."""
+NAMED, WORDS = 0.7, 2.0
+"""How far from the prior the weights may be: of features with a name, of the words' embedding."""
+SKIPS_BELOW = 0.1
+"""The Reasoner is left asleep where it is less likely than this to come to anything."""
+CHECKED = 0.1
+"""The share of such utterances that it is woken for all the same, so that the gate notices when it is wrong."""
+SAVED_EVERY = 25
+OPEN = 500
+"""How many utterances without an outcome are remembered."""
+
+
+class LearnedGate:
+    """Logistic regression on the words and the state of the talk, one update per outcome.
+
+    Args:
+        store: whose log it learns from, all minds of the data folder together; None: only by `learn`.
+        folder: where what it learned is kept; None: it is learned anew from the log.
+    """
+
+    name = "learned"
+
+    def __init__(self, pack: Pack, store: Store | None = None, folder: Path | None = None) -> None:
+        self._pack, self._store = pack, store
+        self._quick, self._features = QuickGate(pack), Features(pack)
+        self._file = folder / f"gate-{pack.name}.npz" if folder else None
+        spread = self._features.spread(NAMED, WORDS)
+        self.needed = Logistic(self._features.prior("quick waits", TRUST), spread)
+        self.changed = Logistic(self._features.prior("quick thinks", TRUST), spread)
+        self._upto, self._seen = 0, -1
+        self._heard: dict[int, str] = {}
+        self._open: dict[int, Situation] = {}
+        self._load()
+
+    @property
+    def outcomes(self) -> int:
+        """How many outcomes it has learned from."""
+        return self.needed.outcomes
+
+    def decide(self, situation: Situation) -> Decision:
+        self.catch_up()
+        quick = self._quick.decide(situation)
+        row = self._features.row(situation, quick)
+        needed, changed = self.needed.probability(row), self.changed.probability(row)
+        waits, thinks = needed > 0.5, max(needed, changed) >= SKIPS_BELOW
+        why = f"{self.outcomes} outcomes; by rule: {quick.why}"
+        if not thinks and chance.fraction("checked", situation.text, situation.unthought) < CHECKED:
+            return Decision(waits, True, f"a check; {why}", needed)
+        return Decision(waits, thinks, why, needed)
+
+    async def weigh(self, situation: Situation) -> Decision:
+        return self.decide(situation)
+
+    def learn(self, situation: Situation, needed: bool, changed: bool) -> None:
+        """Take in what came of an utterance."""
+        row = self._features.row(situation, self._quick.decide(situation))
+        self.needed.learn(row, needed)
+        self.changed.learn(row, changed or needed)
+
+    def catch_up(self) -> None:
+        """Learn from what was logged since the last time, by any process on this data folder."""
+        if self._store is None or (version := self._store.version()) == self._seen:
+            return
+        before = self.outcomes
+        for logged in self._new():
+            self._take(logged)
+        self._seen = version
+        if self.outcomes // SAVED_EVERY != before // SAVED_EVERY:
+            self._save()
+
+    def _new(self) -> Iterator[Logged]:
+        assert self._store is not None
+        while found := self._store.events(None, self._upto, [Heard.kind, Decided.kind, Judged.kind]):
+            yield from found
+            self._upto = found[-1].seq
+
+    def _take(self, logged: Logged) -> None:
+        event = logged.event
+        if isinstance(event, Heard):
+            self._heard[logged.seq] = event.text
+        elif isinstance(event, Decided) and event.pack == self._pack.name and event.answers in self._heard:
+            self._open[event.answers] = seen(event, self._heard.pop(event.answers), self._pack)
+        elif isinstance(event, Judged) and (situation := self._open.pop(event.about, None)):
+            self.learn(situation, event.needed, event.changed)
+        for remembered in (self._heard, self._open):
+            while len(remembered) > OPEN:
+                del remembered[next(iter(remembered))]
+
+    def _save(self) -> None:
+        if self._file is None:
+            return
+        kept: dict[str, Any] = {
+            "version": VERSION, "names": np.array(self._features.names), "outcomes": self.outcomes, "upto": self._upto,
+            "needed": self.needed.mean, "needed_covariance": self.needed.covariance.astype(np.float32),
+            "changed": self.changed.mean, "changed_covariance": self.changed.covariance.astype(np.float32),
+        }  # fmt: skip
+        new = self._file.with_suffix(f".{os.getpid()}.tmp")
+        with contextlib.suppress(OSError):  # it can be learned again from the log
+            with new.open("wb") as file:
+                np.savez(file, **kept)
+            new.replace(self._file)
+
+    def _load(self) -> None:
+        """Take over what was learned before, if it is of this version and about the same features."""
+        if self._file is None or not self._file.exists():
+            return
+        with contextlib.suppress(OSError, ValueError, KeyError), np.load(self._file) as kept:
+            if int(kept["version"]) == VERSION and tuple(kept["names"]) == self._features.names:
+                for name, model in (("needed", self.needed), ("changed", self.changed)):
+                    model.mean = kept[name]
+                    model.covariance = kept[f"{name}_covariance"].astype(np.float64)
+                    model.outcomes = int(kept["outcomes"])
+                self._upto = int(kept["upto"])
