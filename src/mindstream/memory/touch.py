@@ -59,8 +59,12 @@ class Touches:
             self._timer = asyncio.ensure_future(self._later())
 
     async def overdue(self) -> None:
-        """Write what has waited too long already, as it may where a clock is moved by hand."""
-        if self._waiting and self._clock.now() - self._waiting[0].at >= LATER_S:
+        """Write what has waited too long already, as it may where a clock is moved by hand.
+
+        Where it is being written, or will be in a moment, nobody waits for it.
+        """
+        late = self._waiting and self._clock.now() - self._waiting[0].at >= 2 * LATER_S
+        if late and not self._writing.locked():
             await self.settle()
 
     async def settle(self) -> None:
