@@ -44,7 +44,7 @@ class Soaking:
             await asyncio.sleep(0.05)
 
     async def look(self) -> None:
-        upto, missed = 0, time.monotonic()
+        upto, missed = 0, 0.0
         while time.monotonic() < self.end:
             began = time.monotonic()
             await self.stream.recall(f"what about {WORDS[self.n % 10]}?", k=5)
