@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from mindstream.language.words import UNSPACED
 
+T = TypeVar("T")
 WIDE = re.compile(f"[{UNSPACED}]")
 
 
@@ -20,7 +21,7 @@ def estimated_tokens(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something to send, made of items that can be left out one by one.
+    """Something to send, made of items (counted as they are written) that can be left out one by one.
 
     Attributes:
         share: how much of the budget it may take, relative to the other parts; what one part leaves, others may use.
@@ -28,40 +29,38 @@ class Part:
     """
 
     name: str
-    items: Sequence[str]
+    items: Sequence[object]
     share: float
     keep: Literal["first", "last"] = "first"
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What fits, by part, and how many items of each part were cut."""
+    """What fits: by part, the places of the items that stay, and how many were cut."""
 
-    items: dict[str, list[str]]
+    places: dict[str, list[int]]
     cut: dict[str, int]
     tokens: int
+
+    def kept(self, part: str, items: Sequence[T]) -> tuple[T, ...]:
+        """Return those of a part's items that stay, in their order."""
+        return tuple(items[place] for place in self.places[part])
 
 
 def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estimated_tokens) -> Fitted:
     """Choose the items that fit into `budget` tokens; each part gets its share, then what others left over."""
-    sizes = {part.name: [tokens(item) for item in part.items] for part in parts}
+    sizes = {part.name: [tokens(str(item)) for item in part.items] for part in parts}
     shares = sum(part.share for part in parts) or 1.0
     allowed = {part.name: budget * part.share / shares for part in parts}
     spare = sum(max(0.0, allowed[name] - sum(size)) for name, size in sizes.items())
-    items: dict[str, list[str]] = {}
-    cut: dict[str, int] = {}
-    used = 0
+    places: dict[str, list[int]] = {}
     for part in parts:
-        size = sizes[part.name]
-        room = allowed[part.name]
-        if sum(size) > room:
-            extra = min(spare, sum(size) - room)
-            room, spare = room + extra, spare - extra
-        kept = _kept(size, room, part.keep)
-        items[part.name] = [item for n, item in enumerate(part.items) if n in kept]
-        cut[part.name] = len(part.items) - len(kept)
-        used += sum(size[n] for n in kept)
-    return Fitted(items, cut, used)
+        size, room = sizes[part.name], allowed[part.name]
+        extra = min(spare, max(0.0, sum(size) - room))
+        spare -= extra
+        places[part.name] = sorted(_kept(size, room + extra, part.keep))
+    cut = {part.name: len(part.items) - len(places[part.name]) for part in parts}
+    return Fitted(places, cut, sum(sizes[name][place] for name, kept in places.items() for place in kept))
 
 
 def _kept(sizes: Sequence[int], room: float, keep: Literal["first", "last"]) -> set[int]:

@@ -90,6 +90,8 @@ class Thought(Event):
     model: str
     words: str = ""
     """What the Talker is to say, in the Reasoner's words."""
+    ask_next: str = ""
+    """What the Talker should ask when it fits."""
 
 
 class ModelCalled(Event):

@@ -160,17 +160,27 @@ class Mind:
         text = checked_text(text)
         first = self._gate.first(situation := self._situation(text))
         heard = await self._hear(text, first, situation.phase.name)
-        yield heard
+        self.reasoners.hold(heard.seq)
+        try:
+            yield heard
+            async with contextlib.aclosing(self._turn_of(text, heard.seq, first)) as turn:
+                async for logged in turn:
+                    yield logged
+        finally:
+            self.reasoners.release(heard.seq)  # they think about what was heard and what was said to it
+
+    async def _turn_of(self, text: str, heard: int, first: Decision) -> AsyncGenerator[Logged]:
+        """Answer when it is this utterance's turn: at once, or after the Reasoner."""
         async with self._turns, contextlib.AsyncExitStack() as turn:
-            self._answering.add(heard.seq)
-            turn.callback(self._answering.discard, heard.seq)
+            self._answering.add(heard)
+            turn.callback(self._answering.discard, heard)
             late = False
-            if waited := await self._gate.waits(self._situation(text), heard.seq, first):
-                yield await self._waiting(text, heard.seq)
-                late = not await self._settled(heard.seq)
-            turn.callback(self.reasoners.wake)  # they think about what was heard and what was said to it
+            if waited := await self._gate.waits(self._situation(text), heard, first):
+                yield await self._waiting(text, heard)
+                self.reasoners.release(heard)
+                late = not await self._settled(heard)
             await turn.enter_async_context(self._floor)
-            answer = await turn.enter_async_context(contextlib.aclosing(self._answer(text, heard.seq, waited, late)))
+            answer = await turn.enter_async_context(contextlib.aclosing(self._answer(text, heard, waited, late)))
             async for logged in answer:
                 yield logged
 
@@ -203,7 +213,6 @@ class Mind:
         return logged[0]
 
     async def _waiting(self, text: str, answers: int) -> Logged:
-        self.reasoners.wake()
         filler = self.talker.filler(text)
         event = Waiting(text=filler, slots=(self.pack.name,), answers=answers, belief_version=self.belief.version)
         return (await self.stream.commit(Entry(event, AGENT), *self._gate.decision(answers)))[0]

@@ -11,7 +11,7 @@ from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt
 from mindstream.packs.pack import Pack, Phase
 from mindstream.reasoners.belief.plan import Plan
-from mindstream.reasoners.conversation import Line
+from mindstream.reasoners.conversation import Line, Note
 
 
 class Talk(Prompt[str]):
@@ -26,13 +26,15 @@ class Talk(Prompt[str]):
     phase: Phase
     belief: dict[str, JsonValue]
     plan: Plan
-    notes: tuple[str, ...]
-    recalled: tuple[str, ...]
+    notes: tuple[Note, ...]
+    recalled: tuple[Note, ...]
     history: tuple[Line, ...]
     earlier: int = 0
     """How many older lines of this talk are not shown."""
     utterance: str
     late: bool = False
+    ask_next: str = ""
+    now: str = ""
 
     def dialogue(self) -> Sequence[Message]:
         return [line.message for line in self.history]

@@ -81,6 +81,8 @@ class _Answer:
 
     def _in_planning(self) -> list[str]:
         moves, now = self.heard.moves, self.ask.plan.now
+        if now and not now.told:
+            now = None
         for move in ("done", "like", "thanks", "unsure", "greet"):
             if move in moves:
                 return [self._say(move), self._say("check_in") if now else self._question()]
@@ -120,7 +122,7 @@ class _Answer:
     def _memory(self) -> list[str]:
         """Say what memory holds: the user's notes, what is believed, the step of the plan."""
         language = self.heard.language
-        known = [*self.ask.notes, *(text for text in self.ask.recalled if text not in self.ask.notes)][-12:]
+        known = list(dict.fromkeys(note.text for note in (*self.ask.notes, *self.ask.recalled)))[-12:]
         lines = [f"- {text}" for text in known]
         for name, held in self.ask.belief.items():
             if held not in (None, [], "") and not known:
@@ -140,7 +142,9 @@ class _Answer:
         return self._say("heard_plain")
 
     def _question(self) -> str:
-        """Ask for the first field of this phase that is not known, else something open."""
+        """Ask what the Reasoner would like to know, else what this phase still needs, else something open."""
+        if self.ask.ask_next and not any(self.ask.ask_next in said for said in self._said):
+            return self.ask.ask_next
         for name in self.ask.phase.fields:
             spec = self.ask.pack.fields[name]
             if self.ask.belief.get(name) in (None, [], "") and (question := self._unasked(spec.ask)):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from pydantic import JsonValue
 
+from mindstream.clock import spoken
 from mindstream.language.context import Part, fit
+from mindstream.log.events import Thought
 from mindstream.memory.stream import Stream
 from mindstream.minds.gates.gate import Situation
 from mindstream.minds.talk import Talk
@@ -17,7 +19,7 @@ from mindstream.packs.pack import Pack
 from mindstream.packs.reading import language_of
 from mindstream.packs.saying import fresh, phrases
 from mindstream.reasoners.belief.belief import plan_of
-from mindstream.reasoners.conversation import lines
+from mindstream.reasoners.conversation import Note, lines, note
 
 BUDGET_TOKENS = 6_000
 """What notes, recalled records and history may take together."""
@@ -34,7 +36,9 @@ class Talker:
         """Return what is known before anybody thinks about an utterance."""
         value = self.stream.belief(self.pack.name, self.pack.belief).value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
-        said = [line.text for line in self.stream.latest("chat", 3, episode=self.session) if not line.data.get("by_user")]
+        said = [
+            line.text for line in self.stream.latest("chat", 3, episode=self.session) if not line.data.get("by_user")
+        ]
         return Situation(
             text, phase, value, plan_of(self.stream, self.pack).now is not None, said=said[-1] if said else ""
         )
@@ -47,12 +51,12 @@ class Talker:
     async def question(self, text: str, heard: int, late: bool = False) -> Talk:
         """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""
         recalled = await self.stream.recall(text, k=RECALLED, kinds=["note", "thought", "observation", "document"])
-        return self._asked(text, heard, late, tuple(found.record.text for found in recalled))
+        return self._asked(text, heard, late, [note(found.record) for found in recalled])
 
     def without_model(self, text: str, heard: int, said: str, late: bool = False) -> str:
         """Answer by rule after the model failed, saying so; `said` is what it got out before."""
         language = language_of(text, self.pack.languages)
-        ask = self._asked(text, heard, late, ())
+        ask = self._asked(text, heard, late, [])
         excuse = fresh(phrases(self.pack, "model_failed", language), [line.text for line in ask.history])
         return ("\n" if said else "") + f"{excuse} {by_topics_and_moves(ask)}"
 
@@ -68,29 +72,36 @@ class Talker:
         newest = self.stream.latest("chat", 1)
         return max(0, newest[0].seq - 200) if newest else 0
 
-    def _asked(self, text: str, heard: int, late: bool, recalled: tuple[str, ...]) -> Talk:
+    def _asked(self, text: str, heard: int, late: bool, recalled: Sequence[Note]) -> Talk:
         belief = self.stream.belief(self.pack.name, self.pack.belief)
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
         talk = self.stream.latest("chat", HISTORY, episode=self.session)
         history = lines([record for record in talk if record.seq < heard or not record.data.get("by_user")])
-        notes = [note.text for note in self.stream.latest("note", NOTES)]
-        fresh_ = [found for found in recalled if found not in notes]
+        notes = [note(record) for record in self.stream.latest("note", NOTES)]
+        others = [found for found in recalled if found not in notes]
         fitted = fit(
-            [Part("notes", notes, 2, "last"), Part("recalled", fresh_, 1),
-             Part("history", [str(line) for line in history], 5, "last")],
+            [Part("notes", notes, 2, "last"), Part("recalled", others, 1), Part("history", history, 5, "last")],
             BUDGET_TOKENS,
-        )  # fmt: skip
-        kept = len(fitted.items["history"])
+        )
         return Talk(
             pack=self.pack,
             phase=phase,
             belief={name: held for name, held in value.items() if held not in (None, [], "")},
             plan=plan_of(self.stream, self.pack),
-            notes=tuple(fitted.items["notes"]),
-            recalled=tuple(fitted.items["recalled"]),
-            history=history[len(history) - kept :],
+            notes=fitted.kept("notes", notes),
+            recalled=fitted.kept("recalled", others),
+            history=fitted.kept("history", history),
             earlier=fitted.cut["history"],
             utterance=text,
             late=late,
+            ask_next=self._ask_next(heard),
+            now=spoken(self.stream.clock.now()),
         )
+
+    def _ask_next(self, heard: int) -> str:
+        """Return what the Reasoner wanted to know when it last thought."""
+        for logged in reversed(self.stream.store.events(self.stream.name, max(0, heard - 100), ["thought"])):
+            if isinstance(logged.event, Thought) and logged.event.slot == self.pack.name:
+                return logged.event.ask_next
+        return ""

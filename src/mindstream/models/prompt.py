@@ -57,10 +57,9 @@ class Prompt(BaseModel, Generic[R]):
         """Return the type of the answer."""
         return _reply_type(cls)
 
-    @classmethod
-    def reply_schema(cls) -> JsonSchema | None:
+    def reply_schema(self) -> JsonSchema | None:
         """Return the answer's JSON Schema, or None where the answer is free text."""
-        return _reply_schema(cls)
+        return _reply_schema(type(self))
 
     def dialogue(self) -> Sequence[Message]:
         """Return messages that stand between system and user words: a conversation so far."""

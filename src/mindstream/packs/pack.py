@@ -8,7 +8,7 @@ first language.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -187,6 +187,12 @@ class Pack(PackPart):
     def topic(self, id_: str) -> Topic | None:
         """Return the topic with that id, or None."""
         return self._topics.get(id_)
+
+    def suits(self, step: Step, known: Set[str]) -> bool:
+        """Tell whether a step is for a user of whom these topics are known: not ruled out, nor for others only."""
+        topics = map(self.topic, step.topics)
+        only_for = {topic.id for topic in topics if topic and topic.field and self.fields[topic.field].audience}
+        return not known & set(step.not_for) and (not only_for or bool(only_for & known))
 
     def cues(self, language: Language) -> dict[str, tuple[str, ...]]:
         """Return each topic's cues in a language; none where the topic has none in it."""

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 from mindstream import chance
 from mindstream.errors import Conflict, InputError, LeaseLost, ModelError, StorageError
-from mindstream.log.events import Failed, Heard, Thought
+from mindstream.log.events import Failed, Heard, Thought, Waiting
 from mindstream.log.work import Work
+from mindstream.memory.record import Record
 from mindstream.memory.store import Entry, Finish, Wake
 from mindstream.memory.stream import Stream
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
@@ -63,6 +64,7 @@ class Background:
         self._speak_up = speak_up
         self._lease_s, self._remembered = lease_s, remembered
         self._moved = asyncio.Condition()
+        self._held: set[int] = set()
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -74,6 +76,15 @@ class Background:
         fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
         slots = tuple(name for name in fired if name not in besides)
         return Wake(slots, self.owner, self.stream.clock.now() + self._lease_s)
+
+    def hold(self, heard: int) -> None:
+        """Leave an utterance alone until it is released: the Talker is about to answer it."""
+        self._held.add(heard)
+
+    def release(self, heard: int) -> None:
+        """Think about it now: about what was heard and, where the Talker has not waited, about what it said."""
+        self._held.discard(heard)
+        self.wake()
 
     def wake(self) -> None:
         """Look for work now."""
@@ -155,6 +166,8 @@ class Background:
         ours = [work for work in self.work() if work.slot == slot and (work.owner == self.owner or work.lease <= now)]
         if not ours or (not retry and all(work.error for work in ours)):
             return []
+        if any(work.cause in self._held for work in ours):
+            return []
         return await self.stream.store.claim(self.stream.name, slot, self.owner, now, now + self._lease_s)
 
     async def _think(self, slot: _Slot, work: Sequence[Work]) -> bool:
@@ -188,8 +201,9 @@ class Background:
     async def _conclude(self, slot: str, occasion: Occasion, conclusion: Conclusion, ids: Sequence[int]) -> None:
         about = [utterance.seq for utterance in occasion.utterances]
         thought = Thought(
-            slot=slot, about=tuple(about), text=conclusion.thought, model=conclusion.model, words=conclusion.words
-        )
+            slot=slot, about=tuple(about), text=conclusion.thought, model=conclusion.model, words=conclusion.words,
+            ask_next=conclusion.ask_next,
+        )  # fmt: skip
         async with self._floor:
             while True:
                 entries, revisions = await conclusion.write()
@@ -230,9 +244,19 @@ class Background:
             utterances.extend(heard)
             return heard
 
-        episode = utterances[-1].session if utterances else None
-        talk = self.stream.latest("chat", self._remembered, episode=episode)
-        return Occasion(slot, self.stream, utterances, talk, newer)
+        return Occasion(slot, self.stream, utterances, *self._talk(utterances), newer=newer)
+
+    def _talk(self, utterances: Sequence[Utterance]) -> tuple[list[Record], str, bool]:
+        """Return the talk before these utterances, the Talker's reply to the newest, and whether it waits instead."""
+        if not utterances:
+            return self.stream.latest("chat", self._remembered), "", False
+        newest, own = utterances[-1], {utterance.record for utterance in utterances}
+        talk = self.stream.latest("chat", self._remembered, episode=newest.session)
+        before = [record for record in talk if record.id not in own and record.seq < newest.seq]
+        reply = "\n".join(r.text for r in talk if r.seq > newest.seq and not r.data.get("by_user"))
+        waiting = self.stream.store.events(self.stream.name, after=newest.seq, kinds=["waiting"], limit=20)
+        waits = any(isinstance(row.event, Waiting) and row.event.answers == newest.seq for row in waiting)
+        return before, reply, waits and not reply
 
     def _utterances(self, work: Sequence[Work]) -> list[Utterance]:
         utterances = []

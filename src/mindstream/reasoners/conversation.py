@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
+from mindstream.clock import written
 from mindstream.memory.record import Record
 from mindstream.models.model import Message
 
@@ -21,12 +22,30 @@ class Line(BaseModel):
     text: str
 
     def __str__(self) -> str:
-        return f"{USER if self.by_user else AGENT}: {self.text}"
+        text = self.text.replace("\n", "\n    ")  # a line break in what was said cannot begin a line of somebody else
+        return f"{USER if self.by_user else AGENT}: {text}"
 
     @property
     def message(self) -> Message:
         """The line as a message of a request."""
         return Message("user" if self.by_user else "assistant", self.text)
+
+
+class Note(BaseModel):
+    """Something that memory holds, with the day it was learnt."""
+
+    model_config = ConfigDict(frozen=True)
+
+    day: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.text}"
+
+
+def note(record: Record) -> Note:
+    """Read a record as a note."""
+    return Note(day=written(record.created)[:10], text=record.text)
 
 
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:

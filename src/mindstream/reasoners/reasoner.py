@@ -41,7 +41,9 @@ class Occasion:
 
     Attributes:
         utterances: what to think about, oldest first; more than one where they came faster than it thinks.
-        conversation: the last records of the talk, oldest first, with what the Talker said.
+        conversation: the last records of the talk before these utterances, oldest first, with what the Talker said.
+        reply: what the Talker has said to the newest utterance already; "" where it has not.
+        waits: the Talker waits for this run before it answers.
         newer: claims what was said since, so that this run thinks about it too.
     """
 
@@ -49,6 +51,8 @@ class Occasion:
     stream: Stream
     utterances: Sequence[Utterance]
     conversation: Sequence[Record]
+    reply: str = ""
+    waits: bool = False
     newer: Callable[[], Awaitable[Sequence[Utterance]]] = _nothing_newer
 
     @property
@@ -84,6 +88,7 @@ class Conclusion:
         write: makes what is to be written against what is believed at that moment; called again on a conflict.
         words: what the Talker is to say, in the Reasoner's words; "" where it is to find its own.
         follow_up: what the mind should say unasked, if the Talker has already spoken.
+        ask_next: what the Talker should ask when it fits.
     """
 
     thought: str
@@ -91,6 +96,7 @@ class Conclusion:
     write: Callable[[], Awaitable[Writing]]
     words: str = ""
     follow_up: str = ""
+    ask_next: str = ""
 
 
 class Reasoner(Protocol):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from mindstream.clock import spoken
 from mindstream.log.events import PlanMade, Remembered
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New, Stream
@@ -18,12 +19,12 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.packs.pack import Pack
 from mindstream.packs.reading import language_of
-from mindstream.reasoners.belief import plan_rules  # noqa: F401 (registers the rule)
 from mindstream.reasoners.belief.infer_phase import InferPhase
 from mindstream.reasoners.belief.library import resource_tool, step_tool
 from mindstream.reasoners.belief.plan import Plan
+from mindstream.reasoners.belief.plan_rules import known_topics
 from mindstream.reasoners.belief.think_in_phase import PhaseThought, ThinkInPhase
-from mindstream.reasoners.conversation import Line, lines
+from mindstream.reasoners.conversation import lines, note
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.tools.loop import solve
@@ -49,47 +50,63 @@ class BeliefReasoner:
         return self.pack.name
 
     async def think(self, occasion: Occasion) -> Conclusion:
+        question = await self._question(occasion)
+        found = await solve(self.model, question, self._tools(question), occasion, steps=self.steps)
+        words = found.words if occasion.waits else ""
+        plan = question.plan.edited(found.plan)
+        if words or found.follow_up:
+            plan = plan.told()
+
+        async def write() -> Writing:
+            patch = {"phase": question.phase.name, **found.patch}
+            return await self._entries(occasion, patch, found, plan if plan != question.plan else None), ()
+
+        thought = f"{question.phase.name}: {found.thought}"
+        return Conclusion(thought, self.model.name, write, words, found.follow_up, found.ask_next)
+
+    async def _question(self, occasion: Occasion) -> ThinkInPhase:
+        """Infer the phase, and gather what its mini-reasoner thinks from."""
         stream, pack = occasion.stream, self.pack
         belief = stream.belief(self.slot, pack.belief)
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
+        held = {name: each for name, each in value.items() if each not in (None, [], "")}
         utterances = tuple(utterance.text for utterance in occasion.utterances)
-        conversation = _before(lines(occasion.conversation), utterances)
-        language = language_of(" ".join(utterances), pack.languages)
+        talk = lines(occasion.conversation)
         inferred = await ask(
             self.model,
-            InferPhase(pack=pack, phase=phase, belief=value, conversation=conversation[-12:], utterances=utterances),
+            InferPhase(pack=pack, phase=phase, belief=held, conversation=talk[-10:], utterances=utterances),
         )
-        question = ThinkInPhase(
+        return ThinkInPhase(
             pack=pack,
             phase=pack.phase(inferred.phase),
-            belief=value,
+            belief=held,
             version=belief.version,
             plan=plan_of(stream, pack),
-            notes=tuple(note.text for note in stream.latest("note", NOTES)),
-            conversation=conversation,
+            notes=tuple(str(note(record)) for record in stream.latest("note", NOTES)),
+            conversation=talk,
             utterances=utterances,
-            language=language,
+            reply=occasion.reply or ("" if occasion.waits else "(it is answering at this moment)"),
+            language=language_of(" ".join(utterances), pack.languages),
+            now=spoken(stream.clock.now()),
         )
-        tools = (
-            [step_tool(pack, language), resource_tool(pack, language), *self.tools]
-            if question.phase.plans
-            else list(self.tools)
-        )
-        found = await solve(self.model, question, tools, occasion, steps=self.steps)
 
-        async def write() -> Writing:
-            return await self._entries(occasion, {"phase": inferred.phase, **found.patch}, found), ()
+    def _tools(self, question: ThinkInPhase) -> list[Tool]:
+        """Give the mini-reasoner its tools: in a planning phase the pack's library, and what the user brought."""
+        if not question.phase.plans:
+            return list(self.tools)
+        refused = [step.title for step in question.plan.steps if step.state in ("done", "dropped")]
+        library = step_tool(self.pack, question.language, known_topics(question), refused)
+        return [library, resource_tool(self.pack, question.language), *self.tools]
 
-        thought = f"{inferred.phase}: {found.thought}"
-        return Conclusion(thought, self.model.name, write, found.words, found.follow_up)
-
-    async def _entries(self, occasion: Occasion, patch: dict[str, JsonValue], found: PhaseThought) -> list[Entry]:
+    async def _entries(
+        self, occasion: Occasion, patch: dict[str, JsonValue], found: PhaseThought, plan: Plan | None
+    ) -> list[Entry]:
         stream, evidence = occasion.stream, tuple(utterance.record for utterance in occasion.utterances)
         revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=self.slot)
         entries = [revision] if revision else []
-        if found.plan is not None and (found.words or Plan(steps=found.plan) != plan_of(stream, self.pack)):
-            entries.append(await self._plan(stream, found, evidence))
+        if plan is not None:
+            entries.append(await self._plan(stream, plan, found, evidence))
         if found.feedback:
             news = [
                 New(
@@ -102,16 +119,15 @@ class BeliefReasoner:
             entries.append(Entry(event, self.slot, tuple(await stream.made(news))))
         return entries
 
-    async def _plan(self, stream: Stream, found: PhaseThought, evidence: tuple[str, ...]) -> Entry:
-        plan = Plan(steps=found.plan or [])
+    async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...]) -> Entry:
         slot = plan_slot(self.pack)
         before = next(iter(stream.store.latest(stream.name, slot=slot)), None)
         version = (before.version or 0) + 1 if before else 1
         new = New(
-            text=plan.told() or "no steps", kind="plan", by=self.slot, evidence=evidence, slot=slot, version=version,
+            text=plan.written() or "no steps", kind="plan", by=self.slot, evidence=evidence, slot=slot, version=version,
             data={"plan": plan.model_dump(mode="json")},
         )  # fmt: skip
-        event = PlanMade(version=version, text=found.words or plan.told(), changed=found.changed)
+        event = PlanMade(version=version, text=found.words or plan.written(), changed=found.changed)
         return Entry(event, self.slot, tuple(await stream.made([new])))
 
 
@@ -124,13 +140,3 @@ def plan_of(stream: Stream, pack: Pack) -> Plan:
     """Return the plan as it stands; empty before there is one."""
     record = next(iter(stream.store.latest(stream.name, slot=plan_slot(pack))), None)
     return Plan.model_validate(record.data["plan"]) if record else Plan()
-
-
-def _before(conversation: tuple[Line, ...], utterances: tuple[str, ...]) -> tuple[Line, ...]:
-    """Leave the newest utterances out of the conversation: they are shown by themselves."""
-    newest = set(utterances)
-    kept = list(conversation)
-    for at in range(len(kept) - 1, max(-1, len(kept) - 3 * len(utterances) - 1), -1):
-        if kept[at].by_user and kept[at].text in newest:
-            del kept[at]
-    return tuple(kept)

@@ -16,8 +16,8 @@ class InferredPhase(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    reason: str = Field(description="Why, in one short sentence.")
     phase: str
+    reason: str = Field("", description="Why, in a few words.")
 
 
 class InferPhase(Prompt[InferredPhase]):

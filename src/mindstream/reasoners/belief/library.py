@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from mindstream.language.words import terms
 from mindstream.packs.pack import Language, Pack, Resource, Step, in_language
 from mindstream.packs.reading import read
@@ -30,8 +33,10 @@ def find_in(
     ]
 
 
-def steps_in(pack: Pack, query: str, language: Language, count: int) -> list[dict[str, str]]:
-    """Return the library's steps that fit a query best, as words."""
+def steps_in(
+    pack: Pack, query: str, language: Language, count: int, known: set[str], besides: Sequence[str]
+) -> list[dict[str, str]]:
+    """Return the library's steps that fit a query and a user of whom these topics are known, as words."""
     topics = set(read(pack, query).topics)
     asked = set(terms(query))
 
@@ -39,9 +44,15 @@ def steps_in(pack: Pack, query: str, language: Language, count: int) -> list[dic
         words = set(
             terms(f"{in_language(step.title, language)} {in_language(step.do, language)} {' '.join(step.topics)}")
         )
-        return len(topics & set(step.topics)) + len(asked & words) / (len(asked) or 1)
+        return len(topics & set(step.topics)) / math.sqrt(len(step.topics)) + len(asked & words) / (len(asked) or 1)
 
-    ranked = sorted(((fit(step), -n, step) for n, step in enumerate(pack.steps)), reverse=True)
+    left_out = {title.casefold() for title in besides}
+    suiting = [
+        step
+        for step in pack.steps
+        if pack.suits(step, known | topics) and in_language(step.title, language).casefold() not in left_out
+    ]
+    ranked = sorted(((fit(step), -n, step) for n, step in enumerate(suiting)), reverse=True)
     return [
         {
             "title": in_language(step.title, language),
@@ -49,22 +60,22 @@ def steps_in(pack: Pack, query: str, language: Language, count: int) -> list[dic
             "why": in_language(step.why, language),
             "evidence": step.evidence,
             "caution": in_language(step.caution, language),
-            "not_for": ", ".join(step.not_for),
         }
         for score, _, step in ranked[:count]
         if score > 0.15
     ]
 
 
-def step_tool(pack: Pack, language: Language) -> FunctionTool:
-    """Make the tool `find_steps` for a pack."""
+def step_tool(pack: Pack, language: Language, known: set[str], refused: Sequence[str]) -> FunctionTool:
+    """Make the tool `find_steps` for a pack and a user: what does not suit them, or was refused, is not found."""
 
-    def find_steps(query: str, count: int = 4) -> list[dict[str, str]]:
-        """Find steps in the coach's plan library, with what to do, why, evidence, cautions and who they are not for.
+    def find_steps(query: str, count: int = 4, besides: list[str] | None = None) -> list[dict[str, str]]:
+        """Find steps in the coach's plan library that suit this user: what to do, why, evidence, caution.
 
-        query: a few words on the trouble and on what the user wants. count: how many, 1 to 8.
+        query: a few words on the trouble and on what the user wants, not on what they do not want.
+        count: how many, 1 to 8. besides: titles to leave out.
         """
-        return steps_in(pack, query, language, max(1, min(count, 8)))
+        return steps_in(pack, query, language, max(1, min(count, 8)), known, [*refused, *(besides or ())])
 
     return tool(find_steps)
 
@@ -76,7 +87,7 @@ def resource_tool(pack: Pack, language: Language) -> FunctionTool:
         """Find public resources (articles, videos, books, apps) in the coach's collection.
 
         query: a few words on what they should be about. count: how many, 1 to 6. besides: titles to leave out.
-        Gives title, publisher, link (or null: none is known) and why.
+        Gives title, publisher, link (null: none is known; say nothing of it then) and why.
         """
         found = find_in(pack, query, language, max(1, min(count, 6)), tuple(besides or ()))
         return [resource.model_dump() for resource in found]

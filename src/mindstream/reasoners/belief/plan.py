@@ -1,10 +1,16 @@
-"""The plan: steps with reasons and resources, kept as versions, adapted by feedback, carried over sessions."""
+"""The plan: steps with reasons and resources, kept as versions, changed step by step, carried over sessions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
+
+State = Literal["now", "later", "done", "dropped"]
+OPEN: tuple[State, ...] = ("now", "later")
+MARKS: dict[State, str] = {"now": "now", "later": "later", "done": "done", "dropped": "dropped by the user"}
 
 
 class NamedResource(BaseModel):
@@ -17,22 +23,66 @@ class NamedResource(BaseModel):
     link: str | None = Field(None, description="Only a link that the tool gave.")
     why: str = Field("", description="Why this one, in a sentence.")
 
+    def __str__(self) -> str:
+        named = f"“{self.title}” ({self.publisher})" if self.publisher else f"“{self.title}”"
+        return f"{named}: {self.why}" + (f" {self.link}" if self.link else "")
+
+
+class StepEdit(BaseModel):
+    """A step that is new, or what changes in one that is there; found by its title."""
+
+    model_config = ConfigDict(frozen=True)
+
+    title: str = Field(min_length=1, max_length=200)
+    state: State | None = Field(None, description="now: where the user is (one step only); dropped: not wanted.")
+    do: str = Field("", description="What to do, concretely. Empty: as it was.")
+    why: str = Field("", description="Why it helps. Empty: as it was.")
+    caution: str = Field("", description="What must be said with it. Empty: as it was.")
+    resources: list[NamedResource] = Field(default_factory=list, description="Added to those it has.")
+    source: SkipJsonSchema[str] = ""
+
 
 class PlanStep(BaseModel):
-    """A step of the plan."""
+    """A step of the plan.
+
+    `told`: the user was given it in words. `source`: the step of the pack's library that it was made from.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     title: str
-    do: str = Field("", description="What to do, concretely.")
-    why: str = Field("", description="Why it helps.")
-    state: Literal["now", "later", "done", "dropped"] = Field("later", description="now: the step the user is at.")
+    do: str = ""
+    why: str = ""
+    caution: str = ""
+    state: State = "later"
     resources: list[NamedResource] = Field(default_factory=list)
-    source: str = Field("", description="Leave empty.")
+    source: str = ""
+    told: bool = False
+
+    def edited(self, edit: StepEdit) -> PlanStep:
+        """Return the step with what the edit says."""
+        given = {resource.title.casefold() for resource in self.resources}
+        added = [resource for resource in edit.resources if resource.title.casefold() not in given]
+        return self.model_copy(
+            update={
+                "do": edit.do or self.do,
+                "why": edit.why or self.why,
+                "caution": edit.caution or self.caution,
+                "state": edit.state or self.state,
+                "resources": [*self.resources, *added],
+                "source": edit.source or self.source,
+            }
+        )
+
+    def full(self) -> str:
+        """Write the step with all that belongs to it."""
+        parts = [f"{self.title} ({MARKS[self.state]})", self.do]
+        parts += [f"Why: {self.why}" if self.why else "", f"Caution: {self.caution}" if self.caution else ""]
+        return "\n  ".join([part for part in parts if part] + [str(resource) for resource in self.resources])
 
 
 class Plan(BaseModel):
-    """All steps, dropped ones included, so that nothing is offered twice."""
+    """All steps, done and dropped ones included, so that nothing is offered twice."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -48,7 +98,27 @@ class Plan(BaseModel):
         """The steps that are still to do, the present one first."""
         return [s for s in self.steps if s.state == "now"] + [s for s in self.steps if s.state == "later"]
 
-    def told(self) -> str:
-        """Write the plan as lines, for prompts and people."""
-        marks = {"now": "→", "later": "·", "done": "✓", "dropped": "✗"}
-        return "\n".join(f"{marks[step.state]} {step.title}: {step.do}" for step in self.steps)
+    def edited(self, edits: Sequence[StepEdit]) -> Plan:
+        """Return the plan after these edits. A new "now" sends the old one to "later"; new steps come last."""
+        steps = {step.title.casefold(): step for step in self.steps}
+        for edit in edits:
+            key = edit.title.casefold()
+            if edit.state == "now":
+                steps = {
+                    k: step.model_copy(update={"state": "later"}) if step.state == "now" else step
+                    for k, step in steps.items()
+                }
+            steps[key] = steps.get(key, PlanStep(title=edit.title)).edited(edit)
+        return Plan(steps=list(steps.values()))
+
+    def told(self) -> Plan:
+        """Return the plan with its present step marked as told to the user."""
+        steps = [step.model_copy(update={"told": True}) if step.state == "now" else step for step in self.steps]
+        return Plan(steps=steps)
+
+    def written(self, *, full: bool = False) -> str:
+        """Write the plan for prompts and people: the present step whole, of the others the title (or all, `full`)."""
+        return "\n".join(
+            f"- {step.full()}" if full or step.state == "now" else f"- {step.title} ({MARKS[step.state]})"
+            for step in self.steps
+        )

@@ -15,7 +15,7 @@ from mindstream.models.prompt import first_json, rule
 from mindstream.packs.pack import Language, Pack, Step, in_language
 from mindstream.packs.reading import Reading, read
 from mindstream.packs.saying import fresh, phrases
-from mindstream.reasoners.belief.plan import NamedResource, Plan, PlanStep
+from mindstream.reasoners.belief.plan import NamedResource, Plan, PlanStep, StepEdit
 from mindstream.reasoners.belief.think_in_phase import Feedback, PhaseThought, ThinkInPhase
 
 AHEAD = 4
@@ -39,7 +39,7 @@ def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThough
     step = plan.now
     if step is None:
         words = fresh(phrases(ask.pack, "plan_empty", ask.language), _said(ask))
-        return PhaseThought(thought=thought, patch=patch, plan=plan.steps, changed=changed, words=words)
+        return PhaseThought(thought=thought, patch=patch, plan=_edits(ask.plan, plan), changed=changed, words=words)
     if not turns:
         return [_search(ask, plan, step)]
     found = (
@@ -51,7 +51,7 @@ def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThough
         thought=f"{thought}; the step now: {step.title}",
         patch=patch,
         feedback=_feedback(ask, readings),
-        plan=plan.steps,
+        plan=_edits(ask.plan, plan),
         changed=changed,
         words=_words(ask, intro, step),
     )
@@ -110,15 +110,9 @@ def ranked(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
         named = 2.0 * len(about & newest) + len(about & known)
         return named / spread + 0.3 * len(asked & words) + EVIDENCE[step.evidence]
 
-    fitting = [s for s in ask.pack.steps if s.id not in besides and _suits(ask.pack, s, known | newest)]
+    fitting = [s for s in ask.pack.steps if s.id not in besides and ask.pack.suits(s, known | newest)]
     about = [s for s in fitting if set(s.topics) & (known | newest)]
     return sorted(about or fitting, key=fit, reverse=True)
-
-
-def _suits(pack: Pack, step: Step, known: set[str]) -> bool:
-    """Tell whether a step is for this user: not ruled out, and not only for people they are not."""
-    only_for = {id_ for id_ in step.topics if (topic := pack.topic(id_)) and pack.fields[topic.field].audience}
-    return not known & set(step.not_for) and (not only_for or bool(only_for & known))
 
 
 Change = tuple[Plan, tuple[str, dict[str, str]], str]
@@ -138,7 +132,7 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
             f"now “{here.title}”" if here else "nothing left"
         )
         return Plan(steps=new), ("instead_intro", {"old": now.title}), changed
-    if {"next", "done"} & moves and now and not _told(ask, now):
+    if now and not now.told and (moves & {"next", "done", "yes", "like", "stepwise", "plan", "resources"} or not moves):
         return Plan(steps=steps), ("step_intro", {}), ""
     if {"next", "done"} & moves and now:
         steps = [_state(step, "done" if "done" in moves else "later") if step is now else step for step in steps]
@@ -172,9 +166,14 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
     return None
 
 
-def _told(ask: ThinkInPhase, step: PlanStep) -> bool:
-    """Tell whether the user was ever told of this step: it may have been planned while the Talker spoke."""
-    return any(step.title in line.text for line in ask.conversation if not line.by_user)
+def _edits(before: Plan, after: Plan) -> list[StepEdit]:
+    """Tell what changed, step by step; the present one last, so that it is the one that stays."""
+    old = {step.title: step for step in before.steps}
+    changed = [step for step in after.steps if step != old.get(step.title)]
+    fields = set(StepEdit.model_fields)
+    return [
+        StepEdit(**step.model_dump(include=fields)) for step in sorted(changed, key=lambda step: step.state == "now")
+    ]
 
 
 def _begin(ask: ThinkInPhase, steps: list[PlanStep], seen: set[str], fresh_first: bool) -> list[PlanStep]:
@@ -202,11 +201,11 @@ def _state(step: PlanStep, state: str) -> PlanStep:
 
 
 def _planned(step: Step, language: Language) -> PlanStep:
-    do, caution = in_language(step.do, language), in_language(step.caution, language)
     return PlanStep(
         title=in_language(step.title, language),
-        do=f"{do} {caution}".strip(),
+        do=in_language(step.do, language),
         why=in_language(step.why, language),
+        caution=in_language(step.caution, language),
         source=step.id,
     )
 
@@ -225,6 +224,8 @@ def _words(ask: ThinkInPhase, intro: tuple[str, dict[str, str]], step: PlanStep)
         return fresh(phrases(ask.pack, move, ask.language), _said(ask), move, len(ask.conversation)).format(**filled)
 
     parts = [say(intro[0], **intro[1]), f"**{step.title}**", step.do, say("step_why", why=step.why)]
+    if step.caution:
+        parts.append(say("step_caution", caution=step.caution))
     if step.resources:
         parts.append(say("resources_intro"))
         parts.extend(_named(n, resource, ask.language) for n, resource in enumerate(step.resources, 1))

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mindstream.errors import InputError, ReplyInvalid
 from mindstream.memory.belief import Belief, merged
+from mindstream.models.model import JsonSchema
 from mindstream.models.prompt import Prompt
 from mindstream.packs.pack import Pack, Phase
-from mindstream.reasoners.belief.plan import Plan, PlanStep
+from mindstream.reasoners.belief.plan import Plan, StepEdit
 from mindstream.reasoners.conversation import Line
+
+
+class SubQuestion(BaseModel):
+    """A part of the problem, its answer, and what is believed because of it (an intermediate belief of equation 4)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    question: str = Field(max_length=300)
+    answer: str = Field(max_length=600, description="From the user's words or a tool; 'not said' if neither.")
+    patch: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Feedback(BaseModel):
@@ -24,61 +35,40 @@ class Feedback(BaseModel):
     target: str = Field(max_length=300, description="What they speak of: a step's title, or a few words.")
 
 
-class SubQuestion(BaseModel):
-    """A part of the problem, its answer, and what is believed because of it (an intermediate belief of equation 4)."""
-
-    model_config = ConfigDict(frozen=True)
-
-    question: str = Field(max_length=300)
-    answer: str = Field(
-        max_length=600, description="From what the user said or a tool gave; 'not said' if neither did."
-    )
-    patch: dict[str, JsonValue] = Field(default_factory=dict)
-
-
 class PhaseThought(BaseModel):
     """What a mini-reasoner has come to."""
 
     model_config = ConfigDict(frozen=True)
 
     questions: list[SubQuestion] = Field(
-        default_factory=list, max_length=8, description="The sub-questions that matter now, one to four, answered."
+        default_factory=list,
+        max_length=8,
+        description="Sub-questions that matter now, answered; none if nothing new.",
     )
     thought: str = Field(description="Your conclusion in one or two sentences.")
     patch: dict[str, JsonValue] = Field(
         default_factory=dict,
-        description='Belief fields to change. A list adds to what is there; {"remove": [...]} takes away; null clears.',
+        description="Belief fields that change and stand in no sub-question's patch.",
     )
-    feedback: list[Feedback] = Field(default_factory=list, max_length=5)
-    plan: list[PlanStep] | None = Field(
-        None, description="All steps of the plan, only when you make or change it; null leaves it as it is."
-    )
-    changed: str = Field("", description="If you changed the plan: what and why, in a sentence.")
-    words: str = Field(
-        "",
-        description="What the user is told now, in your words; only with a new or changed plan, a step or resources.",
-    )
+    ask_next: str = Field("", max_length=300, description="What the talker should ask when it fits; empty: nothing.")
     follow_up: str = Field(
         "",
-        description="Only if the coach's last answer was wrong or left out something important: one or two sentences.",
+        description="Only if the talker's reply was wrong or lacks what the user must have: 1-2 sentences.",
     )
+    feedback: list[Feedback] = Field(default_factory=list, max_length=5)
+    plan: list[StepEdit] = Field(default_factory=list, max_length=12, description="Steps that are new or change.")
+    changed: str = Field("", description="If the plan changed: what and why, in a sentence.")
+    words: str = Field("", description="What the user is told, word for word.")
 
 
-def composed(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
-    """Compose intermediate beliefs into one patch: lists gather, else the later one counts. The phase is not theirs."""
-    whole: dict[str, JsonValue] = {}
-    for patch in patches:
-        for name, value in patch.items():
-            before = whole.get(name)
-            if isinstance(before, list) and isinstance(value, list):
-                whole[name] = [*before, *(item for item in value if item not in before)]
-            elif name != "phase":
-                whole[name] = value
-    return whole
+ONLY_PLANNING = ("feedback", "plan", "changed", "words")
 
 
 class ThinkInPhase(Prompt[PhaseThought]):
-    """What follows from these utterances, thought through as this phase asks?"""
+    """What follows from these utterances, thought through as this phase asks?
+
+    `reply`: what the Talker has answered already; "" where it waits for this thought.
+    """
 
     pack: Pack
     phase: Phase
@@ -88,7 +78,16 @@ class ThinkInPhase(Prompt[PhaseThought]):
     notes: tuple[str, ...]
     conversation: tuple[Line, ...]
     utterances: tuple[str, ...]
+    reply: str = ""
     language: str
+    now: str = ""
+
+    def reply_schema(self) -> JsonSchema | None:
+        schema = super().reply_schema()
+        if schema is None or self.phase.plans:
+            return schema
+        kept = {name: spec for name, spec in schema["properties"].items() if name not in ONLY_PLANNING}
+        return {**schema, "properties": kept, "$defs": {"SubQuestion": schema["$defs"]["SubQuestion"]}}
 
     def parse(self, text: str) -> PhaseThought:
         found = super().parse(text)
@@ -98,6 +97,40 @@ class ThinkInPhase(Prompt[PhaseThought]):
             merged(Belief("belief", self.version, shape.model_validate(self.belief)), patch)
         except InputError as error:
             raise ReplyInvalid(f"The patch does not fit: {error}") from None
-        if found.plan and sum(step.state == "now" for step in found.plan) > 1:
-            raise ReplyInvalid('Exactly one step of the plan has the state "now".')
+        if sum(edit.state == "now" for edit in found.plan) > 1:
+            raise ReplyInvalid('Only one step of the plan can have the state "now".')
         return found.model_copy(update={"patch": patch})
+
+
+def composed(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
+    """Compose intermediate beliefs into one patch: what is added and removed gathers, the later counts.
+
+    The phase is not theirs to set.
+    """
+    whole: dict[str, Any] = {}
+    for patch in patches:
+        for name, value in patch.items():
+            if name == "phase":
+                continue
+            before = whole.get(name)
+            if isinstance(value, list | dict) and isinstance(before, list | dict):
+                added, removed = _parts(before)
+                more, less = _parts(value)
+                kept = [item for item in added if item not in less]
+                whole[name] = {
+                    "add": [*kept, *(item for item in more if item not in kept)],
+                    "remove": [*(item for item in removed if item not in more), *less],
+                }
+            else:
+                whole[name] = value
+    return whole
+
+
+def _parts(change: Any) -> tuple[list[Any], list[Any]]:
+    if isinstance(change, list):
+        return change, []
+    return _listed(change.get("add")), _listed(change.get("remove"))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]

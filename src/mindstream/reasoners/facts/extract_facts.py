@@ -40,6 +40,7 @@ class ExtractFacts(Prompt[Facts]):
     utterances: tuple[str, ...]
     conversation: tuple[Line, ...] = ()
     known: tuple[str, ...] = ()
+    now: str = ""
 
 
 SINGLE = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mindstream.clock import spoken
 from mindstream.log.events import Remembered
 from mindstream.memory.record import New, Record, Triple, normalised
 from mindstream.memory.store import Entry, Revision
@@ -31,8 +32,9 @@ class FactsReasoner:
         known = occasion.stream.latest("note", KNOWN)
         prompt = ExtractFacts(
             utterances=tuple(utterance.text for utterance in occasion.utterances),
-            conversation=lines(occasion.conversation[-8:]),
+            conversation=lines(occasion.conversation[-6:]),
             known=tuple(note.text for note in known),
+            now=spoken(occasion.stream.clock.now()),
         )
         found = await ask(self.model, prompt)
 
