@@ -21,7 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mindstream.errors import SettingsError
 
 PREFIX = "MINDSTREAM_"
-ROLES = ("talker", "reasoner")
+ROLES = ("talker", "reasoner", "facts", "gate")
+"""Who may be given a model of its own; `facts` else has the reasoner's, `gate` else none."""
 DEFAULT = "default"
 OTHER_VARIABLES = frozenset({"MINDSTREAM_SETTINGS", "MINDSTREAM_DEBUG"})
 
@@ -183,7 +184,7 @@ def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
         raise SettingsError(f"{origin}: roles is a table from role to the name of a model, not {roles!r}")
     for name in roles:
         if name not in (*ROLES, DEFAULT):
-            raise SettingsError(f"{origin}: there is no role {name!r}; the roles are {' and '.join(ROLES)}")
+            raise SettingsError(f"{origin}: there is no role {name!r}; the roles are {', '.join(ROLES)}")
     return {**({DEFAULT: layer["model"]} if "model" in layer else {}), **roles}
 
 

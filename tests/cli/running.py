@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 COMMAND = [sys.executable, "-m", "mindstream.cli"]
+TAKES_THE_TERMINAL = "import os, sys; os.close(os.open(os.ttyname(0), os.O_RDWR)); os.execv(sys.argv[1], sys.argv[1:])"
+"""Whoever leads a session and opens a terminal gets it for its own, so that Ctrl-C is a signal to it."""
 PATIENCE_S = 60
 """How long a test waits for what must come, before it fails."""
 _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>78]|[\x00\x07\x08\x0f]")
@@ -112,9 +114,8 @@ def terminal(*arguments: str | Path, **variables: str) -> Iterator[Terminal]:
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     settings: Mapping[str, str] = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **variables}
     process = subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
+        [sys.executable, "-c", TAKES_THE_TERMINAL, *COMMAND, *map(str, arguments)],
         stdin=slave, stdout=slave, stderr=slave, env={**os.environ, **settings}, start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )  # fmt: skip
     os.close(slave)
     try:

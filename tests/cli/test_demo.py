@@ -21,9 +21,8 @@ def test_with_nothing_on_standard_input_the_pack_plays_its_dialogue() -> None:
 
 
 def test_a_closed_standard_input_is_nothing_on_it() -> None:
-    done = subprocess.run(
-        [*COMMAND, "chat", *FAST], capture_output=True, timeout=PATIENCE_S, preexec_fn=lambda: os.close(0)
-    )
+    closed = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "chat", *FAST]
+    done = subprocess.run(closed, capture_output=True, timeout=PATIENCE_S)
     assert done.returncode == 0 and done.stderr == b""
     assert done.stdout.count(b"\nyou: ") == len(load("sleep").demo)
 

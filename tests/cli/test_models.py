@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fake_endpoint import Fails, FakeEndpoint, Says
-from running import run
+from running import COMMAND, PATIENCE_S, run
 
 UTTERANCE = "The noise keeps me awake.\n"
 
@@ -30,6 +32,29 @@ def test_roles_are_given_one_by_one_or_in_a_row(folder: Path, door: FakeEndpoint
 def test_who_answers_is_said_first(folder: Path, door: FakeEndpoint) -> None:
     done = run("chat", "--data", folder, "--role", f"talker={door.url}#one", said=UTTERANCE)
     assert done.out.splitlines()[0] == f"{door.url}#one answers, rules thinks"
+
+
+def test_poured_lines_are_heard_while_an_answer_is_being_written(folder: Path, door: FakeEndpoint) -> None:
+    door.will(Says("Wait for it", step=True))
+    process = subprocess.Popen(
+        [*COMMAND, "chat", "--data", folder, "--json", "--no-wait", "--role", f"talker={door.url}#slow"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin and process.stdout
+    process.stdin.write(UTTERANCE.encode() * 5)
+    process.stdin.close()
+    heard = 0
+    while heard < 5:
+        event = json.loads(process.stdout.readline())["event"]
+        assert event != "said"
+        heard += event == "heard"
+    for _ in range(3):
+        door.go()
+    rows = [json.loads(line) for line in process.stdout]
+    process.stdout.close()
+    assert process.wait(PATIENCE_S) == 0
+    assert next(row["text"] for row in rows if row["event"] == "said") == "Wait for it"
+    assert sum(row["event"] == "said" for row in rows) == 5
 
 
 def test_a_recorded_conversation_plays_back(folder: Path, tmp_path: Path, door: FakeEndpoint) -> None:

@@ -47,7 +47,7 @@ def test_a_conversation_from_the_first_line_to_the_last(folder: Path) -> None:
         screen.type("\x04")  # before the next prompt
         screen.until("/cancel")
         assert screen.ended() == 0
-        assert "chat --session" in screen.rest
+        assert "--session" in screen.rest
     assert (folder / "history" / "you.txt").stat().st_mode & 0o077 == 0
     assert len(said(folder)) == 1
 

@@ -108,7 +108,7 @@ def chat(
     model: Annotated[str | None, typer.Option(metavar="NAME", help="Who answers, in all roles [rules].")] = None,
     role: Annotated[
         list[str] | None,
-        typer.Option(metavar="ROLE=NAME", help="Who answers in one role: talker or reasoner; repeatable."),
+        typer.Option(metavar="ROLE=NAME", help="Who answers in one role: talker, reasoner, facts or gate; repeatable."),
     ] = None,
     data: Data = None,
     user: User = None,
@@ -117,7 +117,7 @@ def chat(
     ] = None,
     gate: Annotated[
         str | None,
-        typer.Option(metavar="GATE", help="When the talker waits for the reasoner: belief or quick [belief]."),
+        typer.Option(metavar="GATE", help="When the talker waits for the reasoner: belief, quick or learned [belief]."),
     ] = None,
     deadline: Annotated[
         float | None, typer.Option(metavar="S", help="How long it waits at most, in seconds [30].")

@@ -53,6 +53,12 @@ def aside(event: Event, *, thinks: bool = True) -> str:
     return ""
 
 
+def brief(event: Event) -> str:
+    """Return an event's words, else its fields."""
+    values = event.model_dump(mode="json")
+    return short(str(values.get("text") or told({name: value for name, value in values.items() if value})))
+
+
 def told(patch: Mapping[str, JsonValue]) -> str:
     """Write the fields of a belief as words."""
     parts = []

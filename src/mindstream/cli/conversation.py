@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mindstream.cli.screens import Screen
 from mindstream.errors import MindstreamError, StorageError
-from mindstream.log.events import Failed, Logged, Thought
+from mindstream.log.events import Failed, Logged, Opened, Thought
 from mindstream.minds.mind import Mind
 from mindstream.service.opening import opened
 from mindstream.service.pace import Pace
@@ -71,6 +71,12 @@ class Conversation:
             if heard is not None:
                 heard.set()
         await self.caught_up()
+
+    @property
+    def opened(self) -> Logged | None:
+        """The row of the log with which this session began."""
+        last = self.mind.stream.store.last(self.mind.stream.name, Opened.kind)
+        return last if last and isinstance(last.event, Opened) and last.event.session == self.mind.session else None
 
     @property
     def thinking(self) -> bool:
@@ -147,6 +153,8 @@ async def conversing(
             async with opened(settings, session=wishes.session, record=wishes.record, pace=pace) as mind:
                 conversation = Conversation(mind, screen)
                 screen.watch(conversation)
+                if conversation.opened is not None:
+                    screen.opened(conversation.opened)
                 events = stack.enter_context(mind.stream.feed.listening())
                 showing = asyncio.create_task(conversation.follow(events))
                 showing.add_done_callback(shown)

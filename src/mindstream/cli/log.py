@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from mindstream.cli.asides import aside, called
+from mindstream.cli.asides import aside, brief, called
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.plain import short
 from mindstream.clock import written
@@ -49,7 +49,7 @@ def _print(console: Console, logged: Logged, everybody: bool, json: bool) -> Non
         print_json(logged.row() | ({"mind": logged.mind} if everybody else {}))
     else:
         event = logged.event
-        told = called(event) if isinstance(event, ModelCalled) else aside(event) or short(getattr(event, "text", ""))
+        told = called(event) if isinstance(event, ModelCalled) else aside(event) or brief(event)
         line = Text(f"{logged.seq:6d} {written(logged.at)[:19].replace('T', ' ')} ", "dim")
         line.append(f"{logged.mind + ' ' if everybody else ''}{logged.event.kind} ")
         line.append(f"{short(logged.by)}: ", "dim")

@@ -36,6 +36,9 @@ class Screen(Protocol):
     def watch(self, thinker: Thinker) -> None:
         """Learn whom to ask whether somebody is thinking."""
 
+    def opened(self, logged: Logged) -> None:
+        """Show the session that began before anybody looked."""
+
 
 class JsonScreen:
     """One event a line; `at` is in seconds since the process began."""
@@ -46,6 +49,9 @@ class JsonScreen:
     def note(self, text: str) -> None: ...
 
     def watch(self, thinker: Thinker) -> None: ...
+
+    def opened(self, logged: Logged) -> None:
+        self.show(logged)
 
 
 class TextScreen:
@@ -67,6 +73,8 @@ class TextScreen:
 
     def watch(self, thinker: Thinker) -> None:
         self._thinker = thinker
+
+    def opened(self, logged: Logged) -> None: ...
 
     @property
     def thinking(self) -> bool:

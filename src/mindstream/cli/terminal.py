@@ -50,7 +50,7 @@ async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
         await Terminal(conversation, screen, settings.data / "history" / f"{quote(settings.user, safe='')}.txt").run()
         session = f"'{mind.session}'" if " " in mind.session else mind.session
-        screen.note(f"kept in {settings.data} · go on with: mindstream chat --session {session}")
+        screen.note(f"kept in {settings.data} · --session {session} goes on with it")
 
 
 class Terminal:
@@ -109,7 +109,8 @@ class Terminal:
             task.result()
 
     def _thinking(self) -> FormattedText:
-        return FormattedText([("class:thinking", "thinking …" if self._screen.thinking else "")])
+        shown = self._screen.thinking and not self._session.app.is_done
+        return FormattedText([("class:thinking", "thinking …" if shown else "")])
 
     def _redraw(self, _: Logged) -> None:
         self._session.app.invalidate()

@@ -124,7 +124,8 @@ def _pack(settings: Settings) -> Iterator[Finding]:
 
 
 def _roles(settings: Settings) -> Finding:
-    table = ", ".join(f"{role}: {settings.models.get(role, settings.models[DEFAULT])}" for role in ROLES)
+    models = {role: settings.models.get(role, settings.models[DEFAULT]) for role in ROLES[:2]} | settings.roles
+    table = ", ".join(f"{role}: {model}" for role, model in models.items())
     if set(settings.models.values()) == {"rules"}:
         how = "name one: --model openai:gpt-5-mini (with OPENAI_API_KEY set), --model ollama:qwen3, …"
         return Finding("models", "note", f"{table}; no model is configured, so rules answer", how)

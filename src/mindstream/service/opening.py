@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from mindstream.errors import SettingsError, StorageError
-from mindstream.log.events import ModelCalled
-from mindstream.memory.store import Entry
+from mindstream.minds.calls import CallLog
 from mindstream.minds.mind import Mind, Patience
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings
-
-Calls = asyncio.Queue[Metered]
 
 
 @contextlib.asynccontextmanager
@@ -34,19 +31,38 @@ async def opened(
         UserError: a name, a pack, a folder that cannot be used.
         StorageError: the data folder cannot be used.
     """
-    calls: Calls = asyncio.Queue()
-    async with _models(settings, calls, record) as models, Mind.open(
+    calls, ended = CallLog(), asyncio.Event()
+
+    def take(call: Metered) -> None:
+        calls.take(call)
+        ended.set()
+
+    async with _models(settings, take, record) as models, Mind.open(
         private(settings.data), pack=settings.pack, user=settings.user, session=session,
         models=pace.slowed(models) if pace else models, gate_=settings.gate, embed=settings.embedder,
         patience=Patience(deadline_s=settings.deadline_s),
-    ) as mind:  # fmt: skip
-        logging = asyncio.create_task(_log_calls(mind, calls))
-        try:
-            yield mind
-        finally:
-            logging.cancel()
-            await asyncio.gather(logging, return_exceptions=True)
-            await _log(mind, calls)
+    ) as mind, _logged(calls, ended, mind):  # fmt: skip
+        yield mind
+
+
+@contextlib.asynccontextmanager
+async def _logged(calls: CallLog, ended: asyncio.Event, mind: Mind) -> AsyncIterator[None]:
+    """Write calls down as they end; what is being written when the block ends is finished, and shown."""
+    open_ = True
+
+    async def write() -> None:
+        while open_:
+            await ended.wait()
+            ended.clear()
+            await calls.flush(mind.stream)
+
+    writing = asyncio.create_task(write())
+    try:
+        yield
+    finally:
+        open_ = False
+        ended.set()
+        await writing
 
 
 def private(folder: Path) -> Path:
@@ -67,7 +83,7 @@ def private(folder: Path) -> Path:
     return folder
 
 
-def _models(settings: Settings, calls: Calls, record: Path | None) -> Models:
+def _models(settings: Settings, on_call: Callable[[Metered], None], record: Path | None) -> Models:
     if record is not None:
         try:
             with record.open("a"):
@@ -79,31 +95,4 @@ def _models(settings: Settings, calls: Calls, record: Path | None) -> Models:
     budget = None
     if settings.budget_tokens or settings.budget_usd:
         budget = Budget(tokens=settings.budget_tokens, cost_usd=settings.budget_usd)
-    return Models.named(
-        settings.models, on_call=calls.put_nowait, budget=budget, record=record, words_dir=settings.prompts
-    )
-
-
-async def _log_calls(mind: Mind, calls: Calls) -> None:
-    while True:
-        first = await calls.get()
-        calls.put_nowait(first)
-        await _log(mind, calls)
-
-
-async def _log(mind: Mind, calls: Calls) -> None:
-    entries = []
-    while not calls.empty():
-        entries.append(Entry(_called(calls.get_nowait()), "mindstream"))
-    if entries:
-        with contextlib.suppress(StorageError):
-            await mind.stream.commit(*entries)
-
-
-def _called(call: Metered) -> ModelCalled:
-    usage = call.usage
-    return ModelCalled(
-        role=call.role, prompt=call.prompt, model=call.model, seconds=call.seconds, first_part_s=call.first_s,
-        input_tokens=usage.input_tokens if usage else 0, output_tokens=usage.output_tokens if usage else 0,
-        cost_usd=usage.cost_usd if usage else None, error=call.error or ("broken off" if call.broken_off else ""),
-    )  # fmt: skip
+    return Models.named(settings.models, on_call=on_call, budget=budget, record=record, words_dir=settings.prompts)

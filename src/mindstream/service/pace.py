@@ -32,7 +32,7 @@ class Pace:
 
     def slowed(self, models: Models) -> Models:
         """Return the same models with the rules among them slowed down; real models are slow enough."""
-        slowed: dict[str, Model] = {}
+        slowed = {role: models.of(role) for role in models.names if role != "default"}
         for role, first_s, piece_s in (("talker", 0.0, self.word_s), ("reasoner", self.thought_s, 0.0)):
             model = models.of(role)
             slowed[role] = Slow(model, first_s, piece_s) if model.name == Rules.name else model
