@@ -15,6 +15,7 @@ from mindstream.minds.talk import Talk
 from mindstream.minds.talk_rules import by_topics_and_moves
 from mindstream.models.ask import speak
 from mindstream.models.model import Model
+from mindstream.packs.filler import states
 from mindstream.packs.pack import Pack
 from mindstream.packs.reading import language_of
 from mindstream.packs.saying import fresh, phrases
@@ -65,7 +66,8 @@ class Talker:
         language = language_of(text, self.pack.languages)
         waits = self.stream.store.events(self.stream.name, kinds=["waiting"], after=self._lately())
         said = [str(getattr(logged.event, "text", "")) for logged in waits]
-        return fresh(phrases(self.pack, "wait", language), said, len(said))
+        fillers = [filler for filler in phrases(self.pack, "wait", language) if not states(filler, [text])]
+        return fresh(fillers, said, len(said))
 
     def _lately(self) -> int:
         """Return a seq some way back, so that looking for what was said lately stays cheap in a long life."""

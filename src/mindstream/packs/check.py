@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mindstream.errors import InputError
+from mindstream.packs.filler import states
 from mindstream.packs.load import SHIPPED
 from mindstream.packs.pack import Lists, Pack, Texts
 from mindstream.packs.saying import moves, phrases
@@ -80,6 +81,9 @@ def _phrases(pack: Pack) -> Iterator[str]:
         if move not in moves():
             yield f"phrases: no rule says {move!r}; moves are {', '.join(moves())}"
     for language in pack.languages:
+        for filler in phrases(pack, "wait", language):
+            if stated := states(filler, ()):
+                yield f"phrases: wait: {filler!r} states something ({', '.join(stated)}); a filler states nothing"
         for move in moves():
             if not phrases(pack, move, language):
                 yield f"phrases: nothing to say for {move!r} in {language!r}"

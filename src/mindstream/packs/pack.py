@@ -135,7 +135,7 @@ class Alarm(PackPart):
     patterns: dict[Language, list[Pattern]]
     """Regular expressions, searched without regard to case."""
     unless: dict[Language, list[Pattern]] = Field(default_factory=dict)
-    """Harmless sentences that the patterns would catch; a match of one of these takes the alarm back."""
+    """Harmless phrases that the patterns would catch; they are taken out of the text before it is searched."""
     say: Texts
     stops: bool = True
     """True: this is the whole answer. False: it is said before the ordinary answer."""

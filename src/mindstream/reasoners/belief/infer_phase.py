@@ -50,7 +50,8 @@ def by_what_is_known(ask: InferPhase) -> InferredPhase:
     wanted = any({"plan", "stepwise", "resources"} & reading.moves for reading in readings)
     first_needs = set(ask.pack.phases[0].needs)
     planning = next((phase.name for phase in ask.pack.phases if phase.plans), None)
-    if wanted and planning and first_needs <= known:
+    audience = {name for name in known if name in ask.pack.fields and ask.pack.fields[name].audience}
+    if wanted and planning and (first_needs <= known or audience):
         return InferredPhase(reason="a plan is asked for, and it is known what for", phase=planning)
     if present.needs and set(present.needs) <= known and at + 1 < len(names):
         return InferredPhase(reason=f"{', '.join(present.needs)} known", phase=names[at + 1])

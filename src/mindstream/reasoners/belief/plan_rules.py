@@ -213,7 +213,7 @@ def _planned(step: Step, language: Language) -> PlanStep:
 def _search(ask: ThinkInPhase, plan: Plan, step: PlanStep) -> Call:
     source = next((s for s in ask.pack.steps if s.id == step.source), None)
     about = " ".join(source.topics) if source else ""
-    given = [resource.title for each in plan.steps for resource in each.resources if each.state != "dropped"]
+    given = [resource.title for each in plan.steps if each.told for resource in each.resources]
     asks_again = bool(step.resources)
     arguments = {"query": f"{step.title} {about}".strip(), "count": 2, "besides": given if asks_again else []}
     return Call("find_resources", json.dumps(arguments, ensure_ascii=False))
