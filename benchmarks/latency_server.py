@@ -25,10 +25,10 @@ WORDS = re.findall(
 
 @dataclass
 class Asked:
-    """One request: which model, the last message's last line, when it came in and when the first token went out."""
+    """One request: which model, the last mark `(12.7)` in it, when it came in and when the first token went out."""
 
     model: str
-    last: str
+    mark: str
     came: float
     first: float = 0.0
 
@@ -61,7 +61,8 @@ class Door:
             writer.close()
 
     async def _answer(self, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
-        asked = Asked(body["model"], str(body["messages"][-1]["content"]).rsplit("\n", 1)[-1], time.monotonic())
+        marks = re.findall(r"\(\d+\.\d+\)", str(body["messages"][-1]["content"]))
+        asked = Asked(body["model"], marks[-1] if marks else "", time.monotonic())
         self.log.append(asked)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         if asked.model == "talker":

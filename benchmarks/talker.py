@@ -73,6 +73,11 @@ class Turn:
     piece: float | None = None
     ended: float = 0.0
 
+    @property
+    def mark(self) -> str:
+        """What tells this utterance from all others."""
+        return self.text[self.text.rfind("(") :]
+
 
 @contextlib.contextmanager
 def latency_server(reasoner_s: float, talker_first_s: float) -> Iterator[int]:
@@ -129,11 +134,11 @@ async def load(talking: Sequence[Mind], seconds: float, per_second: float) -> li
     return [task.result() for task in running]
 
 
-def served(port: int) -> dict[str, float]:
-    """Return how long the server took to the talker's first token, for each utterance; empties its log."""
+def served(port: int) -> dict[str, tuple[float, float]]:
+    """Return when the talker's request came to the server and when its first token went out; empties the log."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/log") as reply:
         log = json.load(reply)
-    return {asked["last"]: asked["first"] - asked["came"] for asked in log if asked["model"] == "talker"}
+    return {asked["mark"]: (asked["came"], asked["first"]) for asked in log if asked["model"] == "talker"}
 
 
 def staleness(store: SqliteStore, slot: str) -> list[int]:
@@ -188,22 +193,27 @@ async def conversations(given: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def results(turns: list[Turn], own: dict[str, float], single: list[Turn], stale: list[int]) -> dict[str, Any]:
+def results(
+    turns: list[Turn], own: dict[str, tuple[float, float]], single: list[Turn], stale: list[int]
+) -> dict[str, Any]:
     """Work out the measures."""
-    direct = [t for t in turns if t.filler is None and t.piece is not None and t.text in own]
+    direct = [(t.begun, *own[t.mark], t.piece) for t in turns if t.filler is None and t.piece and t.mark in own]
     waited = [t for t in turns if t.filler is not None]
-    overhead = [t.piece - t.begun - own[t.text] for t in direct if t.piece is not None]
+    overhead = [piece - begun - (first - came) for begun, came, first, piece in direct]
     firsts = [(t.filler or t.piece or t.ended) - t.begun for t in turns]
-    fillers = [t.filler - t.begun for t in waited if t.filler is not None]
     return {
         "overhead_p50_ms": percentile(overhead, 50),
         "overhead_p99_ms": percentile(overhead, 99),
         "overhead_max_ms": percentile(overhead, 100),
-        "models_first_token_p50_ms": percentile([own[t.text] for t in direct], 50),
+        "before_the_model_p50_ms": percentile([came - begun for begun, came, _, _ in direct], 50),
+        "before_the_model_p99_ms": percentile([came - begun for begun, came, _, _ in direct], 99),
+        "after_its_first_token_p50_ms": percentile([piece - first for _, _, first, piece in direct], 50),
+        "after_its_first_token_p99_ms": percentile([piece - first for _, _, first, piece in direct], 99),
+        "models_first_token_p50_ms": percentile([first - came for _, came, first, _ in direct], 50),
         "first_words_p50_ms": percentile(firsts, 50),
         "first_words_p99_ms": percentile(firsts, 99),
-        "filler_p50_ms": percentile(fillers, 50),
-        "waited_answer_p50_ms": percentile([t.piece - t.begun for t in waited if t.piece is not None], 50),
+        "filler_p50_ms": percentile([t.filler - t.begun for t in waited if t.filler], 50),
+        "waited_answer_p50_ms": percentile([t.piece - t.begun for t in waited if t.piece], 50),
         "single_agent_first_words_p50_ms": percentile([(t.piece or t.ended) - t.begun for t in single], 50),
         "wait_rate": round(len(waited) / len(turns), 3),
         "staleness_turns_mean": round(statistics.fmean(stale), 3) if stale else None,

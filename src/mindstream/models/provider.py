@@ -23,7 +23,6 @@ from mindstream.errors import ModelError, ModelRefused, ModelUnavailable, RateLi
 from mindstream.models.model import Call, Message, Part, Piece, Request, Usage
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
     from pydantic_ai import messages as pydantic
     from pydantic_ai.exceptions import ModelAPIError
     from pydantic_ai.messages import ModelResponseStreamEvent as Event
@@ -149,7 +148,8 @@ class Provider:
         self._adapters: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Adapter, Any]] = WeakKeyDictionary()
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        adapter = await asyncio.to_thread(self._adapter, asyncio.get_running_loop())
+        known = self._adapters.get(loop := asyncio.get_running_loop())
+        adapter = known[0] if known else await asyncio.to_thread(self._adapter, loop)
         from pydantic_ai.direct import model_request_stream
 
         (asked, tools), said = _written(request), False
@@ -214,14 +214,15 @@ def _connected(at: Address) -> tuple[Adapter, Callable[[], Awaitable[None]]]:
     return OpenAIChatModel(at.model, provider=openai_like(at, http), profile=profile), http.aclose
 
 
-def openai_like(at: Address, http: Any) -> AdapterProvider[AsyncOpenAI]:
+def openai_like(at: Address, http: Any) -> AdapterProvider[Any]:
     """Return pydantic-ai's way to an endpoint that speaks OpenAI's protocol."""
-    from openai import AsyncOpenAI
     from pydantic_ai.providers.ollama import OllamaProvider
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    client = AsyncOpenAI(base_url=at.url, api_key=at.key, http_client=http, max_retries=0)
+    from mindstream.models.openai_client import openai_client
+
+    client = openai_client(at.url, at.key, http)
     if at.vendor == "compatible":
         return OpenAICompatibleProvider("openai-compatible", openai_client=client)
     return (OllamaProvider if at.vendor == "ollama" else OpenAIProvider)(openai_client=client)

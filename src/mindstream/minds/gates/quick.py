@@ -72,12 +72,12 @@ class QuickGate:
 
     def __init__(self, pack: Pack) -> None:
         self._pack = pack
+        self._read: dict[str, tuple[Reading, list[Reading]]] = {}
         self._later_needs = {name for phase in pack.phases[1:] for name in phase.needs}
         self._plannable = {topic for step in pack.steps for topic in step.topics} or {t.id for t in pack.topics}
 
     def decide(self, situation: Situation) -> Decision:
-        whole = read(self._pack, situation.text)
-        sentences = [read(self._pack, found[0].strip()) for found in SENTENCES.finditer(situation.text)] or [whole]
+        whole, sentences = self._readings(situation.text)
         if self._keeps_talking(whole, sentences, situation):
             return Decision(False, thinks=False, why="only keeps the talk going", probability=1 - SURE)
         asked = self._asked(whole, sentences, situation)
@@ -89,6 +89,14 @@ class QuickGate:
 
     async def weigh(self, situation: Situation) -> Decision:
         return self.decide(situation)
+
+    def _readings(self, text: str) -> tuple[Reading, list[Reading]]:
+        """Read an utterance, whole and by sentence; kept for the second decision about it."""
+        if text not in self._read:
+            whole = read(self._pack, text)
+            parts = [found[0].strip() for found in SENTENCES.finditer(text)]
+            self._read = {text: (whole, [read(self._pack, part) for part in parts] if len(parts) > 1 else [whole])}
+        return self._read[text]
 
     def _asked(self, whole: Reading, sentences: Sequence[Reading], situation: Situation) -> set[str]:
         """Return what is asked of the Reasoner; what is put off, or only remembered, does not count."""
