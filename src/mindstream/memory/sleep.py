@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from mindstream.models.model import Model
 
 DRAWN = 20
-LONGEST = 1000
-"""So many characters of a fragment are given to who dreams."""
+LONGEST, MOST = 1000, 100
+"""So many characters of a fragment, and so many fragments, are given to who dreams."""
 LATELY = 500
 """So many rows of the log back the end of the last sleep is looked for."""
 LAST = "compaction"
@@ -96,7 +96,7 @@ async def _fade(stream: Stream, n: int) -> list[Record]:
 async def _dream(stream: Stream, forgotten: list[Record], model: Model) -> str:
     ids = tuple(record.id for record in forgotten)
     try:
-        told = await ask(model, Dream(fragments=tuple(record.text[:LONGEST] for record in forgotten)))
+        told = await ask(model, Dream(fragments=tuple(record.text[:LONGEST] for record in forgotten[:MOST])))
         new = New(text=told, kind="dream", by=stream.name, evidence=ids)
         record = (await stream.made([new]))[0]
     except (ModelError, InputError) as error:

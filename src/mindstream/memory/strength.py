@@ -24,9 +24,12 @@ from mindstream.errors import InputError
 class Strength:
     """The settings of the laws.
 
-    The defaults: first hours, then days, then weeks. Returned six times over at least fifteen days, a record lasts
-    (1 hour * 3 ** 6 is a month). What is not returned for a month fades when better records are found in its place;
-    what is not returned for a fortnight may fade in sleep, one level each time that it is drawn.
+    The defaults. T is 1, 2, 4, 8, 16 hours, and its cap a day, so that what is of use day after day lasts within a
+    week, and what is returned ten times in an hour has risen once: a return before T has passed does not count, and
+    begins the wait anew, so with a longer cap a memory in daily use would never last. What is not returned for a
+    fortnight may fade in sleep, one level each time that it is drawn; what is not returned for a month, though it came
+    up and others were better, fades in recall. Forgetting is slow on purpose: forgotten is out of reach until asked for
+    in the archive, and a fact that is told once may be needed a week later.
 
     Attributes:
         first_s: T(0), in seconds.
@@ -37,8 +40,8 @@ class Strength:
     """
 
     first_s: float = HOUR_S
-    base: float = 3.0
-    cap_s: float = 30 * DAY_S
+    base: float = 2.0
+    cap_s: float = DAY_S
     passed_over_s: float = 30 * DAY_S
     asleep_s: float = 14 * DAY_S
 

@@ -1,0 +1,292 @@
+"""A month of one mind on a clock that is moved by hand: what is rehearsed is kept, what is not is lost, as predicted.
+
+    python benchmarks/month.py --json [--plot month.svg] [--days 30] [--seed 1] [--drawn 60]
+
+Every day the user talks (rules answer; the facts reasoner takes notes) and the mind sees ten things happen. Some facts
+are asked about at growing intervals, some every third day, the rest is told once. In the evening the mind reflects if
+enough has gathered; at night it sleeps. Nothing but the laws' own settings (memory/strength) decides what is kept.
+
+The prediction is made each evening: the laws, and how each record is held then, say how many this night will forget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from month_plot import plot
+
+from mindstream import ManualClock, Mind, SqliteStore, chance
+from mindstream.clock import DAY_S, HOUR_S
+from mindstream.memory.columns import OPEN
+from mindstream.memory.record import FADING, KINDS
+from mindstream.memory.stream import Stream
+from mindstream.memory.strength import Strength
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.rules import Rules
+from mindstream.reasoners.reflect.reflect import reflect_if_due
+
+LAWS = Strength()
+OLD_DAYS = 20
+GROWING, REGULAR = (1, 2, 4, 8, 13, 24), tuple(range(3, 60, 3))
+"""Days after a fact was told on which it is asked about."""
+FACTS = (
+    "My sister plays the cello.",
+    "My uncle built a canoe.",
+    "My neighbour keeps bees.",
+    "I own a telescope.",
+    "We planted a walnut tree.",
+    "My aunt sews curtains.",
+    "I broke my ankle in March.",
+    "My boss collects stamps.",
+    "I grew up in Bergen.",
+    "My cousin repairs motorbikes.",
+    "Our parrot speaks Dutch.",
+    "I teach chess on Mondays.",
+    "My brother sails to Malta.",
+    "My wife bakes rye bread.",
+    "I throw pottery at the weekend.",
+    "Our tortoise is called Ida.",
+    "I sold my bookshop.",
+    "My son practises the drums.",
+    "My father owned a vineyard.",
+    "I failed my driving test twice.",
+    "My daughter studies geology.",
+    "I am afraid of lifts.",
+    "We rented a lighthouse.",
+    "My grandmother wove carpets.",
+    "I write letters by typewriter.",
+    "My flatmate snores.",
+    "I pick apples every October.",
+    "My nephew learns the trombone.",
+    "I feed the fish before breakfast.",
+    "My dentist moved to Oslo.",
+    "I cannot eat walnuts.",
+    "My piano is out of tune.",
+    "We have a sauna in the cellar.",
+    "My ferret bites strangers.",
+    "I ride a tandem with Tom.",
+    "My mother was a pilot.",
+    "I paint only in blue.",
+    "My first job was in a circus.",
+    "I lost my passport in Lima.",
+    "My knees hurt when it snows.",
+    "I wear my grandfather's watch.",
+    "My brother-in-law brews cider.",
+    "I once met a king.",
+    "My roof leaks over the stairs.",
+    "I read maps for pleasure.",
+    "My goat won a prize.",
+    "I swim in the canal in winter.",
+    "My camera takes square pictures.",
+    "I was born during an eclipse.",
+    "My scooter has no brakes.",
+    "I speak to my roses.",
+    "My accountant plays the harp.",
+    "I sleep in a hammock in July.",
+    "My cat hides my keys.",
+    "I owe Peter forty euros.",
+    "My garden floods each spring.",
+    "I keep an anvil in the hall.",
+    "My twin lives in Peru.",
+    "I dream in French.",
+    "My bicycle was stolen in Ghent.",
+)  # fmt: skip
+ASKED: dict[int, tuple[str, str]] = {
+    0: ("growing", "Who plays the cello?"), 1: ("regular", "Who built a canoe?"),
+    2: ("growing", "What about the bees?"), 3: ("regular", "Where is the telescope?"),
+    4: ("growing", "Who planted the walnut tree?"), 5: ("regular", "Who sews curtains?"),
+    6: ("growing", "How is the ankle?"), 7: ("regular", "Who collects stamps?"),
+}  # fmt: skip
+"""Which facts are rehearsed, and by which question."""
+SEEN = (
+    "the bus",
+    "a dog",
+    "the postman",
+    "a neighbour",
+    "the radio",
+    "a child",
+    "the lift",
+    "a cyclist",
+    "the heating",
+)
+DID = ("was late", "passed by", "made a noise", "stopped at the corner", "was silent", "turned around", "was repaired")
+WHERE = ("in the rain", "before noon", "near the bridge", "on the stairs", "at the station", "behind the school")
+
+
+@dataclass
+class Life:
+    """One record's month: how it was held at the end of each day, -1 from when it was forgotten.
+
+    Attributes:
+        risks: for each night the chance, as the laws give it in the evening, to be forgotten in it.
+    """
+
+    id: str
+    group: str
+    born: int
+    levels: list[int] = field(default_factory=list)
+    risks: list[float] = field(default_factory=list)
+    lasting: bool = False
+
+
+class Month:
+    """The simulation."""
+
+    def __init__(self, folder: str, days: int, seed: int, drawn: int) -> None:
+        self.store, self.clock = SqliteStore(folder), ManualClock(1_700_000_000.0 // DAY_S * DAY_S)
+        self.embedder, self.days, self.seed, self.drawn = WordLlama(), days, seed, drawn
+        self.lives: dict[str, Life] = {}
+        self.day = 0
+        self.dreams: list[str] = []
+
+    async def run(self) -> None:
+        while self.day < self.days:
+            await self.live_a_day()
+            self.day += 1
+        await self.store.close()
+
+    def asked(self) -> list[str]:
+        """Return today's questions."""
+        after = {number: self.day - number // 2 for number in ASKED}
+        due = {"growing": GROWING, "regular": REGULAR}
+        return [question for number, (group, question) in ASKED.items() if after[number] in due[group]]
+
+    async def live_a_day(self) -> None:
+        self.clock.advance(9 * HOUR_S)
+        async with Mind.open(self.store, user=f"ann {self.seed}", clock=self.clock, embed=self.embedder) as mind:
+            for number in (2 * self.day, 2 * self.day + 1):
+                await self.say(mind, FACTS[number % len(FACTS)])
+            for number in range(10):
+                key = (self.seed, "seen", self.day, number)
+                text = f"{chance.pick(SEEN, *key, 0)} {chance.pick(DID, *key, 1)} {chance.pick(WHERE, *key, 2)}"
+                await mind.stream.remember(f"{text}, day {self.day + 1}", importance=3)
+                self.clock.advance(0.25 * HOUR_S)
+            self.take_in(mind.stream)
+            for question in self.asked():
+                await self.say(mind, question)
+            self.clock.advance(8 * HOUR_S)
+            await reflect_if_due(mind.stream, Rules())
+            await mind.stream.settle()
+            self.take_in(mind.stream)
+            self.clock.advance(3 * HOUR_S)
+            await self.sleep(mind.stream)
+            self.clock.advance((self.day + 1) * DAY_S - (self.clock.now() - 1_700_000_000.0 // DAY_S * DAY_S))
+
+    async def say(self, mind: Mind, text: str) -> None:
+        async for _ in mind.hear(text):
+            pass
+        await mind.settled()
+        await mind.stream.settle()
+        self.take_in(mind.stream)
+        self.clock.advance(0.05 * HOUR_S)
+
+    def take_in(self, stream: Stream) -> None:
+        """Note what was written since the last time."""
+        columns = stream.columns()
+        for at, id_ in enumerate(columns.ids):
+            kind = KINDS[columns.kind.values[at]]
+            if kind in FADING and id_ not in self.lives:
+                group = self.group(stream.store.records(stream.name, [id_])[0].text) if kind == "note" else f"{kind}s"
+                self.lives[id_] = Life(id_, group, self.day)
+
+    def group(self, text: str) -> str:
+        said = (group for number, (group, _) in ASKED.items() if FACTS[number].rstrip(".") in text)
+        return next(said, "told once")
+
+    async def sleep(self, stream: Stream) -> None:
+        """Predict the night, sleep, and note how everything is held after it."""
+        columns, now = stream.columns(), self.clock.now()
+        there = np.isin(columns.kind.values, [code for code, kind in enumerate(KINDS) if kind in FADING])
+        there &= (columns.forgotten.values == OPEN) & (columns.valid_until.values > now)
+        drawn = min(1.0, self.drawn / max(1, int(there.sum())))
+        weak = there & (columns.level.values == 0) & (now - columns.accessed.values > LAWS.asleep_s)
+        for life in self.lives.values():
+            life.risks.append(drawn if weak[columns.position[life.id]] else 0.0)
+        self.dreams += [dream] if (dream := await stream.sleep(Rules(), self.drawn)) else []
+        self.take_in(stream)
+        columns = stream.columns()
+        for life in self.lives.values():
+            at = columns.position[life.id]
+            life.levels.append(-1 if columns.forgotten.values[at] < OPEN else int(columns.level.values[at]))
+            life.lasting = bool(columns.lasting.values[at])
+            life.risks += [0.0] * (len(life.levels) - len(life.risks))
+
+
+def told(month: Month) -> dict[str, Any]:
+    """Return what came of the month."""
+    groups = {}
+    for name in dict.fromkeys(life.group for life in month.lives.values()):
+        lives = [life for life in month.lives.values() if life.group == name]
+        groups[name] = {
+            "records": len(lives),
+            "kept": sum(life.levels[-1] != -1 for life in lives),
+            "predicted": round(len(lives) - sum(sum(life.risks) for life in lives), 1),
+            "lasting": sum(life.lasting for life in lives),
+            "mean_level": round(
+                float(np.mean([level for life in lives if (level := life.levels[-1] or 0) >= 0] or [0])), 2
+            ),
+        }
+    risks = [risk for life in month.lives.values() for risk in life.risks]
+    old = [life for life in month.lives.values() if month.days - life.born >= OLD_DAYS]
+    forgotten = sum(life.levels[-1] == -1 for life in month.lives.values())
+    expected, spread = sum(risks), math.sqrt(sum(risk * (1 - risk) for risk in risks))
+    return {
+        "days": month.days,
+        "records": len(month.lives),
+        "forgotten": forgotten,
+        "predicted": round(expected, 1),
+        "sd": round(spread, 1),
+        "z": round((forgotten - expected) / max(spread, 1e-9), 2),
+        "groups": groups,
+        f"older_than_{OLD_DAYS}_days": {
+            "never_returned": kept([life for life in old if max(life.levels) <= 0]),
+            "returned": kept([life for life in old if 0 < max(life.levels) < LAWS.lasting_level]),
+            "lasting": kept([life for life in old if max(life.levels) == LAWS.lasting_level]),
+        },
+        "dreams": len(month.dreams),
+        "last_dream": month.dreams[-1] if month.dreams else "",
+    }
+
+
+def kept(lives: list[Life]) -> dict[str, int]:
+    return {"records": len(lives), "kept": sum(life.levels[-1] >= 0 for life in lives)}
+
+
+def main() -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--drawn", type=int, default=60, help="how many records a night draws")
+    parser.add_argument("--plot", type=Path, help="write the month as an SVG")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        month = Month(folder, asked.days, asked.seed, asked.drawn)
+        asyncio.run(month.run())
+    result = told(month)
+    if asked.plot:
+        asked.plot.write_text(plot(list(month.lives.values()), LAWS, asked.days), "utf-8")
+    if asked.json:
+        print(json.dumps(result, indent=1, ensure_ascii=False))
+        return
+    print(f"{result['records']} records, {result['forgotten']} forgotten")
+    print(f"{result['predicted']} ± {result['sd']} were predicted to be")
+    for name, group in result["groups"].items():
+        print(f"{name:14} {group['kept']:4} of {group['records']:4} kept ({group['predicted']} predicted), "
+              f"{group['lasting']} lasting, mean level {group['mean_level']}")  # fmt: skip
+    for name, share in result[f"older_than_{OLD_DAYS}_days"].items():
+        print(f"older than {OLD_DAYS} days, {name.replace('_', ' ')}: {share['kept']} of {share['records']} kept")
+    print(f"{result['dreams']} dreams; the last: {result['last_dream']}")
+
+
+if __name__ == "__main__":
+    main()
