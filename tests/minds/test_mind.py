@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from mindstream import Mind, Models, Patience, Scripted
 from mindstream.errors import InputError, ModelUnavailable
@@ -334,3 +336,21 @@ async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> No
         ]
         assert about[1:] == [(first, second)]
         assert any("without sugar" in message.text for message in reasoner.asked[-1].turns)
+
+
+class NoEmbedder:
+    """An embedding endpoint that is down."""
+
+    name, width = "down", 8
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        raise ModelUnavailable("the embedding endpoint is down")
+
+
+async def test_without_its_embedder_a_mind_still_hears_remembers_and_answers(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", embed=NoEmbedder()) as mind:
+        await turn(mind, "My name is Ann and the noise wakes me.")
+        await mind.settled()
+        said = (await turn(mind, "What do you remember about me?"))[-1].event
+        assert isinstance(said, Said) and "Ann" in said.text
+        assert all(record.vector is None for record in mind.stream.latest("chat", 10))

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, JsonValue
 
 from mindstream.clock import Clock, Moment
-from mindstream.errors import Conflict, LeaseLost
+from mindstream.errors import Conflict, LeaseLost, ModelError
 from mindstream.log.events import BeliefChanged, Event, Failed, Logged, Remembered
 from mindstream.log.feed import Feed
 from mindstream.memory import audit, care, sleep
@@ -26,6 +26,7 @@ from mindstream.memory.record import (
     New,
     Record,
     Triple,
+    Vector,
     checked_importance,
     checked_name,
     checked_text,
@@ -162,7 +163,7 @@ class Stream:
     async def made(self, news: Sequence[New]) -> list[Record]:
         """Turn what is to be remembered into records, checked and embedded, not yet written."""
         texts = [checked_text(new.text) for new in news]
-        vectors = (await self.embedder.embed(texts)).astype(np.float16) if texts else ()
+        vectors = await self._vectors(texts)
         now = self.clock.now()
         depths = care.depths(self, [new.evidence for new in news])
         return [
@@ -171,10 +172,18 @@ class Stream:
                 accessed=now, by=new.by, episode=new.episode, importance=checked_importance(new.importance),
                 valid_from=new.valid_from, valid_until=new.valid_until, about=new.about, keywords=new.keywords,
                 evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot,
-                version=new.version, data=new.data, embedder=self.embedder.name, vector=vector,
+                version=new.version, data=new.data, vector=vector,
+                embedder="" if vector is None else self.embedder.name,
             )
             for new, text, vector, depth in zip(news, texts, vectors, depths, strict=True)
         ]  # fmt: skip
+
+    async def _vectors(self, texts: Sequence[str]) -> Sequence[Vector | None]:
+        """Embed; without an embedder nothing is lost: the words are kept, `reembed` gives vectors later."""
+        try:
+            return list((await self.embedder.embed(texts)).astype(np.float16)) if texts else []
+        except ModelError:
+            return [None] * len(texts)
 
     async def recall(
         self,
@@ -220,11 +229,13 @@ class Stream:
     ) -> list[Logged]:
         """Write events, records, revisions and work together, durably; hand the events to whoever listens."""
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
-        logged = await self.store.commit(
-            Commit(
-                mind=self.name, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish
-            )
+        commit = Commit(
+            mind=self.name, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish
         )
+        return await asyncio.shield(self._published(commit))  # what is written is shown, whoever gave up waiting
+
+    async def _published(self, commit: Commit) -> list[Logged]:
+        logged = await self.store.commit(commit)
         for each in logged:
             self.feed.publish(each)
         return logged

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from pydantic import JsonValue
 
 from mindstream.clock import spoken
+from mindstream.errors import ModelError
 from mindstream.language.context import Part, fit
 from mindstream.log.events import Thought
 from mindstream.memory.stream import Stream
@@ -51,7 +52,10 @@ class Talker:
 
     async def question(self, text: str, heard: int, late: bool = False) -> Talk:
         """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""
-        recalled = await self.stream.recall(text, k=RECALLED, kinds=["note", "thought", "observation", "document"])
+        try:
+            recalled = await self.stream.recall(text, k=RECALLED, kinds=["note", "thought", "observation", "document"])
+        except ModelError:  # an embedder that cannot be had: the newest notes must do
+            recalled = []
         return self._asked(text, heard, late, [note(found.record) for found in recalled])
 
     def without_model(self, text: str, heard: int, said: str, late: bool = False) -> str:

@@ -33,7 +33,7 @@ def states(filler: str, known: Iterable[str]) -> list[str]:
     """
     said = " ".join(known)
     stems = {stem(word.lower().replace("’", "'")) for word in WORD.findall(said)}
-    found = []
+    found: list[str] = []
     for word in WORD.findall(filler):
         plain = word.lower().replace("’", "'")
         if "\u3400" <= plain[0] <= "\u9fff":

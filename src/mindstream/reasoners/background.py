@@ -65,6 +65,8 @@ class Background:
         self._lease_s, self._remembered = lease_s, remembered
         self._moved = asyncio.Condition()
         self._held: set[int] = set()
+        self._stuck = False
+        """The store cannot be written: nothing can be settled until it can."""
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -127,7 +129,7 @@ class Background:
             )
 
         async with self._moved:
-            while open_():
+            while open_() and not self._stuck:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._lease_s / 20):  # another process may be at it
                         await self._moved.wait()
@@ -137,6 +139,7 @@ class Background:
         while True:
             try:
                 while work := await self._claim(slot.reasoner.slot, retry):
+                    self._stuck = False
                     retry = False
                     done = await self._think(slot, work)
                     async with self._moved:
@@ -144,6 +147,7 @@ class Background:
                     if not done:
                         break
             except StorageError as error:
+                self._stuck = True
                 self.stream.show(Failed(text=str(error), where=slot.reasoner.slot))
             retry = False
             await self._rest(slot)

@@ -41,7 +41,7 @@ class FactsReasoner:
         async def write() -> Writing:
             return await _notes(occasion, found, known)
 
-        told = "; ".join(fact.text for fact in found.facts) or "nothing new"
+        told = "; ".join(fact.text for fact in found.facts)
         return Conclusion(told, self.model.name, write)
 
 
