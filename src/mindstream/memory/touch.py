@@ -20,8 +20,8 @@ from mindstream.memory.strength import Held, Strength, passed_over, returned
 
 LATER_S = 1.0
 """How long a touch may wait before it is written; as much may be lost in a crash."""
-AT_ONCE = 50
-"""So many recalls are written in one commit."""
+AT_ONCE = 20
+"""So many recalls are written in one commit: whoever recalls next reads again what it touched, 16 us a record."""
 ATTEMPTS = 100
 
 
