@@ -9,7 +9,6 @@ from pydantic import JsonValue
 from mindstream.clock import spoken
 from mindstream.errors import ModelError
 from mindstream.language.context import Part, fit
-from mindstream.log.events import Thought
 from mindstream.memory.stream import Stream
 from mindstream.minds.gates.gate import Situation
 from mindstream.minds.talk import Talk
@@ -20,7 +19,7 @@ from mindstream.packs.filler import states
 from mindstream.packs.pack import Pack
 from mindstream.packs.reading import language_of
 from mindstream.packs.saying import fresh, phrases
-from mindstream.reasoners.belief.belief import plan_of
+from mindstream.reasoners.belief.belief import open_question, plan_of
 from mindstream.reasoners.conversation import Note, lines, note
 
 BUDGET_TOKENS = 6_000
@@ -101,13 +100,6 @@ class Talker:
             earlier=fitted.cut["history"],
             utterance=text,
             late=late,
-            ask_next=self._ask_next(heard),
+            ask_next=open_question(self.stream, self.pack.name),
             now=spoken(self.stream.clock.now()),
         )
-
-    def _ask_next(self, heard: int) -> str:
-        """Return what the Reasoner wanted to know when it last thought."""
-        for logged in reversed(self.stream.store.events(self.stream.name, max(0, heard - 100), ["thought"])):
-            if isinstance(logged.event, Thought) and logged.event.slot == self.pack.name:
-                return logged.event.ask_next
-        return ""

@@ -49,7 +49,10 @@ def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[t
         try:
             request.prompt.parse(text)
         except ReplyInvalid as error:
-            return (Message("assistant", text[:_SHOWN]), Message("user", str(error))), str(error)
+            return (
+                Message("assistant", text[:_SHOWN]),
+                Message("user", f"(A check of your reply, not the user:) {error}"),
+            ), str(error)
         return (), ""
     found = [complaint(call, request.tools) for call in calls]
     if not any(found):

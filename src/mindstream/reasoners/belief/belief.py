@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from mindstream.clock import spoken
-from mindstream.log.events import PlanMade, Remembered
+from mindstream.log.events import PlanMade, Remembered, Thought
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New, Stream
 from mindstream.models.ask import ask
@@ -86,7 +86,9 @@ class BeliefReasoner:
             notes=tuple(str(note(record)) for record in stream.latest("note", NOTES)),
             conversation=talk,
             utterances=utterances,
-            reply=occasion.reply or ("" if occasion.waits else "(it is answering at this moment)"),
+            reply=occasion.reply,
+            waits=occasion.waits,
+            open_question=open_question(stream, self.slot),
             language=language_of(" ".join(utterances), pack.languages),
             now=spoken(stream.clock.now()),
         )
@@ -95,8 +97,8 @@ class BeliefReasoner:
         """Give the mini-reasoner its tools: in a planning phase the pack's library, and what the user brought."""
         if not question.phase.plans:
             return list(self.tools)
-        refused = [step.title for step in question.plan.steps if step.state in ("done", "dropped")]
-        library = step_tool(self.pack, question.language, known_topics(question), refused)
+        planned = [step.title for step in question.plan.steps]
+        library = step_tool(self.pack, question.language, known_topics(question), planned)
         return [library, resource_tool(self.pack, question.language), *self.tools]
 
     async def _entries(
@@ -129,6 +131,15 @@ class BeliefReasoner:
         )  # fmt: skip
         event = PlanMade(version=version, text=found.words or plan.written(), changed=found.changed)
         return Entry(event, self.slot, tuple(await stream.made([new])))
+
+
+def open_question(stream: Stream, slot: str) -> str:
+    """Return what the Reasoner of a slot wanted to know when it last thought; "" where nothing."""
+    last = stream.store.last(stream.name, "thought")
+    for logged in reversed(stream.store.events(stream.name, max(0, last.seq - 100), ["thought"]) if last else []):
+        if isinstance(logged.event, Thought) and logged.event.slot == slot:
+            return logged.event.ask_next
+    return ""
 
 
 def plan_slot(pack: Pack) -> str:

@@ -8,9 +8,15 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-State = Literal["now", "later", "done", "dropped"]
+State = Literal["now", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")
-MARKS: dict[State, str] = {"now": "now", "later": "later", "done": "done", "dropped": "dropped by the user"}
+MARKS: dict[State, str] = {
+    "now": "now",
+    "later": "later",
+    "done": "done",
+    "dropped": "dropped by the user",
+    "not_needed": "no longer needed",
+}
 
 
 class NamedResource(BaseModel):
@@ -38,7 +44,10 @@ class StepEdit(BaseModel):
     do: str = Field("", description="What to do, concretely. Empty: as it was.")
     why: str = Field("", description="Why it helps. Empty: as it was.")
     caution: str = Field("", description="What must be said with it. Empty: as it was.")
-    resources: list[NamedResource] = Field(default_factory=list, description="Added to those it has.")
+    evidence: str = Field("", description="How well it is supported, as the library says.")
+    resources: list[NamedResource] = Field(
+        default_factory=list, description="In place of those it has. Empty: as they were."
+    )
     source: SkipJsonSchema[str] = ""
 
 
@@ -54,6 +63,7 @@ class PlanStep(BaseModel):
     do: str = ""
     why: str = ""
     caution: str = ""
+    evidence: str = ""
     state: State = "later"
     resources: list[NamedResource] = Field(default_factory=list)
     source: str = ""
@@ -61,15 +71,14 @@ class PlanStep(BaseModel):
 
     def edited(self, edit: StepEdit) -> PlanStep:
         """Return the step with what the edit says."""
-        given = {resource.title.casefold() for resource in self.resources}
-        added = [resource for resource in edit.resources if resource.title.casefold() not in given]
         return self.model_copy(
             update={
                 "do": edit.do or self.do,
                 "why": edit.why or self.why,
                 "caution": edit.caution or self.caution,
                 "state": edit.state or self.state,
-                "resources": [*self.resources, *added],
+                "evidence": edit.evidence or self.evidence,
+                "resources": edit.resources or self.resources,
                 "source": edit.source or self.source,
             }
         )
@@ -77,7 +86,8 @@ class PlanStep(BaseModel):
     def full(self) -> str:
         """Write the step with all that belongs to it."""
         parts = [f"{self.title} ({MARKS[self.state]})", self.do]
-        parts += [f"Why: {self.why}" if self.why else "", f"Caution: {self.caution}" if self.caution else ""]
+        told = {"Why": self.why, "Caution": self.caution, "Evidence": self.evidence}
+        parts += [f"{name}: {text}" for name, text in told.items() if text]
         return "\n  ".join([part for part in parts if part] + [str(resource) for resource in self.resources])
 
 
@@ -117,8 +127,9 @@ class Plan(BaseModel):
         return Plan(steps=steps)
 
     def written(self, *, full: bool = False) -> str:
-        """Write the plan for prompts and people: the present step whole, of the others the title (or all, `full`)."""
+        """Write the plan: the present step whole (`full`: all open ones), of the rest the title."""
+        whole: tuple[State, ...] = OPEN if full else ("now",)
         return "\n".join(
-            f"- {step.full()}" if full or step.state == "now" else f"- {step.title} ({MARKS[step.state]})"
+            f"- {step.full()}" if step.state in whole else f"- {step.title} ({MARKS[step.state]})"
             for step in self.steps
         )

@@ -15,7 +15,7 @@ from mindstream.models.prompt import first_json, rule
 from mindstream.packs.pack import Language, Pack, Step, in_language
 from mindstream.packs.reading import Reading, read
 from mindstream.packs.saying import fresh, phrases
-from mindstream.reasoners.belief.plan import NamedResource, Plan, PlanStep, StepEdit
+from mindstream.reasoners.belief.plan import OPEN, NamedResource, Plan, PlanStep, StepEdit
 from mindstream.reasoners.belief.think_in_phase import Feedback, PhaseThought, ThinkInPhase
 
 AHEAD = 4
@@ -149,7 +149,7 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
             "the first plan" if not steps else "new steps",
         )
     if wants and now:
-        best_now = next(iter(ranked(ask, {s.source for s in steps if s.state in ("done", "dropped")})), None)
+        best_now = next(iter(ranked(ask, {s.source for s in steps if s.state not in OPEN})), None)
         if best_now and readings[-1].topics and best_now.id != now.source:
             steps = [_state(step, "later") for step in steps if step.source != best_now.id]
             steps = _first_is_now(
@@ -188,14 +188,11 @@ def _begin(ask: ThinkInPhase, steps: list[PlanStep], seen: set[str], fresh_first
 
 def _first_is_now(steps: Sequence[PlanStep]) -> list[PlanStep]:
     first = next((step for step in steps if step.state in ("now", "later")), None)
-    return [
-        step if step.state in ("done", "dropped") else _state(step, "now" if step is first else "later")
-        for step in steps
-    ]
+    return [step if step.state not in OPEN else _state(step, "now" if step is first else "later") for step in steps]
 
 
 def _state(step: PlanStep, state: str) -> PlanStep:
-    if step.state in ("done", "dropped"):
+    if step.state not in OPEN:
         return step
     return step.model_copy(update={"state": state})
 
@@ -206,6 +203,7 @@ def _planned(step: Step, language: Language) -> PlanStep:
         do=in_language(step.do, language),
         why=in_language(step.why, language),
         caution=in_language(step.caution, language),
+        evidence=step.evidence,
         source=step.id,
     )
 

@@ -31,7 +31,7 @@ class Feedback(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    polarity: Literal["likes", "dislikes", "did", "could_not"]
+    polarity: Literal["likes", "dislikes", "will_try", "did", "could_not"]
     target: str = Field(max_length=300, description="What they speak of: a step's title, or a few words.")
 
 
@@ -50,7 +50,7 @@ class PhaseThought(BaseModel):
         default_factory=dict,
         description="Belief fields that change and stand in no sub-question's patch.",
     )
-    ask_next: str = Field("", max_length=300, description="What the talker should ask when it fits; empty: nothing.")
+    ask_next: str = Field("", max_length=300, description="One question that is open; empty: none.")
     follow_up: str = Field(
         "",
         description="Only if the talker's reply was wrong or lacks what the user must have: 1-2 sentences.",
@@ -67,7 +67,8 @@ ONLY_PLANNING = ("feedback", "plan", "changed", "words")
 class ThinkInPhase(Prompt[PhaseThought]):
     """What follows from these utterances, thought through as this phase asks?
 
-    `reply`: what the Talker has answered already; "" where it waits for this thought.
+    `reply`: what the Talker has answered already. `waits`: it waits for this thought instead.
+    `open_question`: what the last thought wanted to know.
     """
 
     pack: Pack
@@ -79,6 +80,8 @@ class ThinkInPhase(Prompt[PhaseThought]):
     conversation: tuple[Line, ...]
     utterances: tuple[str, ...]
     reply: str = ""
+    waits: bool = False
+    open_question: str = ""
     language: str
     now: str = ""
 
