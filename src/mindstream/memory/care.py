@@ -35,13 +35,6 @@ class Drawn:
     missing: tuple[str, ...] = ()
 
 
-def depths(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[int]:
-    """Return the depth of each record that is drawn from such evidence: 1 + the deepest, 0 without any."""
-    ids = list(dict.fromkeys(id_ for some in evidence for id_ in some))
-    known = {record.id: record.depth for record in stream.store.records(stream.name, ids)} if ids else {}
-    return [1 + max(known.get(id_, 0) for id_ in some) if some else 0 for some in evidence]
-
-
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
     """Write the correction of a record and end the old one, in one commit.
 

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
 from pydantic import BaseModel, JsonValue
 
 from mindstream.clock import Clock, Moment
-from mindstream.errors import Conflict, LeaseLost, ModelError
-from mindstream.log.events import BeliefChanged, Event, Failed, Logged, Remembered
+from mindstream.errors import Conflict, LeaseLost
+from mindstream.log.events import BeliefChanged, Event, Failed, Logged
 from mindstream.log.feed import Feed
-from mindstream.memory import audit, care, sleep
+from mindstream.memory import audit, care, sleep, writing
 from mindstream.memory.belief import Belief, Patch, merged, read, told
 from mindstream.memory.lately import Lately
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recalled, Recaller
-from mindstream.memory.record import (
-    UNIQUE,
-    Kind,
-    New,
-    Record,
-    Triple,
-    Vector,
-    checked_importance,
-    checked_name,
-    checked_text,
-    new_id,
-    normalised,
-)
+from mindstream.memory.record import UNIQUE, Kind, New, Record, Triple, checked_name
 from mindstream.memory.store import Commit, Entry, Finish, Revision, Store, Wake
 from mindstream.memory.strength import Strength
 from mindstream.memory.touch import Touches
@@ -42,7 +28,7 @@ if TYPE_CHECKING:
     from mindstream.memory.columns import Columns
     from mindstream.models.model import Model
 
-__all__ = ["New", "Stream", "normalised"]
+__all__ = ["New", "Stream"]
 
 LAWS = Strength()
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -124,19 +110,7 @@ class Stream:
 
         A note, thought or exemplar whose words are there already is not written again; the one there is returned.
         """
-        records = await self.made(news)
-        while True:
-            known = self._known(records)
-            fresh = [record for record in records if record.id not in known]
-            if fresh:
-                event = Remembered(count=len(fresh), kinds=dict(Counter[str](record.kind for record in fresh)))
-                try:
-                    await self.commit(Entry(event, fresh[0].by or self.name, tuple(fresh), distinct=True))
-                except Conflict:
-                    if self._known(fresh):  # somebody else said it at the same moment
-                        continue
-                    raise
-            return [known.get(record.id, record) for record in records]
+        return await writing.remember(self, news)
 
     def known(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return what says the same as these texts and keeps them from being news, by normalised text.
@@ -148,42 +122,9 @@ class Stream:
             return {}
         return self._lately.same(texts, self.clock.now()) | self.store.known(self.name, kind, texts)
 
-    def _known(self, records: Sequence[Record]) -> dict[str, Record]:
-        """Find those that are known, or that say what one before them says; by their id."""
-        found: dict[str, Record] = {}
-        for kind in {record.kind for record in records} & UNIQUE:
-            ours = [record for record in records if record.kind == kind]
-            said = self.known(kind, [record.text for record in ours])
-            for record in ours:
-                first = said.setdefault(normalised(record.text), record)
-                if first is not record:
-                    found[record.id] = first
-        return found
-
     async def made(self, news: Sequence[New]) -> list[Record]:
         """Turn what is to be remembered into records, checked and embedded, not yet written."""
-        texts = [checked_text(new.text) for new in news]
-        vectors = await self._vectors(texts)
-        now = self.clock.now()
-        depths = care.depths(self, [new.evidence for new in news])
-        return [
-            Record(
-                id=new_id(new.created or now), stream=self.name, kind=new.kind, text=text, created=new.created or now,
-                accessed=now, by=new.by, episode=new.episode, importance=checked_importance(new.importance),
-                valid_from=new.valid_from, valid_until=new.valid_until, about=new.about, keywords=new.keywords,
-                evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot,
-                version=new.version, data=new.data, vector=vector,
-                embedder="" if vector is None else self.embedder.name,
-            )
-            for new, text, vector, depth in zip(news, texts, vectors, depths, strict=True)
-        ]  # fmt: skip
-
-    async def _vectors(self, texts: Sequence[str]) -> Sequence[Vector | None]:
-        """Embed; without an embedder nothing is lost: the words are kept, `reembed` gives vectors later."""
-        try:
-            return list((await self.embedder.embed(texts)).astype(np.float16)) if texts else []
-        except ModelError:
-            return [None] * len(texts)
+        return await writing.made(self, news)
 
     async def recall(
         self,

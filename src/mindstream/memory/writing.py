@@ -1,0 +1,90 @@
+"""Writing: from what is to be remembered to records, checked, embedded, and not said twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mindstream.errors import Conflict, ModelError
+from mindstream.log.events import Remembered
+from mindstream.memory.record import (
+    UNIQUE,
+    New,
+    Record,
+    Vector,
+    checked_importance,
+    checked_text,
+    new_id,
+    normalised,
+)
+from mindstream.memory.store import Entry
+
+if TYPE_CHECKING:
+    from mindstream.memory.stream import Stream
+
+
+async def remember(stream: Stream, news: Sequence[New]) -> list[Record]:
+    """Write records in one transaction; those that say what is known already are left out, the known ones returned."""
+    records = await made(stream, news)
+    while True:
+        known = _known(stream, records)
+        fresh = [record for record in records if record.id not in known]
+        if fresh:
+            event = Remembered(count=len(fresh), kinds=dict(Counter[str](record.kind for record in fresh)))
+            try:
+                await stream.commit(Entry(event, fresh[0].by or stream.name, tuple(fresh), distinct=True))
+            except Conflict:
+                if _known(stream, fresh):  # somebody else said it at the same moment
+                    continue
+                raise
+        return [known.get(record.id, record) for record in records]
+
+
+def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]:
+    """Find those that are known, or that say what one before them says; by their id."""
+    found: dict[str, Record] = {}
+    for kind in {record.kind for record in records} & UNIQUE:
+        ours = [record for record in records if record.kind == kind]
+        said = stream.known(kind, [record.text for record in ours])
+        for record in ours:
+            first = said.setdefault(normalised(record.text), record)
+            if first is not record:
+                found[record.id] = first
+    return found
+
+
+async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
+    """Turn what is to be remembered into records, checked and embedded, not yet written."""
+    texts = [checked_text(new.text) for new in news]
+    vectors = await _vectors(stream, texts)
+    now = stream.clock.now()
+    depths = _depths(stream, [new.evidence for new in news])
+    return [
+        Record(
+            id=new_id(new.created or now), stream=stream.name, kind=new.kind, text=text, created=new.created or now,
+            accessed=now, by=new.by, episode=new.episode, importance=checked_importance(new.importance),
+            valid_from=new.valid_from, valid_until=new.valid_until, about=new.about, keywords=new.keywords,
+            evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot,
+            version=new.version, data=new.data, vector=vector,
+            embedder="" if vector is None else stream.embedder.name,
+        )
+        for new, text, vector, depth in zip(news, texts, vectors, depths, strict=True)
+    ]  # fmt: skip
+
+
+async def _vectors(stream: Stream, texts: Sequence[str]) -> Sequence[Vector | None]:
+    """Embed; without an embedder nothing is lost: the words are kept, `reembed` gives vectors later."""
+    try:
+        return list((await stream.embedder.embed(texts)).astype(np.float16)) if texts else []
+    except ModelError:
+        return [None] * len(texts)
+
+
+def _depths(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[int]:
+    """Return the depth of each record that is drawn from such evidence: 1 + the deepest, 0 without any."""
+    ids = list(dict.fromkeys(id_ for some in evidence for id_ in some))
+    known = {record.id: record.depth for record in stream.store.records(stream.name, ids)} if ids else {}
+    return [1 + max(known.get(id_, 0) for id_ in some) if some else 0 for some in evidence]
