@@ -1,0 +1,33 @@
+"""Sleep in silence: when nobody has spoken for a while, the mind tidies its memory (seed 004)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mindstream.clock import HOUR_S
+from mindstream.memory.sleep import DRAWN
+from mindstream.models.model import Model
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.trigger import Trigger
+
+
+@dataclass(frozen=True)
+class SleepReasoner:
+    """Sleeps once when the mind has been idle; what is said meanwhile is answered as ever.
+
+    The steps commit by themselves (memory/sleep), so the conclusion has nothing left to write.
+    """
+
+    model: Model
+    drawn: int = DRAWN
+    slot: str = "night"
+    trigger: Trigger = field(default_factory=lambda: Trigger(every=0, idle_s=HOUR_S))
+    patience_s: float = 600.0
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        dream = await occasion.stream.sleep(self.model, self.drawn)
+        return Conclusion(dream or "slept without a dream", self.model.name, _nothing)
+
+
+async def _nothing() -> Writing:
+    return (), ()

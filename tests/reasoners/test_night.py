@@ -1,0 +1,38 @@
+"""Sleep as a reasoner: in silence, beside a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from mindstream import Mind
+from mindstream.clock import ManualClock
+from mindstream.models.rules import Rules
+from mindstream.reasoners.night import SleepReasoner
+from mindstream.reasoners.reflect.reflect import ReflectReasoner
+from mindstream.reasoners.trigger import Trigger
+
+
+async def test_a_mind_sleeps_when_nobody_speaks_and_dreams_of_what_it_forgets(folder: Path) -> None:
+    clock = ManualClock()
+    sleeping = SleepReasoner(Rules(), trigger=Trigger(every=0, idle_s=0.5))
+    async with Mind.open(folder, user="ann", clock=clock, reasoners=[sleeping]) as mind:
+        async for _ in mind.hear("Hello!"):
+            pass
+        await mind.stream.remember("a red boat on the river")
+        clock.advance(15 * 86_400)
+        for _ in range(200):
+            if mind.stream.latest("dream"):
+                break
+            await asyncio.sleep(0.02)
+        assert [dream.text for dream in mind.stream.latest("dream")] == ["I dreamt: a red boat on the river."]
+
+
+async def test_a_mind_reflects_beside_a_conversation(folder: Path) -> None:
+    reflecting = ReflectReasoner(Rules(), start=12, trigger=Trigger(every=2))
+    async with Mind.open(folder, user="ann", reasoners=[reflecting]) as mind:
+        for text in ("Coffee keeps me awake.", "I drink coffee at night.", "I love coffee.", "Is coffee bad at night?"):
+            async for _ in mind.hear(text):
+                pass
+            await mind.settled()
+        assert "Coffee keeps coming up with ann." in [thought.text for thought in mind.stream.latest("thought", 9)]
