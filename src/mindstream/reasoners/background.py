@@ -65,6 +65,8 @@ class Background:
         self._lease_s, self._remembered = lease_s, remembered
         self._moved = asyncio.Condition()
         self._held: set[int] = set()
+        self._failed: set[int] = set()
+        """Work on which a run of this process failed; it waits for something new, or for the next start."""
         self._stuck = False
         """The store cannot be written: nothing can be settled until it can."""
 
@@ -124,7 +126,7 @@ class Background:
             return any(
                 (upto is None or work.cause <= upto)
                 and (slots is None or work.slot in slots)
-                and not (work.error and not work.running)
+                and not (work.id in self._failed and not work.running)
                 for work in self.work()
             )
 
@@ -135,12 +137,10 @@ class Background:
                         await self._moved.wait()
 
     async def _serve(self, slot: _Slot) -> None:
-        retry = True  # what failed when the mind was last open gets another chance
         while True:
             try:
-                while work := await self._claim(slot.reasoner.slot, retry):
+                while work := await self._claim(slot.reasoner.slot):
                     self._stuck = False
-                    retry = False
                     done = await self._think(slot, work)
                     async with self._moved:
                         self._moved.notify_all()
@@ -149,7 +149,6 @@ class Background:
             except StorageError as error:
                 self._stuck = True
                 self.stream.show(Failed(text=str(error), where=slot.reasoner.slot))
-            retry = False
             await self._rest(slot)
 
     async def _rest(self, slot: _Slot) -> None:
@@ -164,11 +163,11 @@ class Background:
                 await self._think(slot, ())
         slot.woken.clear()
 
-    async def _claim(self, slot: str, retry: bool) -> list[Work]:
-        """Take up what is open; what failed before only together with something new, or where `retry` says so."""
+    async def _claim(self, slot: str) -> list[Work]:
+        """Take up what is open; what failed since the mind was opened only together with something new."""
         now = self.stream.clock.now()
         ours = [work for work in self.work() if work.slot == slot and (work.owner == self.owner or work.lease <= now)]
-        if not ours or (not retry and all(work.error for work in ours)):
+        if all(work.id in self._failed for work in ours):
             return []
         if any(work.cause in self._held for work in ours):
             return []
@@ -199,6 +198,7 @@ class Background:
         finally:
             slot.scope = None
         await self.stream.commit(Entry(Failed(text=reason, where=name), name))
+        self._failed.update(ids)
         await self.stream.store.release(ids, self.owner, reason)
         return False
 

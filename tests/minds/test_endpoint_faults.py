@@ -1,0 +1,101 @@
+"""Every fault of an endpoint, against a local server that speaks the protocol: the talk goes on, nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_endpoint import (
+    EMPTY,
+    GARBAGE,
+    NO_SUCH_MODEL,
+    NOT_JSON,
+    WRONG_KEY,
+    WRONG_SHAPE,
+    Breaks,
+    Fails,
+    FakeEndpoint,
+    Says,
+    Stalls,
+)
+
+from mindstream import Mind, Models
+from mindstream.log.events import BeliefChanged, Failed, Heard, Said, Thought
+
+HEARD = "The noise from the street wakes me."
+AGAIN = "And I drink coffee at night."
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as open_door:
+        yield open_door
+
+
+FAULTS = {
+    "no such model": NO_SUCH_MODEL,
+    "wrong key": WRONG_KEY,
+    "too many requests": Fails(429, "slow down", {"Retry-After": "1"}),
+    "broken inside": Fails(500, "oops"),
+    "cut in the middle": Breaks("I hear that the noi"),
+    "not JSON": NOT_JSON,
+    "another shape": WRONG_SHAPE,
+    "garbage": GARBAGE,
+    "empty": EMPTY,
+    "sixty seconds of silence": Stalls(),
+}
+
+
+async def test_a_wait_that_is_asked_for_is_waited_and_the_answer_comes(folder: Path, door: FakeEndpoint) -> None:
+    door.will(Fails(429, "slow down", {"Retry-After": "1"}))
+    door.otherwise = Says("I hear you.")
+    models = Models.named({"talker": f"{door.url}#m"})
+    async with models, Mind.open(folder, user="ann", models=models) as mind:
+        said = [row.event async for row in mind.hear(HEARD)][-1]
+        assert isinstance(said, Said) and said.text == "I hear you."
+
+
+@pytest.mark.parametrize("fault", list(FAULTS))
+async def test_the_talk_goes_on_says_so_and_loses_nothing(folder: Path, door: FakeEndpoint, fault: str) -> None:
+    door.otherwise = FAULTS[fault]
+    name = f"{door.url}#m"
+    models = Models.named({"default": name}, retry=2, repair=1, silence_s=0.3)
+    async with models, Mind.open(folder, user="ann", models=models) as mind:
+        said = [row.event async for row in mind.hear(HEARD)][-1]
+        await mind.settled()
+        assert isinstance(said, Said) and said.model == "rules" and "model" in said.text
+        events = [row.event for row in mind.stream.store.events("ann")]
+        failed = {event.where: event.text for event in events if isinstance(event, Failed)}
+        assert {"talker", "sleep", "facts"} <= set(failed) and name in failed["talker"]
+        assert not any(isinstance(event, BeliefChanged | Thought) for event in events), "nothing is believed by default"
+        heard = [event.text for event in events if isinstance(event, Heard)]
+        assert heard == [HEARD]
+    async with Mind.open(folder, user="ann") as mind:  # the endpoint is given up: rules take the work up
+        await mind.settled()
+        thoughts = [row.event for row in mind.stream.store.events("ann", kinds=["thought"])]
+        assert sorted(event.slot for event in thoughts if isinstance(event, Thought)) == ["facts", "sleep"]
+        assert mind.belief.version == 1
+
+
+async def test_an_endpoint_that_is_down_is_said_to_be_down(folder: Path) -> None:
+    models = Models.named({"default": "http://127.0.0.1:9/v1#m"}, retry=1)
+    async with models, Mind.open(folder, user="ann", models=models) as mind:
+        said = [row.event async for row in mind.hear(HEARD)][-1]
+        assert isinstance(said, Said) and said.model == "rules"
+
+
+async def test_an_endpoint_that_comes_back_thinks_about_all_that_was_said(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Fails(500, "oops")
+    models = Models.named({"default": f"{door.url}#m"}, retry=1, repair=0)
+    async with models, Mind.open(folder, user="ann", models=models) as mind:
+        first, *_ = [row.seq async for row in mind.hear(HEARD)]
+        await mind.settled()
+        door.otherwise = Says('{"phase": "understanding", "thought": "t", "facts": []}')
+        second, *_ = [row.seq async for row in mind.hear(AGAIN)]
+        await mind.settled()
+        thoughts = [row.event for row in mind.stream.store.events("ann", kinds=["thought"])]
+        assert {event.slot: event.about for event in thoughts if isinstance(event, Thought)} == {
+            "facts": (first, second),
+            "sleep": (first, second),
+        }
