@@ -10,15 +10,16 @@ from rapidfuzz.distance import OSA
 HASTY = {
     "plan": "pln paln plna plann paln", "plans": "plns palns", "step": "stpe setp stp steo",
     "steps": "stpes setps stps", "next": "nxt netx enxt nex", "help": "hlep hepl halp hlp",
-    "please": "pls plz plse pleas", "make": "mak amke maek", "give": "giv gvie gimme", "need": "nede ned neeed",
-    "want": "wnat wnt", "what": "wat wht waht wot", "how": "hwo", "should": "shoud shuld shld sholud shud",
-    "could": "coud culd", "can": "cna", "you": "u yuo", "are": "r", "your": "ur yr", "do": "od",
-    "don't": "dont dnt", "doesn't": "doesnt", "didn't": "didnt", "won't": "wont", "can't": "cant", "it": "ti",
-    "like": "liek lik", "work": "wrok wokr", "tips": "tipps", "advice": "advise advis", "idea": "ida idae",
-    "ideas": "idaes", "video": "vid vidoe", "videos": "vids", "thanks": "thx thanx thnks tanks tnx",
-    "okay": "okey", "hello": "helo hallo", "know": "knwo kno", "remember": "rember remeber", "that": "taht tht",
-    "try": "tyr", "something": "smth sth somthing", "anything": "anythin", "tomorrow": "tmrw tmr tomorow",
-    "night": "nite", "against": "agianst", "first": "frist fisrt",
+    "please": "pls plz plse pleas", "make": "mak amke maek mke", "about": "abuot abotu abut",
+    "give": "giv gvie gimme", "need": "nede ned neeed", "want": "wnat wnt", "what": "wat wht waht wot",
+    "how": "hwo", "should": "shoud shuld shld sholud shud", "could": "coud culd", "can": "cna cn",
+    "you": "u yuo", "are": "r", "your": "ur yr", "do": "od", "don't": "dont dnt", "doesn't": "doesnt",
+    "didn't": "didnt", "won't": "wont", "can't": "cant", "it": "ti", "like": "liek lik", "work": "wrok wokr",
+    "tips": "tipps", "advice": "advise advis", "idea": "ida idae", "ideas": "idaes", "video": "vid vidoe",
+    "videos": "vids", "thanks": "thx thanx thnks tanks tnx", "okay": "okey", "hello": "helo hallo",
+    "know": "knwo kno", "remember": "rember remeber", "that": "taht tht", "try": "tyr",
+    "something": "smth sth somthing", "anything": "anythin", "tomorrow": "tmrw tmr tomorow", "night": "nite",
+    "against": "agianst", "first": "frist fisrt",
 }  # fmt: skip
 """The right word, and how it comes."""
 EXACT = {wrong: right for right, wrongs in HASTY.items() for wrong in wrongs.split()}

@@ -8,6 +8,7 @@ import numpy as np
 
 from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.minds.gates.logistic import Row
+from mindstream.minds.gates.moves import ADAPTS, ASKS
 from mindstream.models.embedders.wordllama import WIDTH, vectors
 from mindstream.packs.pack import Pack
 from mindstream.packs.reading import move_names, read
@@ -47,6 +48,17 @@ class Features:
         moves = [float(move in reading.moves) for move in self._moves]
         found = [*map(float, state), *moves, *(move * planning for move in moves)]
         return np.concatenate([np.array(found), vectors([situation.text])[0].astype(np.float64)])
+
+    def as_if_missed(self, row: Row) -> Row:
+        """Return the row as it would be, had the rules not seen that something is asked for."""
+        missed = row.copy()
+        asks = ASKS | ADAPTS
+        for at, name in enumerate(self.names):
+            if name.removesuffix(", planning") in asks:
+                missed[at] = 0.0
+        missed[self.names.index("quick waits")] = -1.0
+        missed[self.names.index("quick waits, planning")] = -row[self.names.index("planning")]
+        return missed
 
     def prior(self, name: str, log_odds: float) -> Row:
         """Return the weights before any outcome: one feature counts so much, the others nothing."""

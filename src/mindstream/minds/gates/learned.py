@@ -16,6 +16,7 @@ from mindstream.memory.store import Store
 from mindstream.minds.gates.features import VERSION, Features
 from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.minds.gates.logistic import Logistic
+from mindstream.minds.gates.opinion import Opinion
 from mindstream.minds.gates.outcomes import seen
 from mindstream.minds.gates.quick import QuickGate
 from mindstream.packs.pack import Pack
@@ -45,7 +46,7 @@ class LearnedGate:
 
     def __init__(self, pack: Pack, store: Store | None = None, folder: Path | None = None) -> None:
         self._pack, self._store = pack, store
-        self._quick, self._features = QuickGate(pack), Features(pack)
+        self._quick, self._features = QuickGate(pack, Opinion(pack)), Features(pack)
         self._file = folder / f"gate-{pack.name}.npz" if folder else None
         spread = self._features.spread(NAMED, WORDS)
         self.needed = Logistic(self._features.prior("quick waits", TRUST), spread)
@@ -79,6 +80,10 @@ class LearnedGate:
         row = self._features.row(situation, self._quick.decide(situation))
         self.needed.learn(row, needed)
         self.changed.learn(row, changed or needed)
+
+    def stop_learning(self) -> None:
+        """Stay as it is from here on."""
+        self._store = None
 
     def catch_up(self) -> None:
         """Learn from what was logged since the last time, by any process on this data folder."""

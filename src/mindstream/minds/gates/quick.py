@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mindstream.language.words import stem, terms
 from mindstream.minds.gates.gate import Decision, Situation
+from mindstream.minds.gates.moves import ADAPTS, ASKS, CONSENTS, FILLING, PUTS_OFF, SOCIAL
+from mindstream.minds.gates.opinion import Opinion
 from mindstream.packs.pack import Pack
 from mindstream.packs.reading import CJK, Reading, besides, moves_of, read
 
-ASKS = frozenset({"plan", "stepwise", "resources"})
-"""Moves that ask for the Reasoner's work in any phase."""
-ADAPTS = frozenset({"dislike", "next", "done", "add"})
-"""Moves that change a plan that is there, or that is being made."""
-CONSENTS = frozenset({"yes", "okay", "like"})
-SOCIAL = frozenset({"greet", "bye", "thanks", "chat", "okay", "rude", "later", "who", "recall"})
-"""Moves that tell the Reasoner nothing."""
-FILLING = frozenset({"question", "yes", "no", "complaint", "like"})
-"""Moves that a social sentence may make besides: 'sure, thanks', 'who are you?'."""
 SENTENCES = re.compile(r"[^.!?;。！？；\n]+[.!?;。！？；]*")
 CLAUSES = re.compile(r"[.,!?;。，！？；\n]+")
+ABOUT = re.compile(r"\b(about|abuot|against|because of|due to) (my|the|all|these|our|his|her)\b", re.I)
 OFFER = {
     "en": re.compile(r"\b(plan|steps?|suggest\w*|ideas?|resources?|work (this|it) out|put something together)\b", re.I),
     "zh": re.compile(r"计划|方案|步骤|一步|建议|资料|资源"),
@@ -61,17 +56,21 @@ EMPTY_ZH = re.compile(r"[你您我他的了吗呢吧呀啊哦嗯就这那今天�
 TOLD = 3
 """A clause with so many words of its own tells something."""
 
+EXCUSE = 8
+"""Somebody who puts it off may say so much besides."""
+LIKELY = 0.6
+"""From here on the second opinion is followed."""
 SURE, UNSURE = 0.95, 0.6
 """What the rule gives as its probability: a clear case, and one that a model may know better."""
 
 
 class QuickGate:
-    """Decides by the moves that an utterance makes, sentence by sentence."""
+    """Decides by the moves that an utterance makes, sentence by sentence; where they ask nothing, by second opinion."""
 
     name = "quick"
 
-    def __init__(self, pack: Pack) -> None:
-        self._pack = pack
+    def __init__(self, pack: Pack, opinion: Opinion | None) -> None:
+        self._pack, self._opinion = pack, opinion
         self._read: dict[str, tuple[Reading, list[Reading]]] = {}
         self._later_needs = {name for phase in pack.phases[1:] for name in phase.needs}
         self._plannable = {topic for step in pack.steps for topic in step.topics} or {t.id for t in pack.topics}
@@ -82,13 +81,24 @@ class QuickGate:
             return Decision(False, thinks=False, why="only keeps the talk going", probability=1 - SURE)
         asked = self._asked(whole, sentences, situation)
         if not asked:
-            return Decision(False, why="asks for nothing that needs thought first", probability=1 - SURE)
+            decision = Decision(False, why="asks for nothing that needs thought first", probability=1 - SURE)
+            return self._second(situation, whole, decision)
         if not situation.planning and not self._something_to_plan_for(whole, situation):
             return Decision(False, why="nothing is known yet to plan for", probability=1 - UNSURE)
         return Decision(True, why=f"asks: {', '.join(sorted(asked))}", probability=SURE)
 
     async def weigh(self, situation: Situation) -> Decision:
         return self.decide(situation)
+
+    def _second(self, situation: Situation, whole: Reading, rule: Decision) -> Decision:
+        """Let the second opinion find a wish in words that the rules do not know."""
+        agrees = whole.moves & CONSENTS and "question" not in whole.moves
+        if self._opinion is None or agrees or whole.moves & (PUTS_OFF | {"recall"}):
+            return rule
+        likely = self._opinion.probability(situation, rule)
+        if likely <= LIKELY or not (situation.planning or self._something_to_plan_for(whole, situation)):
+            return replace(rule, probability=likely)
+        return Decision(True, why="sounds like a wish", probability=likely)
 
     def _readings(self, text: str) -> tuple[Reading, list[Reading]]:
         """Read an utterance, whole and by sentence; kept for the second decision about it."""
@@ -100,7 +110,7 @@ class QuickGate:
 
     def _asked(self, whole: Reading, sentences: Sequence[Reading], situation: Situation) -> set[str]:
         """Return what is asked of the Reasoner; what is put off, or only remembered, does not count."""
-        if "later" in whole.moves:
+        if whole.moves & PUTS_OFF:
             return set()
         wants = ASKS | ADAPTS if situation.planning else ASKS
         asked = {move for one in sentences if "recall" not in one.moves for move in one.moves & wants}
@@ -118,6 +128,8 @@ class QuickGate:
         topics = [topic for topic in map(self._pack.topic, whole.topics) if topic and topic.id in self._plannable]
         if any(topic.field not in self._later_needs for topic in topics):
             return True
+        if ABOUT.search(whole.text):
+            return True
         clauses = filter(None, CLAUSES.split(whole.text))
         return any(
             len(terms(clause)) >= TOLD and not moves_of(clause, whole.language) & (ASKS | SOCIAL) for clause in clauses
@@ -127,6 +139,8 @@ class QuickGate:
         """Tell whether every sentence is small talk, and none can be the answer to a question."""
         if any(topic.field for topic in map(self._pack.topic, (m.topic for m in whole.mentions)) if topic):
             return "recall" in whole.moves and len(sentences) == 1
+        if "later" in whole.moves and not whole.moves & {"plan", "resources"}:  # whatever keeps them from it now
+            return all("later" in one.moves or len(terms(one.text)) <= EXCUSE for one in sentences)
         if situation.planning and whole.moves & (ADAPTS | {"like"}) and "recall" not in whole.moves:
             return False
         asked = "?" in _marks(situation.said)
