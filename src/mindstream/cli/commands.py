@@ -68,7 +68,7 @@ class Commands:
         if not words:
             self._screen.complain("/memory WORDS: say what to look for, as in /memory what disturbs the sleep")
             return
-        found = await self._mind.stream.recall(words, k=5)
+        found = await self._mind.stream.recall(words, k=5, touch=False)
         lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
         self._screen.text("\n".join(lines) or "nothing is remembered yet")
 

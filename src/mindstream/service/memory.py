@@ -43,7 +43,7 @@ class Memory:
 
     async def search(self, words: str, k: int = 10, kinds: Sequence[Kind] | None = None) -> list[Recalled]:
         """Return what answers best, with the parts of its score. A pure read."""
-        return await self.stream.recall(words, k, kinds=kinds)
+        return await self.stream.recall(words, k, kinds=kinds, touch=False)
 
     def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
         """Return the newest records of each kind that has any, oldest first."""
