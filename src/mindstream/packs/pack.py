@@ -12,7 +12,7 @@ from collections.abc import Callable, Set
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 T = TypeVar("T")
 Language: TypeAlias = str
@@ -160,8 +160,8 @@ class Pack(PackPart):
     demo: tuple[str, ...] = ()
     """Utterances to play when there is nobody to talk to."""
 
-    @model_validator(mode="after")
-    def _names_are_known(self) -> Pack:
+    def model_post_init(self, _: Any, /) -> None:
+        """Check that names are known; once: a validator would check again for every prompt that holds the pack."""
         topics = {topic.id for topic in self.topics}
         for phase in self.phases:
             for name in (*phase.fields, *phase.needs):
@@ -178,7 +178,6 @@ class Pack(PackPart):
                     raise ValueError(
                         f"{what} {label!r} names topics that topics.yaml does not have: {', '.join(unknown)}"
                     )
-        return self
 
     def phase(self, name: str) -> Phase:
         """Return the phase of that name; the first one where there is none."""
