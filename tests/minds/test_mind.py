@@ -354,3 +354,19 @@ async def test_without_its_embedder_a_mind_still_hears_remembers_and_answers(fol
         said = (await turn(mind, "What do you remember about me?"))[-1].event
         assert isinstance(said, Said) and "Ann" in said.text
         assert all(record.vector is None for record in mind.stream.latest("chat", 10))
+
+
+async def test_minds_that_share_models_each_log_their_own_calls(folder: Path) -> None:
+    async with (
+        Models.named({"default": "rules"}) as models,
+        Mind.open(folder, user="ann", models=models) as ann,
+        Mind.open(folder / "b", user="bob", models=models) as bob,
+    ):
+        await turn(ann, "The noise keeps me awake.")
+        await ann.settled()
+        await turn(bob, "hello")
+        await bob.settled()
+    for place in (folder, folder / "b"):
+        store = SqliteStore(place)
+        assert len(store.events(None, kinds=["model_called"])) == 4
+        await store.close()

@@ -123,7 +123,8 @@ class Mind:
         session = checked_name(session, "session") if session else written(clock.now())
         calls = CallLog()
         table = {"default": models} if isinstance(models, str) else models
-        answers = table if isinstance(table, Models) else Models.named(table, clock=clock, on_call=calls.take)
+        shared = table if isinstance(table, Models) else Models.named(table, clock=clock)
+        answers = shared.told_to(calls.take)
         embed = embedder(embed) if isinstance(embed, str) else embed
         own = isinstance(data, str | Path)
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
@@ -144,7 +145,7 @@ class Mind:
                 stream.feed.close()
         finally:
             if not isinstance(models, Models):
-                await answers.aclose()
+                await shared.aclose()
             if own:
                 await store.close()
 
@@ -310,9 +311,8 @@ class Mind:
 
 
 def _reasoners(pack: Pack, models: Models, patience: Patience) -> list[Reasoner]:
-    model = models.of("reasoner")
     return [
-        BeliefReasoner(model, pack, patience_s=patience.thinking_s),
+        BeliefReasoner(models.of("reasoner"), pack, patience_s=patience.thinking_s),
         FactsReasoner(models.of("facts", "reasoner"), patience_s=patience.thinking_s),
     ]
 

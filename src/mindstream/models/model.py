@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -73,6 +73,7 @@ class Request:
         turns: what came after the question: the model's own calls and replies, observations, complaints.
         tools: what may be called.
         words: a template to use instead of the prompt's own.
+        on_call: whom a meter tells of the call, besides its own listener (see wrappers/told).
     """
 
     prompt: Prompt[Any]
@@ -80,6 +81,7 @@ class Request:
     turns: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     words: str | None = field(default=None, repr=False)
+    on_call: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

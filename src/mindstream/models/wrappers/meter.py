@@ -65,4 +65,7 @@ class Meter:
         finally:
             seconds = self._clock.elapsed() - start
             label = request.prompt.label()
-            self._on_call(Metered(self.name, request.role, label, at, first_s, seconds, usage, error, broken_off))
+            call = Metered(self.name, request.role, label, at, first_s, seconds, usage, error, broken_off)
+            self._on_call(call)
+            if request.on_call:
+                request.on_call(call)
