@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mindstream import Mind, Models, Patience, Scripted
 from mindstream.errors import InputError, ModelUnavailable
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
+from mindstream.memory.sqlite import SqliteStore
 from mindstream.models.model import Call, Model, Part, Request
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Line
