@@ -13,6 +13,7 @@ from fake_endpoint import (
     NOT_JSON,
     WRONG_KEY,
     WRONG_SHAPE,
+    Behaviour,
     Breaks,
     Fails,
     FakeEndpoint,
@@ -33,7 +34,7 @@ def door() -> Iterator[FakeEndpoint]:
         yield open_door
 
 
-FAULTS = {
+FAULTS: dict[str, Behaviour] = {
     "no such model": NO_SUCH_MODEL,
     "wrong key": WRONG_KEY,
     "too many requests": Fails(429, "slow down", {"Retry-After": "1"}),

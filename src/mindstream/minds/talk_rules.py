@@ -137,6 +137,8 @@ class _Answer:
 
     def _echo(self) -> str:
         words = self.heard.text.strip()
+        if "question" in self.heard.moves:
+            return self._say("no_answer")
         if len(words) <= QUOTE and "\n" not in words:
             return self._say("heard", quote=words.rstrip(".!?。！？"))
         return self._say("heard_plain")

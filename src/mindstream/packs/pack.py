@@ -90,6 +90,8 @@ class Topic(PackPart):
     """Words or short phrases that show it, in any form of the word; Chinese: character strings."""
     field: str = ""
     """The belief field in which it is noted."""
+    own: bool = False
+    """Counts only when it is said of oneself: 'my wife falls asleep at once' is not the user's ease."""
     acknowledge: Lists = Field(default_factory=list)
     """What the Talker may say when it is mentioned: understanding, no advice, no fact about the user."""
     ask: Lists = Field(default_factory=list)

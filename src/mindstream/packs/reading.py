@@ -149,7 +149,29 @@ def _english(pack: Pack, clause: str, language: Language) -> list[Mention]:
         Mention(topic, clause[start:end], _denied(clause[:start]))
         for topic, (start, end) in found.items()
         if not any(_swallowed((start, end), other, clause) for other in found.values())
+        and not (_own(pack, topic) and _of_somebody_else(clause[:start]))
     ]
+
+
+OTHERS = re.compile(
+    r"\b(?:he|she|they|(?:my|our|his|her|the) (?:\w+ )?(?:girl ?friend|boy ?friend|wife|husband|partner|mum|mom|mother"
+    r"|dad|father|parents|sister|brother|flat ?mate|room ?mate|colleagues?|boss|neighbou?rs?|friends?|son|daughter|kids?"
+    r"|children|cat|dog))\b",
+    re.IGNORECASE,
+)
+
+
+def _own(pack: Pack, topic: str) -> bool:
+    found = pack.topic(topic)
+    return found is not None and found.own
+
+
+def _of_somebody_else(before: str) -> bool:
+    """Tell whether the words before a mention make somebody else its subject."""
+    others = list(OTHERS.finditer(before))
+    return bool(others) and not re.search(
+        r"\b(?:i|i'm|im|i've|me|my|we|us)\b", before[others[-1].end() :], re.IGNORECASE
+    )
 
 
 def _swallowed(span: tuple[int, int], other: tuple[int, int], clause: str) -> bool:

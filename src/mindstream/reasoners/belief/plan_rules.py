@@ -97,10 +97,17 @@ def known_topics(ask: ThinkInPhase) -> set[str]:
     return topics
 
 
+def newest_topics(ask: ThinkInPhase) -> set[str]:
+    """Name the topics of the newest words; where they name none ("any idea for that?"), of the user's words before."""
+    newest = {topic for text in ask.utterances for topic in read(ask.pack, text).topics}
+    before = [line.text for line in ask.conversation if line.by_user][-1:]
+    return newest or {topic for text in before for topic in read(ask.pack, text).topics}
+
+
 def ranked(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
     """Order the library's steps by how well they fit: the newest words first, then what is known, then evidence."""
     known = known_topics(ask)
-    newest = {topic for text in ask.utterances for topic in read(ask.pack, text).topics}
+    newest = newest_topics(ask)
     asked = set(terms(" ".join(ask.utterances)))
 
     def fit(step: Step) -> float:
@@ -150,7 +157,7 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
         )
     if wants and now:
         best_now = next(iter(ranked(ask, {s.source for s in steps if s.state not in OPEN})), None)
-        if best_now and readings[-1].topics and best_now.id != now.source:
+        if best_now and newest_topics(ask) & set(best_now.topics) and best_now.id != now.source:
             steps = [_state(step, "later") for step in steps if step.source != best_now.id]
             steps = _first_is_now(
                 [s for s in steps if s.state != "later"]
@@ -221,13 +228,22 @@ def _words(ask: ThinkInPhase, intro: tuple[str, dict[str, str]], step: PlanStep)
     def say(move: str, **filled: str) -> str:
         return fresh(phrases(ask.pack, move, ask.language), _said(ask), move, len(ask.conversation)).format(**filled)
 
+    named = [_named(n, resource, ask.language) for n, resource in enumerate(step.resources, 1)]
+    if named and _only_resources(ask, step):
+        return "\n".join([say("resources_intro"), *named])
     parts = [say(intro[0], **intro[1]), f"**{step.title}**", step.do, say("step_why", why=step.why)]
     if step.caution:
         parts.append(say("step_caution", caution=step.caution))
     if step.resources:
-        parts.append(say("resources_intro"))
-        parts.extend(_named(n, resource, ask.language) for n, resource in enumerate(step.resources, 1))
+        parts += [say("resources_intro"), *named]
     return "\n".join(part for part in parts if part)
+
+
+def _only_resources(ask: ThinkInPhase, step: PlanStep) -> bool:
+    """Tell whether the user knows the step and only asks what there is to read or hear about it."""
+    now, moves = ask.plan.now, {move for text in ask.utterances for move in read(ask.pack, text).moves}
+    known = now is not None and now.told and now.title == step.title
+    return known and "resources" in moves and not moves & {"plan", "stepwise"}
 
 
 def _named(number: int, resource: NamedResource, language: Language) -> str:
