@@ -154,9 +154,9 @@ def _english(pack: Pack, clause: str, language: Language) -> list[Mention]:
 
 
 OTHERS = re.compile(
-    r"\b(?:he|she|they|(?:my|our|his|her|the) (?:\w+ )?(?:girl ?friend|boy ?friend|wife|husband|partner|mum|mom|mother"
-    r"|dad|father|parents|sister|brother|flat ?mate|room ?mate|colleagues?|boss|neighbou?rs?|friends?|son|daughter|kids?"
-    r"|children|cat|dog))\b",
+    r"\b(?:he|she|they|(?:my|our|his|her|the) (?:\w+ )?(?:girl ?friend|boy ?friend|wife|husband|partner|mum|mom"
+    r"|mother|dad|father|parents|sister|brother|flat ?mate|room ?mate|colleagues?|boss|neighbou?rs?|friends?|son"
+    r"|daughter|kids?|children|cat|dog))\b",
     re.IGNORECASE,
 )
 
