@@ -139,7 +139,11 @@ class SqliteStore:
 
     def open_work(self, mind: str) -> list[work.Work]:
         return work.unfinished(
-            self._database.read(f"SELECT {work.COLUMNS} FROM work WHERE mind = ? AND done IS NULL ORDER BY id", (mind,))
+            self._database.read(
+                # named, because SQLite would rather walk through all work that was ever done (index work_once)
+                f"SELECT {work.COLUMNS} FROM work INDEXED BY work_open WHERE mind = ? AND done IS NULL ORDER BY id",
+                (mind,),
+            )
         )
 
     async def claim(self, mind: str, slot: str, owner: str, now: Moment, lease: Moment) -> list[work.Work]:
