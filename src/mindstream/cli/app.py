@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import typer
 
 import mindstream as package
+from mindstream.cli.flags import STYLE, AsJson, Data, Embedder, OneUser, User, settings
+from mindstream.cli.groups.gate import gate
+from mindstream.cli.groups.memory import memory
+from mindstream.cli.groups.mind import mind
+from mindstream.cli.groups.pack import pack
+from mindstream.cli.groups.prompts import prompts
 
-if TYPE_CHECKING:
-    from mindstream.settings import Settings
+By = Literal["day", "user", "role", "model"]
 
 EXAMPLES = """\b
 Examples:
@@ -24,32 +29,15 @@ Settings come from flags, from the environment (MINDSTREAM_DATA,
 MINDSTREAM_MODEL, …), and from one TOML file (mindstream.toml here, or
 ~/.config/mindstream/settings.toml), in that order."""
 
-_STYLE = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-
 app = typer.Typer(
-    rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, context_settings=_STYLE,
+    rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, context_settings=STYLE,
     epilog=EXAMPLES,
 )  # fmt: skip
-memory_app = typer.Typer(
-    rich_markup_mode=None, context_settings=_STYLE, help="Look into a user's memory; carry it elsewhere."
-)
-pack_app = typer.Typer(rich_markup_mode=None, context_settings=_STYLE, help="Make a domain of your own, and check it.")
-app.add_typer(memory_app, name="memory")
-app.add_typer(pack_app, name="pack")
-
-Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Data folder [~/.local/share/mindstream].")]
-User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Whose memory it is [you].")]
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-Embedder = Annotated[
-    str | None,
-    typer.Option(
-        "--embedder", metavar="NAME", help="Who turns texts into vectors: st:NAME, openai:NAME, … [wordllama]."
-    ),
-]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="How many.", show_default=True)]
-Kinds = Annotated[
-    list[str] | None, typer.Option("--kind", metavar="KIND", help="Only records of this kind; repeatable.")
-]
+app.add_typer(memory, name="memory")
+app.add_typer(mind, name="mind")
+app.add_typer(gate, name="gate")
+app.add_typer(prompts, name="prompts")
+app.add_typer(pack, name="pack")
 
 
 def _print_version(wanted: bool) -> None:
@@ -67,13 +55,6 @@ def mindstream(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001 (see edge)
 ) -> None:
     """A mind that answers at once and thinks behind, with a memory that lasts."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@memory_app.callback(invoke_without_command=True)
-@pack_app.callback(invoke_without_command=True)
-def _group(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -161,67 +142,6 @@ def chat(
     return chat(chosen.settings, Wishes(session, wait=not no_wait, json=json, record=record, own_data=data is not None))
 
 
-@memory_app.command()
-def search(
-    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What to look for.")],
-    kind: Kinds = None,
-    limit: Limit = 10,
-    data: Data = None,
-    user: User = None,
-    embedder: Embedder = None,
-    json: AsJson = False,
-) -> int:
-    """Find what answers best, and why.
-
-    Shows the parts of each score. Nothing is written: looking does not strengthen a memory.
-    """
-    from mindstream.cli import memory
-
-    return memory.search(_settings(data, user, embedder), " ".join(words), kind or [], limit, json)
-
-
-@memory_app.command()
-def show(kind: Kinds = None, limit: Limit = 5, data: Data = None, user: User = None, json: AsJson = False) -> int:
-    """Show belief, plan, and the newest records of each kind."""
-    from mindstream.cli import memory
-
-    return memory.show(_settings(data, user), kind or [], limit, json)
-
-
-@memory_app.command()
-def export(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; standard output without it.")] = None,
-    data: Data = None,
-    user: User = None,
-    json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 (it is JSON anyway)
-) -> int:
-    """Write a memory as JSON Lines.
-
-    The first line is a header with the format's version, then come all records, without vectors.
-    """
-    from mindstream.cli import memory
-
-    return memory.export(_settings(data, user), file)
-
-
-@memory_app.command("import")
-def import_(
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Where from; standard input without it.")] = None,
-    data: Data = None,
-    user: User = None,
-    embedder: Embedder = None,
-    json: AsJson = False,
-) -> int:
-    """Take in what export wrote.
-
-    All of it is checked before anything is written. Records that are known are left out, so twice is as good as once;
-    so are beliefs and plans of which this memory has its own versions. Texts are embedded anew.
-    """
-    from mindstream.cli import memory
-
-    return memory.import_(_settings(data, user, embedder), file, json)
-
-
 @app.command()
 def log(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows, until Ctrl-C.")] = False,
@@ -237,7 +157,24 @@ def log(
     """Print the log: everything that happened to a mind, numbered."""
     from mindstream.cli.log import print_log
 
-    return print_log(_settings(data, user), follow, after, limit, all_users, json)
+    return print_log(settings(data, user), follow, after, limit, all_users, json)
+
+
+@app.command(epilog="\b\nExamples:\n  mindstream cost\n  mindstream cost --by model --user ann")
+def cost(
+    by: Annotated[By | None, typer.Option(help="Only by this [day, user and role].")] = None,
+    data: Data = None,
+    user: OneUser = None,
+    json: AsJson = False,
+) -> int:
+    """Say what calls of models came to: tokens, seconds, US dollars.
+
+    From the log. Prices are those that were known at the time of the call; a call without one is said to have none.
+    Days are those of UTC. Seconds are counted call by call, though calls may run side by side.
+    """
+    from mindstream.cli.cost import cost
+
+    return cost(settings(data, user), user, by, json)
 
 
 @app.command()
@@ -269,31 +206,3 @@ def packs(json: AsJson = False) -> int:
     from mindstream.cli.packs import show
 
     return show(json)
-
-
-@pack_app.command("check")
-def pack_check(
-    pack: Annotated[str, typer.Argument(metavar="PACK", help="A folder, or the name of a shipped pack.")],
-    all_phrases: Annotated[bool, typer.Option("--phrases", help="List what the rules say instead, by move.")] = False,
-) -> int:
-    """Say what is wrong with a pack, by file and line, and what is thin.
-
-    Exit code 2 where it cannot be used, 1 where it is thin.
-    """
-    from mindstream.cli.packs import check
-
-    return check(pack, all_phrases)
-
-
-@pack_app.command("new")
-def pack_new(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is not there yet.")]) -> int:
-    """Write a small pack that works, to begin from."""
-    from mindstream.cli.packs import begin
-
-    return begin(folder)
-
-
-def _settings(data: Path | None, user: str | None, embedder: str | None = None) -> Settings:
-    from mindstream.settings import choose
-
-    return choose({"data": data, "user": user, "embedder": embedder}).settings

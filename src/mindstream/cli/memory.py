@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
-from mindstream.cli.asides import told
+from mindstream.cli import files
+from mindstream.cli.asides import told as told_of
 from mindstream.cli.commands import plan_told
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.plain import clean, short
+from mindstream.cli.progress import progress
 from mindstream.clock import written
-from mindstream.errors import InputError
 from mindstream.memory.recall import Recalled
 from mindstream.memory.record import Record
 from mindstream.reasoners.belief.plan import Plan
-from mindstream.service.memory import Memory, kinds_named, memory, plain
+from mindstream.service.memory import Memory, kinds_named, memory, nobody, plain
 from mindstream.service.transfer import Imported, parsed, take_in
 from mindstream.service.transfer import export as exported
 from mindstream.settings import Settings
@@ -46,7 +46,7 @@ def search(settings: Settings, words: str, kinds: Sequence[str], k: int, json: b
     for each in results:
         parts_told = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
         _entry(console, f"{each.score:6.2f}", each.record)
-        console.print(Text(f"        {parts_told}", "dim"), soft_wrap=True)
+        console.print(Text(f"        {each.record.id}: {parts_told}", "dim"), soft_wrap=True)
     return 0
 
 
@@ -69,7 +69,7 @@ def show(settings: Settings, kinds: Sequence[str], n: int, json: bool) -> int:
         print(f"nothing is remembered{nobody}", file=sys.stderr)
     console = Console(highlight=False)
     for record in held:
-        _title(console, f"{record.kind} {record.slot}, v{record.version}, {written(record.created)}")
+        _title(console, f"{record.kind} {record.slot}, v{record.version}, {written(record.created)}, {record.id}")
         console.print(Text(_held(record)), soft_wrap=True)
     for kind in dict.fromkeys(record.kind for record in recent):
         _title(console, f"{kind}, the newest last")
@@ -87,32 +87,19 @@ def export(settings: Settings, file: Path | None) -> int:
             return list(exported(opened))
 
     found = asyncio.run(lines())
-    if file is None or str(file) == "-":
-        sys.stdout.writelines(f"{line}\n" for line in found)
-        return 0
-    part = file.with_name(f"{file.name}.part")
-    try:
-        with part.open("w", encoding="utf-8") as out:
-            part.chmod(0o600)
-            out.writelines(f"{line}\n" for line in found)
-        part.replace(file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise InputError(f"{file} cannot be written: {error.strerror}") from None
-    print(f"{len(found) - 1} records of {settings.user} are in {file}", file=sys.stderr)
+    if written_to := files.write_lines(file, found):
+        print(f"{len(found) - 1} records of {settings.user} are in {written_to}", file=sys.stderr)
     return 0
 
 
 def import_(settings: Settings, file: Path | None, json: bool) -> int:
     """Take in an export."""
-    source = "standard input" if file is None or str(file) == "-" else str(file)
-    records = parsed(_read(file if source != "standard input" else None), source, settings.user)
+    records = parsed(files.read_lines(file), files.source(file), settings.user)
 
     async def take() -> Imported:
         async with memory(settings, new=True) as opened:
-            with _progress(len(records)) as progress:
-                return await take_in(opened, records, progress)
+            with progress("taking in", len(records)) as told:
+                return await take_in(opened, records, told)
 
     done = asyncio.run(take())
     if json:
@@ -123,37 +110,10 @@ def import_(settings: Settings, file: Path | None, json: bool) -> int:
     return 0
 
 
-def _read(file: Path | None) -> Iterable[bytes]:
-    if file is None:
-        if sys.stdin.isatty():
-            print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
-        return sys.stdin.buffer.readlines()
-    try:
-        with file.open("rb") as lines:
-            return lines.readlines()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error where that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("taking in", total=total)
-        yield lambda done: bar.update(task, completed=done)
-
-
 def _nobody(opened: Memory) -> str:
     """Say whose memories there are, where it is not this user's."""
     users = opened.store.streams()
-    if opened.user in users or not users:
-        return ""
-    return f": nobody is called {opened.user!r} here; known are {', '.join(map(repr, users))}"
+    return "" if opened.user in users or not users else f": {nobody(opened.user, users)}"
 
 
 def _entry(console: Console, before: str, record: Record) -> None:
@@ -169,7 +129,7 @@ def _held(record: Record) -> str:
     value, plan = record.data.get("value"), record.data.get("plan")
     if isinstance(value, dict):
         known = {name: held for name, held in value.items() if held not in (None, [], "")}
-        return clean("\n".join(f"  {told({name: held})}" for name, held in known.items()))
+        return clean("\n".join(f"  {told_of({name: held})}" for name, held in known.items()))
     if isinstance(plan, dict):
         lines = plan_told(Plan.model_validate(plan)) or "no steps"
         return clean("\n".join(f"  {line}" for line in lines.splitlines()))

@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
@@ -25,6 +24,7 @@ from mindstream.cli.screens import TextScreen
 from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
 from mindstream.memory.record import MAX_BYTES
+from mindstream.service.opening import history
 from mindstream.settings import Settings
 
 STYLE = Style.from_dict({"you": "bold ansicyan", "thinking": "ansibrightblack"})
@@ -48,7 +48,7 @@ async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
         screen.note(f"{mind.pack.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
         for record in mind.stream.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
-        await Terminal(conversation, screen, settings.data / "history" / f"{quote(settings.user, safe='')}.txt").run()
+        await Terminal(conversation, screen, history(settings.data, settings.user)).run()
         session = f"'{mind.session}'" if " " in mind.session else mind.session
         screen.note(f"kept in {settings.data} · --session {session} goes on with it")
 

@@ -66,6 +66,17 @@ class Memory:
         """Name the other users of the data folder."""
         return [name for name in self.store.streams() if name != self.user]
 
+    def known(self) -> Memory:
+        """Return itself, sure that there is something to work on.
+
+        Raises:
+            InputError: nothing is remembered of that user.
+        """
+        users = self.store.streams()
+        if self.user not in users:
+            raise InputError(nobody(self.user, users))
+        return self
+
 
 @contextlib.asynccontextmanager
 async def memory(settings: Settings, *, new: bool = False, clock: Clock | None = None) -> AsyncIterator[Memory]:
@@ -92,9 +103,9 @@ async def memory(settings: Settings, *, new: bool = False, clock: Clock | None =
         await store.close()
 
 
-def events(store: Store, user: str | None, after: int = 0) -> Iterator[Logged]:
+def events(store: Store, user: str | None, after: int = 0, kinds: Sequence[str] | None = None) -> Iterator[Logged]:
     """Yield the rows of the log after a seq, oldest first; of all users where `user` is None."""
-    while rows := store.events(user, after):
+    while rows := store.events(user, after, kinds):
         yield from rows
         after = rows[-1].seq
 
@@ -108,6 +119,12 @@ async def following(store: Store, clock: Clock, user: str | None, after: int = 0
             yield logged
         while store.version() == seen:
             await clock.sleep(LOOK_S)
+
+
+def nobody(user: str, users: Sequence[str]) -> str:
+    """Say that nothing is known of a user, and who is known."""
+    known = f"known are {', '.join(map(repr, users))}" if users else "nobody is known yet"
+    return f"nobody is called {user!r} here; {known}"
 
 
 def kinds_named(names: Sequence[str]) -> list[Kind]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from urllib.parse import quote
 
 from mindstream.errors import SettingsError, StorageError
 from mindstream.minds.calls import CallLog
@@ -37,7 +38,7 @@ async def opened(
         calls.take(call)
         ended.set()
 
-    async with _models(settings, take, record) as models, Mind.open(
+    async with answering(settings, take, record) as models, Mind.open(
         private(settings.data), pack=settings.pack, user=settings.user, session=session,
         models=pace.slowed(models) if pace else models, gate_=settings.gate, embed=settings.embedder,
         patience=Patience(deadline_s=settings.deadline_s),
@@ -83,7 +84,17 @@ def private(folder: Path) -> Path:
     return folder
 
 
-def _models(settings: Settings, on_call: Callable[[Metered], None], record: Path | None) -> Models:
+def history(folder: Path, user: str) -> Path:
+    """Return the file in which a terminal keeps what a user typed."""
+    return folder / "history" / f"{quote(user, safe='')}.txt"
+
+
+def answering(settings: Settings, on_call: Callable[[Metered], None], record: Path | None = None) -> Models:
+    """Build the models that the settings name.
+
+    Raises:
+        SettingsError: one of them cannot be used, nor a recording or a folder of words.
+    """
     if record is not None:
         try:
             with record.open("a"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -25,6 +25,7 @@ from mindstream.service.memory import Memory, plain
 FORMAT = 1
 BATCH = 256
 M = TypeVar("M", bound=BaseModel)
+H = TypeVar("H", bound="Header")
 When = Annotated[Moment, Field(ge=-1e11, le=1e11, allow_inf_nan=False)]
 
 
@@ -33,7 +34,7 @@ class Header(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    mindstream: Literal["memory"] = "memory"
+    mindstream: Literal["memory", "mind"] = "memory"
     format: int = FORMAT
     user: str = ""
     exported: str = ""
@@ -78,7 +79,7 @@ class Line(BaseModel):
         if self.slot and self.kind == "belief" and not isinstance(self.data.get("value"), dict):
             raise InputError("data.value: a belief has its value there")
         if self.slot and self.kind == "plan":
-            _read(Plan, self.data.get("plan"), "data.plan.")
+            fitted(Plan, self.data.get("plan"), "data.plan.")
         held: dict[str, Any] = {name: getattr(self, name) for name in Line.model_fields}
         held["text"] = checked_text(self.text)
         held["about"] = Triple(*self.about) if self.about else None
@@ -104,8 +105,12 @@ def export(memory: Memory) -> Iterator[str]:
     """Yield the lines of a memory."""
     records = memory.all()
     yield Header(user=memory.user, exported=written(memory.clock.now()), records=len(records)).model_dump_json()
-    for record in records:
-        yield json.dumps(plain(record), ensure_ascii=False)
+    yield from map(line, records)
+
+
+def line(record: Record) -> str:
+    """Return a record's line."""
+    return json.dumps(plain(record), ensure_ascii=False)
 
 
 def parsed(lines: Iterable[bytes], source: str, stream: str) -> list[Record]:
@@ -114,17 +119,32 @@ def parsed(lines: Iterable[bytes], source: str, stream: str) -> list[Record]:
     Raises:
         InputError: naming the line that is wrong.
     """
-    header: Header | None = None
+    return read(lines, source, Header, stream)[1]
+
+
+def read(
+    lines: Iterable[bytes],
+    source: str,
+    shape: type[H],
+    stream: str,
+    taken: Callable[[object], bool] = lambda _: False,
+) -> tuple[H, list[Record]]:
+    """Read the header and the records of an export; `taken` may take a line that is no record.
+
+    Raises:
+        InputError: naming the line that is wrong.
+    """
+    header: H | None = None
     records: dict[str, Record] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
             continue
         try:
-            data = _json(line)
+            data = _json(text)
             if header is None:
-                header = _header(data)
-            else:
-                record = _read(Line, data).record(stream)
+                header = _header(data, shape)
+            elif not taken(data):
+                record = fitted(Line, data).record(stream)
                 records[record.id] = record
         except InputError as error:
             raise InputError(f"{source}:{number}: {error}; nothing was imported") from None
@@ -135,7 +155,7 @@ def parsed(lines: Iterable[bytes], source: str, stream: str) -> list[Record]:
             f"{source} is cut off: its first line promises {header.records} records, {len(records)} are there;"
             " nothing was imported"
         )
-    return list(records.values())
+    return header, list(records.values())
 
 
 async def take_in(memory: Memory, records: Sequence[Record], progress: Callable[[int], None]) -> Imported:
@@ -158,7 +178,10 @@ async def take_in(memory: Memory, records: Sequence[Record], progress: Callable[
         some = fresh[start : start + BATCH]
         vectors = (await memory.stream.embedder.embed([record.text for record in some])).astype(np.float16)
         name = memory.stream.embedder.name
-        made = [replace(record, embedder=name, vector=vector) for record, vector in zip(some, vectors, strict=True)]
+        made = [
+            replace(record, stream=memory.user, embedder=name, vector=vector)
+            for record, vector in zip(some, vectors, strict=True)
+        ]
         event = Remembered(count=len(made), kinds=dict(Counter(record.kind for record in made)))
         await memory.stream.commit(Entry(event, "import", tuple(made)))
         progress(start + len(some))
@@ -179,16 +202,26 @@ def _json(line: bytes) -> object:
         raise InputError(f"not JSON ({getattr(error, 'msg', error)})") from None
 
 
-def _header(data: object) -> Header:
-    if not (isinstance(data, Mapping) and data.get("mindstream") == "memory"):
-        raise InputError('not an export of a memory, which begins with {"mindstream": "memory", "format": 1, …}')
-    header = _read(Header, data)
+def _header(data: object, shape: type[H]) -> H:
+    wanted, found = shape.model_fields["mindstream"].default, data.get("mindstream") if isinstance(data, dict) else None
+    if found != wanted and found in ("memory", "mind"):
+        raise InputError(f"this is the export of a {found}: `mindstream {found} import` takes it in")
+    if found != wanted:
+        raise InputError(
+            f'not an export of a {wanted}, which begins with {{"mindstream": "{wanted}", "format": {FORMAT}, …}}'
+        )
+    header = fitted(shape, data)
     if header.format != FORMAT:
         raise InputError(f"it has the format {header.format}, and this mindstream reads {FORMAT}; upgrade mindstream")
     return header
 
 
-def _read(shape: type[M], data: object, within: str = "") -> M:
+def fitted(shape: type[M], data: object, within: str = "") -> M:
+    """Return data in a shape.
+
+    Raises:
+        InputError: it does not fit; naming the place.
+    """
     try:
         return shape.model_validate(data)
     except ValidationError as error:

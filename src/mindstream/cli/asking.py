@@ -1,0 +1,36 @@
+"""A question before what cannot be undone."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from mindstream.errors import InputError
+
+
+def agreed(question: str) -> bool:
+    """Ask for yes or no; no is the default.
+
+    Raises:
+        InputError: nobody is there to be asked.
+    """
+    _somebody_there()
+    return typer.confirm(question, err=True)
+
+
+def named_again(what: str, name: str) -> None:
+    """Ask for a name to be typed once more.
+
+    Raises:
+        InputError: another was typed, or nobody is there to be asked.
+    """
+    _somebody_there()
+    typed = typer.prompt(f"{what}\nType {name} to go on", err=True, default="", show_default=False)
+    if typed.strip() != name:
+        raise InputError(f"that is not {name!r}; nothing was changed")
+
+
+def _somebody_there() -> None:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError("this cannot be undone, and nobody is there to be asked: say --yes")

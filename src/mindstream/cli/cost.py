@@ -1,0 +1,66 @@
+"""`mindstream cost`: what calls of models came to."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from mindstream.cli.json_lines import print_json
+from mindstream.cli.tables import print_table
+from mindstream.service.cost import BYS, Bill, By, Total, bill
+from mindstream.service.memory import memory
+from mindstream.settings import Settings
+
+SHOWN: tuple[By, ...] = ("day", "user", "role")
+"""What is shown where nothing else is asked for."""
+COLUMNS = ("calls", "failed", "tokens in", "tokens out", "seconds", "US dollars")
+
+
+def cost(settings: Settings, user: str | None, by: By | None, json: bool) -> int:
+    """Print what the calls of a user (None: of all) came to."""
+
+    async def added() -> Bill:
+        async with memory(settings) as opened:
+            return bill(opened.store, user)
+
+    found = asyncio.run(added())
+    if json:
+        for kind in [by] if by else BYS:
+            for total in found.by[kind]:
+                print_json({"by": kind, **total.plain()})
+        print_json({"by": "all", **found.total.plain()})
+        return 0
+    if not found.total.calls:
+        print(f"no model was called{f' for {user}' if user else ''} yet", file=sys.stderr)
+        return 0
+    rows: list[Sequence[str]] = []
+    for kind in [by] if by else SHOWN:
+        rows += [(f"by {kind}",), *(_row(total) for total in found.by[kind])]
+    print_table(("", *COLUMNS), [*rows, ("in all", *_row(found.total)[1:])])
+    for line in _notes(found.total):
+        print(line)
+    return 0
+
+
+def _row(total: Total) -> tuple[str, ...]:
+    return (
+        f"  {total.name}",
+        f"{total.calls:,}", f"{total.failed:,}", f"{total.input_tokens:,}", f"{total.output_tokens:,}",
+        f"{total.seconds:,.1f}", _dollars(total),
+    )  # fmt: skip
+
+
+def _dollars(total: Total) -> str:
+    if total.unpriced and not total.cost_usd:
+        return "not known"
+    return f"{total.cost_usd:,.4f}" + (" + ?" if total.unpriced else "")
+
+
+def _notes(total: Total) -> list[str]:
+    notes = []
+    if total.unpriced:
+        notes.append(f"{total.unpriced:,} of {total.calls:,} calls have no known price and are not in the sum")
+    if total.broken_off:
+        notes.append(f"{total.broken_off:,} were broken off; what those used is mostly not known")
+    return notes

@@ -1,0 +1,47 @@
+"""`mindstream memory curve`: what forgetting will do."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from mindstream.cli.files import write_lines
+from mindstream.cli.json_lines import print_json
+from mindstream.cli.plot import plotted, svg
+from mindstream.service.care import Forgetting, Habit, Prediction, predicted
+from mindstream.service.memory import memory
+from mindstream.settings import Settings
+
+
+def curve(settings: Settings, habit: Habit, file: Path | None, json: bool) -> int:
+    """Print the predicted forgetting curve, and draw it."""
+
+    async def foretold() -> Prediction:
+        async with memory(settings) as opened:
+            return predicted(opened, habit)
+
+    found = asyncio.run(foretold())
+    title = f"What {settings.user} will still hold of what is not returned any more"
+    if file:
+        write_lines(file, svg({_name(each): _shares(each) for each in found.levels}, habit.days, title).splitlines())
+    if json:
+        for each in found.levels:
+            points = [{"day": point.day, "kept": round(point.kept, 4)} for point in each.points]
+            print_json({"level": each.level, "lasting": each.lasting, "records": each.records, "points": points})
+        return 0
+    print(f"{title}, by days since it was last returned\n")
+    print("\n".join(plotted({str(each.level): _shares(each) for each in reversed(found.levels)}, habit.days)))
+    print(f"\nEach sleep draws a record with a chance of {found.drawn:.0%}; {habit.sleeps:g} a day.")
+    for each in found.levels:
+        print(f"  {_name(each):16} {each.records:5,} records now; after {habit.days} days {each.points[-1].kept:.0%}")
+    if file:
+        print(f"the picture is in {file}")
+    return 0
+
+
+def _name(each: Forgetting) -> str:
+    return f"{each.level} (lasting)" if each.lasting else f"level {each.level}"
+
+
+def _shares(each: Forgetting) -> list[float]:
+    return [point.kept for point in each.points]

@@ -1,0 +1,52 @@
+"""Flags that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from mindstream.settings import Settings
+
+STYLE = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Data folder [~/.local/share/mindstream].")]
+User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Whose memory it is [you].")]
+OneUser = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only this user's [all of the folder].")]
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Embedder = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder", metavar="NAME", help="Who turns texts into vectors: st:NAME, openai:NAME, … [wordllama]."
+    ),
+]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="How many.", show_default=True)]
+Kinds = Annotated[
+    list[str] | None, typer.Option("--kind", metavar="KIND", help="Only records of this kind; repeatable.")
+]
+Target = Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; standard output without it.")]
+Source = Annotated[Path | None, typer.Argument(metavar="FILE", help="Where from; standard input without it.")]
+
+
+def group(help: str) -> typer.Typer:
+    """Make a group of commands that explains itself where none of them is named."""
+    made = typer.Typer(rich_markup_mode=None, context_settings=STYLE, help=help)
+
+    @made.callback(invoke_without_command=True)
+    def explain(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    return made
+
+
+def settings(
+    data: Path | None = None, user: str | None = None, embedder: str | None = None, model: str | None = None
+) -> Settings:
+    """Choose the settings by the flags that nearly all commands have."""
+    from mindstream.settings import choose
+
+    return choose({"data": data, "user": user, "embedder": embedder, "model": model}).settings

@@ -1,0 +1,49 @@
+"""`mindstream gate`: how the gates have done."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from mindstream.cli.json_lines import print_json
+from mindstream.cli.tables import print_table
+from mindstream.minds.gates.report import GateReport, gate_report
+from mindstream.service.memory import memory
+from mindstream.settings import Settings
+
+SHARES = (
+    ("wait_rate", "waited"),
+    ("waited_for_nothing", "for nothing"),
+    ("spoke_too_soon", "too soon"),
+    ("regret", "regret"),
+    ("avoided", "avoided"),
+    ("useless_calls", "useless"),
+)
+MEANING = """\
+waited, avoided: of all turns, those that waited for the reasoner, and those that did not wake it
+for nothing, too soon, regret: of the judged turns, those that waited for nothing, spoke too soon, either
+useless: of the judged turns, those in which the reasoner came to nothing"""
+
+
+def report(settings: Settings, user: str | None, json: bool) -> int:
+    """Print how each gate has done for a user (None: for all)."""
+
+    async def reported() -> list[GateReport]:
+        async with memory(settings) as opened:
+            return gate_report(opened.store, user)
+
+    found = asyncio.run(reported())
+    if json:
+        for each in found:
+            print_json(each.model_dump(mode="json"))
+        return 0
+    if not found:
+        print(f"no gate has decided anything{f' for {user}' if user else ''} yet", file=sys.stderr)
+        return 0
+    rows = [
+        (each.gate, f"{each.turns:,}", f"{each.judged:,}", *(f"{getattr(each, name):.0%}" for name, _ in SHARES))
+        for each in found
+    ]
+    print_table(("gate", "turns", "judged", *(title for _, title in SHARES)), rows)
+    print(f"\n{MEANING}")
+    return 0

@@ -1,0 +1,200 @@
+"""`mindstream memory`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mindstream.cli.flags import AsJson, Data, Embedder, Kinds, Limit, Source, Target, User, Yes, group, settings
+
+memory = group("Look into a user's memory, care for it, carry it elsewhere.")
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory search what disturbs the sleep")
+def search(
+    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What to look for.")],
+    kind: Kinds = None,
+    limit: Limit = 10,
+    data: Data = None,
+    user: User = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Find what answers best, and why.
+
+    Shows the parts of each score. Nothing is written: looking does not strengthen a memory.
+    """
+    from mindstream.cli.memory import search
+
+    return search(settings(data, user, embedder), " ".join(words), kind or [], limit, json)
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory show --kind note -n 20")
+def show(kind: Kinds = None, limit: Limit = 5, data: Data = None, user: User = None, json: AsJson = False) -> int:
+    """Show belief, plan, and the newest records of each kind."""
+    from mindstream.cli.memory import show
+
+    return show(settings(data, user), kind or [], limit, json)
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory export ann.jsonl --user ann")
+def export(
+    file: Target = None,
+    data: Data = None,
+    user: User = None,
+    json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 (it is JSON anyway)
+) -> int:
+    """Write a memory as JSON Lines.
+
+    The first line is a header with the format's version, then come all records, without vectors.
+    """
+    from mindstream.cli.memory import export
+
+    return export(settings(data, user), file)
+
+
+@memory.command("import", epilog="\b\nExample:\n  mindstream memory import ann.jsonl --user ann --data elsewhere")
+def import_(
+    file: Source = None,
+    data: Data = None,
+    user: User = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Take in what export wrote.
+
+    All of it is checked before anything is written. Records that are known are left out, so twice is as good as once;
+    so are beliefs and plans of which this memory has its own versions. Texts are embedded anew.
+    """
+    from mindstream.cli.memory import import_
+
+    return import_(settings(data, user, embedder), file, json)
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory sleep -n 50 --user ann")
+def sleep(
+    n: Annotated[
+        int, typer.Option("-n", min=0, metavar="N", help="How many records it draws.", show_default=True)
+    ] = 20,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who dreams and rates, as for chat [rules].")
+    ] = None,
+    data: Data = None,
+    user: User = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Sleep: let what is not used fade, dream of it, keep house.
+
+    Records that are drawn and were not returned for a fortnight are held less well, or forgotten: out of reach, but in
+    the archive until `memory purge`. A dream is made of what is forgotten; then importance is rated, near-duplicates
+    are merged, what is over is put away, and the file is compacted.
+    """
+    from mindstream.cli.care import sleep
+
+    return sleep(settings(data, user, embedder, model), n, json)
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory curve --days 180 --svg curve.svg")
+def curve(
+    days: Annotated[int, typer.Option(min=1, max=3650, metavar="N", help="How far.", show_default=True)] = 90,
+    sleeps: Annotated[float, typer.Option(min=0, max=24, metavar="X", help="Sleeps a day.", show_default=True)] = 1.0,
+    n: Annotated[
+        int, typer.Option("-n", min=0, metavar="N", help="How many records a sleep draws.", show_default=True)
+    ] = 20,
+    passed_over: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1000, metavar="X", help="How often a day a record comes up while others are returned.",
+            show_default=True,
+        ),
+    ] = 0.0,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it there, too.")] = None,
+    data: Data = None,
+    user: User = None,
+    json: AsJson = False,
+) -> int:  # fmt: skip
+    """Show how what is not returned any more will be forgotten.
+
+    By the laws of docs/memory.md, for each level at which a record can be held, and by how many records a sleep can
+    draw from this memory.
+    """
+    from mindstream.cli.curve import curve
+    from mindstream.service.care import Habit
+
+    return curve(settings(data, user), Habit(days, sleeps, n, passed_over), svg, json)
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory audit --user ann")
+def audit(data: Data = None, user: User = None, embedder: Embedder = None, json: AsJson = False) -> int:
+    """Look for what should not be there: duplicates, junk, echoes.
+
+    Nothing is changed.
+    """
+    from mindstream.cli.care import audit
+
+    return audit(settings(data, user, embedder), json)
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory purge --older 365 --yes")
+def purge(
+    older: Annotated[
+        float | None, typer.Option(min=0, metavar="DAYS", help="Only what was forgotten longer ago than so many days.")
+    ] = None,
+    yes: Yes = False,
+    data: Data = None,
+    user: User = None,
+    json: AsJson = False,
+) -> int:
+    """Delete what is forgotten, for good.
+
+    Asks first.
+    """
+    from mindstream.cli.care import purge
+
+    return purge(settings(data, user), older, yes, json)
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory reembed --embedder st:all-MiniLM-L6-v2")
+def reembed(data: Data = None, user: User = None, embedder: Embedder = None, json: AsJson = False) -> int:
+    """Give each record a vector of another embedder.
+
+    Those that have one are passed over, so it can be broken off and gone on with.
+    """
+    from mindstream.cli.care import reembed
+
+    return reembed(settings(data, user, embedder), json)
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory evidence 1jatk3k2m0x7c5v9qz")
+def evidence(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="A record's id, as `memory search` shows it.")],
+    data: Data = None,
+    user: User = None,
+    json: AsJson = False,
+) -> int:
+    """Show what a record was drawn from, down to what was seen."""
+    from mindstream.cli.care import evidence
+
+    return evidence(settings(data, user), id_, json)
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory erase --user ann")
+def erase(
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Who; there is no default.")],
+    yes: Yes = False,
+    data: Data = None,
+    json: AsJson = False,
+) -> int:
+    """Erase all that is kept of a user, for good.
+
+    Records, vectors, log, work and typed history; asks for the name again. Then the file is written anew and searched,
+    byte by byte, for what the user said. What the learned gate of the data folder knows is deleted, too; it begins
+    anew from what is left in the log. Close other programs on that mind first. Exports and recordings that lie
+    elsewhere are yours to delete.
+    """
+    from mindstream.cli.care import erase
+
+    return erase(settings(data, user), yes, json)

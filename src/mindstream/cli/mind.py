@@ -1,0 +1,55 @@
+"""`mindstream mind`: a whole mind as one file."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from mindstream.cli import files
+from mindstream.cli.json_lines import print_json
+from mindstream.cli.progress import progress
+from mindstream.service import minds
+from mindstream.service.memory import memory
+from mindstream.settings import Settings
+
+
+def export(settings: Settings, file: Path | None) -> int:
+    """Write a mind to a file."""
+
+    async def lines() -> list[str]:
+        async with memory(settings) as opened:
+            return list(minds.export(opened, settings.data, settings))
+
+    found = asyncio.run(lines())
+    if written := files.write_lines(file, found):
+        print(f"the mind of {settings.user} is in {written}; another folder takes it in by", file=sys.stderr)
+        print(f"  mindstream mind import {written} --data DIR", file=sys.stderr)
+    return 0
+
+
+def import_(settings: Settings, file: Path | None, user: str | None, data: Path | None, json: bool) -> int:
+    """Take a mind in, under its own name or another."""
+    packed = minds.parsed(files.read_lines(file), files.source(file))
+    settings = settings.model_copy(update={"user": user or packed.header.user or settings.user})
+
+    async def take() -> minds.Moved:
+        async with memory(settings, new=True) as opened:
+            with progress("taking in", len(packed.records)) as told:
+                return await minds.take_in(opened, settings.data, packed, told)
+
+    done = asyncio.run(take())
+    habits = packed.header.settings
+    go_on, pack = minds.next_words(habits, settings.user, data), minds.missing_pack(habits)
+    if json:
+        print_json({"user": settings.user, **asdict(done.records), "gates": done.gates, "go_on": go_on})
+        return 0
+    own = f", {done.records.own} belief or plan versions left out, as this mind has its own" if done.records.own else ""
+    print(f"{settings.user}: {done.records.written} records taken in, {done.records.known} were known{own}")
+    for name in packed.gates:
+        print(f"{name}: {'taken in' if name in done.gates else 'this folder has its own, which stays'}")
+    if pack:
+        print(f"its pack {pack!r} does not come with mindstream: bring its folder along and add --pack FOLDER")
+    print(f"go on with it:\n  {go_on}")
+    return 0

@@ -1,0 +1,45 @@
+"""`mindstream prompts`: what is asked of models, and in whose words."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mindstream.cli.json_lines import print_json
+from mindstream.cli.tables import print_table
+from mindstream.service import prompts
+from mindstream.settings import Settings
+
+
+def show(settings: Settings, json: bool) -> int:
+    """List the prompts."""
+    folder = settings.prompts
+    found = prompts.prompts(folder)
+    if json:
+        for words in found:
+            own = str(words.own) if words.own else None
+            told = {"name": words.name, "role": words.role, "asks": words.asks, "file": str(words.shipped)}
+            print_json(told | {"own": own, "changed": words.changed})
+    else:
+        rows = [(words.name, words.role, words.asks, _whose(words)) for words in found]
+        print_table(("prompt", "role", "what it asks for", "words"), rows, words=4)
+    for path in prompts.unread(folder) if folder else []:
+        print(f"{path} is read by no prompt; check its name", file=sys.stderr)
+    return 0
+
+
+def _whose(words: prompts.Words) -> str:
+    if words.own is None:
+        return "shipped"
+    return str(words.own) if words.changed else f"{words.own} (not changed yet)"
+
+
+def copy(folder: Path) -> int:
+    """Write the shipped words into a folder of one's own."""
+    copied = prompts.copy(folder)
+    for path in copied.kept:
+        print(f"{path} is there already and stays as it is", file=sys.stderr)
+    print(f"{len(copied.written)} written to {folder}. Change them, and delete those that you leave as they are:")
+    print("a later mindstream may have better words for those. Then")
+    print(f"  mindstream prompts --prompts {folder}\n  mindstream chat --prompts {folder} --model …")
+    return 0

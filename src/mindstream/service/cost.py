@@ -1,0 +1,97 @@
+"""What calls of models came to, from the log alone: tokens, seconds, US dollars, by day, user, role and model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Literal, get_args
+
+from pydantic import JsonValue
+
+from mindstream.clock import written
+from mindstream.log.events import Logged, ModelCalled
+from mindstream.memory.store import Store
+from mindstream.service.memory import events
+
+By = Literal["day", "user", "role", "model"]
+BYS: tuple[By, ...] = get_args(By)
+BROKEN_OFF = "broken off"
+"""What the log says of a call whose answer nobody waited for any longer."""
+
+
+@dataclass(slots=True)
+class Total:
+    """What some calls came to.
+
+    Attributes:
+        failed: calls that came to an error.
+        broken_off: calls that nobody waited for any longer; what they used is mostly not known.
+        seconds: how long they took, one after the other.
+        cost_usd: of the calls whose price is known.
+        unpriced: calls that used something at a price that is not known.
+    """
+
+    name: str
+    calls: int = 0
+    failed: int = 0
+    broken_off: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+
+    def add(self, call: ModelCalled) -> None:
+        """Count a call."""
+        self.calls += 1
+        self.failed += call.error not in ("", BROKEN_OFF)
+        self.broken_off += call.error == BROKEN_OFF
+        self.input_tokens += call.input_tokens
+        self.output_tokens += call.output_tokens
+        self.seconds += call.seconds
+        if not _free(call.model):
+            self.cost_usd += call.cost_usd or 0.0
+            self.unpriced += call.cost_usd is None and _used(call)
+
+    def plain(self) -> dict[str, JsonValue]:
+        """Return it as plain data; where no price at all is known, the cost is None."""
+        unknown = self.unpriced and not self.cost_usd
+        cost = None if unknown else round(self.cost_usd, 6)
+        return asdict(self) | {"seconds": round(self.seconds, 3), "cost_usd": cost}
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """All calls together, and the same calls by what they have in common, in the order of names."""
+
+    total: Total
+    by: dict[By, list[Total]]
+
+
+def bill(store: Store, user: str | None = None) -> Bill:
+    """Add up the calls of a user; None: of all users of the data folder. Days are those of UTC."""
+    total = Total("all")
+    parts: dict[By, dict[str, Total]] = {by: {} for by in BYS}
+    for logged, call in _calls(store, user):
+        total.add(call)
+        names: dict[By, str] = {
+            "day": written(logged.at)[:10], "user": logged.mind, "role": call.role, "model": call.model,
+        }  # fmt: skip
+        for by, name in names.items():
+            parts[by].setdefault(name, Total(name)).add(call)
+    return Bill(total, {by: [found[name] for name in sorted(found)] for by, found in parts.items()})
+
+
+def _calls(store: Store, user: str | None) -> Iterator[tuple[Logged, ModelCalled]]:
+    for logged in events(store, user, kinds=[ModelCalled.kind]):
+        if isinstance(logged.event, ModelCalled):
+            yield logged, logged.event
+
+
+def _free(model: str) -> bool:
+    """Rules and recordings cost nothing, whatever they say."""
+    return model == "rules" or model.startswith("playback:")
+
+
+def _used(call: ModelCalled) -> bool:
+    return call.error in ("", BROKEN_OFF) or bool(call.input_tokens or call.output_tokens)

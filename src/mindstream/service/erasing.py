@@ -1,0 +1,168 @@
+"""Erase a user for good: records, log, work, vectors, typed history, what gates learned; and prove it by the bytes.
+
+A DELETE alone leaves words behind: in freed pages, in old versions of rows, in the write-ahead log. So the file is
+written anew (VACUUM), the log emptied into it, and then all files of the database are searched for the words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import mmap
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindstream.errors import InputError, StorageError
+from mindstream.log.database import BUSY_S, FILE, explained
+from mindstream.service.memory import Memory, nobody
+from mindstream.service.minds import GATES
+from mindstream.service.opening import history
+
+PROBES, PROBE, SHORTEST = 300, 40, 8
+"""So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
+_NAME = re.compile(r"[\x21-\x7e]*")
+"""A role, a model, an id: no words."""
+TABLES = {"records": "stream", "log": "mind", "work": "mind", "erased": "stream"}
+"""Where a user's rows are, and which column names the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """All that a data folder keeps of a user.
+
+    Attributes:
+        rows: how many, by table.
+        files: what lies beside the database: typed history, and what gates have learned from all users.
+        words: what to look for afterwards.
+    """
+
+    rows: Mapping[str, int]
+    files: list[Path]
+    words: list[str]
+
+
+def kept(memory: Memory, folder: Path) -> Kept:
+    """Say what there is to erase.
+
+    Raises:
+        InputError: nothing.
+    """
+    typed = history(folder, memory.user)
+    with _connected(folder) as connection:
+        rows = {table: _count(connection, table, memory.user) for table in TABLES}
+        words = _probes(connection, memory.user)
+    if not any(rows.values()) and not typed.exists():
+        raise InputError(nobody(memory.user, memory.store.streams()))
+    return Kept(rows, [path for path in (typed, *sorted(folder.glob(GATES))) if path.exists()], words)
+
+
+async def erase(memory: Memory, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
+    """Erase the memory's user, and make sure of it; other programs on that mind should be closed.
+
+    Raises:
+        StorageError: something could not be erased; the message says what.
+    """
+    await memory.store.erase(memory.user)
+    for path in what.files:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be deleted: {error.strerror}; do that, then erase again") from None
+    await asyncio.to_thread(_rewrite, folder, memory.user)
+    await asyncio.to_thread(_prove, folder, memory.user, what.words, progress)
+
+
+def _rewrite(folder: Path, user: str) -> None:
+    """Write the file anew without a trace of what was deleted."""
+    with _connected(folder) as connection:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("DELETE FROM erased WHERE stream = ?", (user,))  # it names the user
+        connection.execute("VACUUM")
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise StorageError(
+            f"{user!r} is erased, but another program was reading {folder / FILE} for over {BUSY_S:.0f} seconds: old"
+            f" words stay in {FILE}-wal until it is closed"
+        )
+
+
+def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], None]) -> None:
+    """Look for the words in the bytes, and for the user in the tables.
+
+    Raises:
+        StorageError: something is left.
+    """
+    with _connected(folder) as connection:
+        left = {table: count for table in TABLES if (count := _count(connection, table, user))}
+        if left:
+            told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
+            raise StorageError(f"{user!r} is back: {told}; another program writes to that mind. Close it, erase again")
+        for path in sorted(folder.glob(f"{FILE}*")):
+            for done, word in enumerate(_found(path, words, progress), 1):
+                if not _lives(connection, word):
+                    raise StorageError(f"words of {user!r} are left in {path}: {word[:12]!r}… and perhaps {done} more")
+
+
+def _found(path: Path, words: list[str], progress: Callable[[int], None]) -> Iterator[str]:
+    if not path.stat().st_size:
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        for done, word in enumerate(words, 1):
+            if content.find(word.encode()) >= 0:
+                yield word
+            progress(done)
+
+
+def _probes(connection: sqlite3.Connection, user: str) -> list[str]:
+    """Choose what to look for: the beginnings of the user's longest texts, as they stand in the file."""
+    found: set[str] = set()
+    for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
+        found.add(_probe(text))
+    for (payload,) in connection.execute("SELECT payload FROM log WHERE mind = ?", (user,)):
+        found |= {_probe(text) for text in _texts(json.loads(payload))}
+    said = [word for word in found if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
+    return sorted(said, key=lambda word: (-len(word), word))[:PROBES]
+
+
+def _probe(text: str) -> str:
+    """Return the first long run of a text that no encoding changes."""
+    return max(re.split(r'["\\\x00-\x1f]', text), key=len)[:PROBE]
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
+
+
+def _lives(connection: sqlite3.Connection, word: str) -> bool:
+    """Tell whether somebody else's rows say the same."""
+    return any(
+        connection.execute(f"SELECT 1 FROM {table} WHERE instr({column}, ?) LIMIT 1", (word,)).fetchone()
+        for table, columns in (
+            ("records", ["text", "data", "keywords", "evidence", "object", "by", "episode"]),
+            ("log", ["payload"]),
+            ("sqlite_master", ["sql"]),
+        )
+        for column in columns
+    )
+
+
+def _count(connection: sqlite3.Connection, table: str, user: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {TABLES[table]} = ?", (user,)).fetchone()[0])
+
+
+@contextlib.contextmanager
+def _connected(folder: Path) -> Iterator[sqlite3.Connection]:
+    with (
+        explained(folder / FILE),
+        contextlib.closing(sqlite3.connect(folder / FILE, timeout=BUSY_S, isolation_level=None)) as connection,
+    ):
+        connection.execute("PRAGMA temp_store = MEMORY")  # what VACUUM puts aside must not touch the disk
+        yield connection
