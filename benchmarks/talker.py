@@ -8,7 +8,8 @@ Models stand in a server of their own process (latency_server.py: the talker's f
 minus what the server took from the request's arrival to its first token, by the server's own timestamps. Turns that
 wait have no such number (their words are the Reasoner's, or come late); for them `filler_p50_ms` is reported.
 staleness: how many earlier utterances the belief that an answer was spoken from had not yet taken in. single agent:
-the same mind made to think before each answer, without a filler. The process is warmed up by one utterance.
+the same mind made to think before each answer, without a filler. The process is warmed up by one utterance; then
+what is loaded is frozen (`gc.freeze`), as a server should: a full collection over all imported modules takes 0.1 s.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.minds.mind import Mind
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
+from mindstream.packs.load import load as load_pack
 
 CONVERSATIONS, PER_SECOND = 100, 10.0
 SAID = (
@@ -94,13 +96,18 @@ def latency_server(reasoner_s: float, talker_first_s: float) -> Iterator[int]:
 
 @contextlib.asynccontextmanager
 async def minds(store: Store, models: Models, gate: str, count: int) -> AsyncIterator[list[Mind]]:
-    """Open conversations of as many users on one store, with one table of models and one embedder."""
-    embed = embedder("wordllama")
+    """Open conversations of as many users that share a store, a table of models, an embedder and a pack."""
+    embed, pack = embedder("wordllama"), load_pack("sleep")
     async with contextlib.AsyncExitStack() as opened:
         yield [
             await opened.enter_async_context(
                 Mind.open(
-                    store, user=f"user{n}", models=models, embed=embed, gate_=Always() if gate == "always" else gate
+                    store,
+                    pack=pack,
+                    user=f"user{n}",
+                    models=models,
+                    embed=embed,
+                    gate_=Always() if gate == "always" else gate,
                 )
             )
             for n in range(count)
@@ -175,6 +182,8 @@ async def conversations(given: argparse.Namespace) -> dict[str, Any]:
             await turn(talking[0], "Hello!")
             served(port)
             gc.collect()
+            if not given.thawed:
+                gc.freeze()
             begun, cpu = time.monotonic(), time.process_time()
             turns = await load(talking, given.seconds, given.per_second)
             spent, cpu = time.monotonic() - begun, time.process_time() - cpu
@@ -252,6 +261,9 @@ def main() -> None:
     parser.add_argument("--talker-first-s", type=float, default=0.05)
     parser.add_argument("--single", type=int, default=50, help="utterances put to the single agent")
     parser.add_argument("--turns", type=int, default=0, help="instead: one conversation of so many turns")
+    parser.add_argument(
+        "--thawed", action="store_true", help="let the collector walk over what was loaded at the start"
+    )
     parser.add_argument("--quick", action="store_true", help="a few seconds, for tests; its numbers mean nothing")
     given = parser.parse_args()
     if given.quick:
