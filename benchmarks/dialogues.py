@@ -29,12 +29,12 @@ def dialogues() -> list[list[str]]:
     return [block.splitlines() for block in blocks]
 
 
-async def by_two(models: Models, utterances: list[str]) -> list[tuple[str, str]]:
+async def by_two(models: Models, utterances: list[str], gate: str) -> list[tuple[str, str]]:
     """Hold a dialogue with a talker and its reasoners; what follows up is part of the answer."""
     lines: list[tuple[str, str]] = []
     with tempfile.TemporaryDirectory() as folder:
         patience = Patience(deadline_s=1_800, thinking_s=1_800)
-        async with Mind.open(folder, user="judge", session="s", models=models, patience=patience) as mind:
+        async with Mind.open(folder, user="judge", session="s", models=models, gate_=gate, patience=patience) as mind:
             for text in utterances:
                 heard, *_ = [row.seq async for row in mind.hear(text)]
                 await mind.settled()
@@ -44,7 +44,7 @@ async def by_two(models: Models, utterances: list[str]) -> list[tuple[str, str]]
     return lines
 
 
-async def by_one(models: Models, utterances: list[str]) -> list[tuple[str, str]]:
+async def by_one(models: Models, utterances: list[str], _gate: str) -> list[tuple[str, str]]:
     """Hold a dialogue with one agent that reasons before it speaks."""
     agent = Agent(models.of("agent"), load("sleep"))
     return [(text, await agent.hear(text)) for text in utterances]
@@ -56,14 +56,14 @@ def held_already(out: Path) -> set[tuple[int, str]]:
     return {(row["n"], row["way"]) for row in rows}
 
 
-async def hold(model: str, out: Path, first: int, last: int) -> None:
+async def hold(model: str, out: Path, first: int, last: int, ways: list[str], gate: str) -> None:
     """Hold the dialogues that are not in the file yet, in both ways."""
     done = held_already(out)
     async with Models.named({"default": model}, silence_s=1_800) as models:
         for n, utterances in list(enumerate(dialogues(), 1))[first - 1 : last]:
             for way, held in (("two", by_two), ("one", by_one)):
-                if (n, way) not in done:
-                    lines = await held(models, utterances)
+                if way in ways and (n, way) not in done:
+                    lines = await held(models, utterances, gate)
                     keep(out, {"n": n, "way": way, "lines": lines})
                     print(f"dialogue {n} {way}: {len(lines)} turns", flush=True)
 
@@ -99,13 +99,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--last", type=int, default=1_000)
+    parser.add_argument(
+        "--ways", nargs="*", default=["two", "one"], help="two: talker and reasoners; one: a single agent"
+    )
+    parser.add_argument("--gate", default="belief", help="belief, quick or learned")
     parser.add_argument("--blind", type=Path, nargs="*")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     if given.blind:
         blind(given.blind, given.out, given.seed)
     else:
-        asyncio.run(hold(given.model, given.out, given.first, given.last))
+        asyncio.run(hold(given.model, given.out, given.first, given.last, given.ways, given.gate))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,9 @@ def find_in(
 
     ranked = sorted(((fit(r), -n, r) for n, r in enumerate(pack.resources) if r.title not in besides), reverse=True)
     return [
-        NamedResource(title=r.title, publisher=r.publisher, link=r.link, why=in_language(r.why, language))
+        NamedResource(
+            title=r.title, publisher=r.publisher, link=r.link, why=in_language(r.why, language), language=r.language
+        )
         for score, _, r in ranked[:count]
         if score > 0.15
     ]

@@ -27,6 +27,7 @@ class NamedResource(BaseModel):
     title: str
     publisher: str = Field("", description="Publisher or channel.")
     link: str | None = Field(None, description="Only a link that the tool gave.")
+    language: SkipJsonSchema[str] = ""
     why: str = Field("", description="Why this one, in a sentence.")
 
     def __str__(self) -> str:

@@ -53,7 +53,7 @@ class PhaseThought(BaseModel):
     ask_next: str = Field("", max_length=300, description="One question that is open; empty: none.")
     follow_up: str = Field(
         "",
-        description="Only if the talker's reply was wrong or lacks what the user must have: 1-2 sentences.",
+        description="What the user must still be told after the talker's reply; mostly empty.",
     )
     feedback: list[Feedback] = Field(default_factory=list, max_length=5)
     plan: list[StepEdit] = Field(default_factory=list, max_length=12, description="Steps that are new or change.")
