@@ -142,7 +142,7 @@ def chat(
     return chat(chosen.settings, Wishes(session, wait=not no_wait, json=json, record=record, own_data=data is not None))
 
 
-@app.command()
+@app.command(epilog="\b\nExamples:\n  mindstream log -n 20\n  mindstream log --follow --all --json")
 def log(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows, until Ctrl-C.")] = False,
     after: Annotated[int, typer.Option(min=0, metavar="SEQ", help="Only what comes after that row.")] = 0,
@@ -177,7 +177,7 @@ def cost(
     return cost(settings(data, user), user, by, json)
 
 
-@app.command()
+@app.command(epilog="\b\nExample:\n  mindstream doctor --model openai:gpt-5-mini")
 def doctor(
     pack: Annotated[str | None, typer.Option(metavar="PACK", help="As for chat.")] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="As for chat.")] = None,
@@ -200,7 +200,7 @@ def doctor(
     return doctor(choose({**flags, "data": data, "user": user, "embedder": embedder}), json)
 
 
-@app.command()
+@app.command(epilog="\b\nExample:\n  mindstream packs --json")
 def packs(json: AsJson = False) -> int:
     """List the packs that come with mindstream."""
     from mindstream.cli.packs import show

@@ -160,6 +160,7 @@ def missing_pack(habits: Habits) -> str:
 def _habits(memory: Memory, settings: Settings) -> Habits:
     opened, decided = memory.store.last(memory.user, Opened.kind), memory.store.last(memory.user, Decided.kind)
     gate = decided.event.gate if decided and isinstance(decided.event, Decided) else settings.gate
+    gate = gate.partition("+")[0]  # what stands behind it is the model that it asks
     if opened and isinstance(opened.event, Opened):
         return Habits(pack=opened.event.pack, gate=gate, models=opened.event.models, session=opened.event.session)
     return Habits(pack=settings.pack, gate=gate, models=settings.models)

@@ -12,7 +12,7 @@ from mindstream.cli.flags import group
 pack = group("Make a domain of your own, and check it.")
 
 
-@pack.command("check")
+@pack.command(epilog="\b\nExample:\n  mindstream pack check ./my_pack")
 def check(
     name: Annotated[str, typer.Argument(metavar="PACK", help="A folder, or the name of a shipped pack.")],
     all_phrases: Annotated[bool, typer.Option("--phrases", help="List what the rules say instead, by move.")] = False,
@@ -26,7 +26,7 @@ def check(
     return check(name, all_phrases)
 
 
-@pack.command("new")
+@pack.command(epilog="\b\nExample:\n  mindstream pack new my_pack")
 def new(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that is not there yet.")]) -> int:
     """Write a small pack that works, to begin from."""
     from mindstream.cli.packs import begin

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from fake_endpoint import FakeEndpoint, Says
+from running import mistaken, run, terminal
+
+from mindstream.clock import DAY_S, SystemClock
+
+HEADER = '{"mindstream": "memory", "format": 1}'
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as opened:
+        yield opened
+
+
+def record(id_: str, text: str, days_ago: float, kind: str = "note", **more: Any) -> str:
+    at = SystemClock().now() - days_ago * DAY_S
+    return json.dumps({"id": id_, "kind": kind, "text": text, "created": at, **more})
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory with something old, something new, something forgotten, something drawn from something."""
+    folder = tmp_path_factory.mktemp("first")
+    lines = [
+        HEADER,
+        record("seen00001", "A fox sat on the wall", 40, "observation"),
+        record("note00001", "There is a fox near the house", 39, evidence=["seen00001", "gone00001"], level=1),
+        record("note00002", "Likes the sea at night", 30),
+        record("note00003", "Is there a fox?", 0),
+        record("forgot001", "Had a red bicycle", 60, forgotten=SystemClock().now() - 10 * DAY_S),
+    ]
+    done = run("memory", "import", "--data", folder, said="\n".join(lines))
+    assert done.code == 0, done.err
+    return folder
+
+
+@pytest.fixture
+def kept(first: Path, folder: Path) -> Path:
+    """A copy of it, to be changed."""
+    shutil.copytree(first, folder)
+    return folder
+
+
+def test_a_sleep_tells_its_steps_and_its_dream(kept: Path) -> None:
+    told = run("memory", "sleep", "--data", kept).out
+    steps = [line.split()[0] for line in told.partition("\n\n")[0].splitlines()]
+    assert steps == ["fading", "importance", "duplicates", "expiry", "compaction"]
+    assert "4 drawn, 3 held less well, 2 forgotten" in told
+    assert "I dreamt: " in told and "the sea at night" in told
+    assert "no dream" in run("memory", "sleep", "-n", "0", "--data", kept).out
+    rows = run("memory", "sleep", "--data", kept, "--json").rows
+    assert [row["step"] for row in rows] == [steps[0], "dream", *steps[1:]] and "fox" in rows[1]["text"]
+
+
+def test_a_model_dreams_where_one_is_named_and_its_call_is_logged(kept: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Says("I swam with a fox.")
+    done = run("memory", "sleep", "--data", kept, "--model", f"{door.url}#one")
+    assert "I swam with a fox." in done.out and done.code == 0
+    rows = run("cost", "--data", kept, "--by", "role", "--json").rows
+    assert rows[0]["name"] == "M1" and rows[0]["calls"] == 1
+
+
+def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(first: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "curve.svg"
+    told = run("memory", "curve", "--data", first, "-n", "1", "--svg", picture).out
+    assert told.count("|") == 13 and "100 % |" in told and "90 days" in told
+    assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+    rows = run("memory", "curve", "--data", first, "--days", "60", "--json").rows
+    assert [row["level"] for row in rows] == list(range(len(rows)))
+    assert [row["records"] for row in rows][:2] == [3, 1] and rows[-1]["lasting"]
+    assert len(rows[0]["points"]) == 61 and rows[0]["points"][0] == {"day": 0, "kept": 1.0}
+    assert [row["points"][-1]["kept"] for row in rows] == sorted(row["points"][-1]["kept"] for row in rows)
+
+
+def test_an_audit_finds_junk_and_changes_nothing(first: Path) -> None:
+    before = run("memory", "export", "--data", first).out.splitlines()[1:]
+    told = run("memory", "audit", "--data", first).out
+    assert "junk: 1" in told and "Is there a fox? (a question)" in told and "1 forgotten" in told
+    (row,) = run("memory", "audit", "--data", first, "--json").rows
+    assert row["junk"] == [{"id": "note00003", "why": "a question"}]
+    assert run("memory", "export", "--data", first).out.splitlines()[1:] == before
+
+
+def test_a_purge_asks_and_deletes_what_is_forgotten(kept: Path) -> None:
+    assert "say --yes" in mistaken(run("memory", "purge", "--data", kept))
+    assert run("memory", "purge", "--data", kept, "--older", "20", "--yes").out == "nothing is forgotten\n"
+    with terminal("memory", "purge", "--data", kept) as screen:
+        screen.until("Delete 1 forgotten record of you for good? [y/N]: ")
+        screen.type("n\r")
+        screen.until("nothing was deleted")
+        assert screen.ended() == 0
+    assert run("memory", "purge", "--data", kept, "--yes", "--json").rows == [{"purged": 1}]
+    assert "bicycle" not in run("memory", "export", "--data", kept).out
+
+
+def test_another_embedder_takes_over_and_only_what_is_new_is_done_again(kept: Path, door: FakeEndpoint) -> None:
+    name = f"{door.url}#tiny"
+    assert run("memory", "reembed", "--data", kept, "--embedder", name, "--json").rows == [
+        {"embedder": name, "embedded": 5}
+    ]
+    assert "all have one" in run("memory", "reembed", "--data", kept, "--embedder", name).out
+    (row,) = run("memory", "audit", "--data", kept, "--json").rows
+    assert row["foreign"] == 5
+
+
+def test_evidence_is_a_tree_down_to_what_was_seen(first: Path) -> None:
+    told = run("memory", "evidence", "note00001", "--data", first).out
+    assert "fox near the house" in told and "── " in told and "gone00001 is not there any more" in told
+    (row,) = run("memory", "evidence", "note00001", "--data", first, "--json").rows
+    assert [each["id"] for each in row["drawn_from"]] == ["seen00001"] and row["missing"] == ["gone00001"]
+    assert "no record 'note99999'" in mistaken(run("memory", "evidence", "note99999", "--data", first))
+
+
+@pytest.mark.parametrize("command", ["sleep", "curve", "audit", "purge", "reembed", "evidence note00001"])
+def test_nobody_s_memory_is_not_cared_for(command: str, first: Path) -> None:
+    assert "known are 'you'" in mistaken(run("memory", *command.split(), "--data", first, "--user", "bob"))

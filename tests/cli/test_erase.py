@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from running import mistaken, run, terminal
+
+BOTH = "Make me a plan."
+SECRET = "My parrot Zorro keeps me awake in Utrecht."
+
+
+def held(folder: Path) -> bytes:
+    """Return all bytes that are left in a data folder."""
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("first")
+    run("chat", "--data", folder, "--user", "ann", said=f"{SECRET}\n{BOTH}\n吵得我睡不着。\n")
+    run("chat", "--data", folder, "--user", "bob", said=f"Quentin's coffee keeps me awake.\n{BOTH}\n")
+    (folder / "history").mkdir()
+    (folder / "history" / "ann.txt").write_text(f"+{SECRET}\n")
+    (folder / "gate-sleep.npz").write_bytes(b"learned from both")
+    return folder
+
+
+@pytest.fixture
+def talked(first: Path, folder: Path) -> Path:
+    """A data folder in which ann and bob have talked."""
+    shutil.copytree(first, folder)
+    return folder
+
+
+def test_what_is_erased_is_not_in_the_bytes_any_more(talked: Path) -> None:
+    assert b"Zorro" in held(talked) and "吵得我".encode() in held(talked)
+    with contextlib.closing(sqlite3.connect(talked / "mindstream.db")) as other:  # so that the -wal stays
+        other.execute("SELECT count(*) FROM records").fetchone()
+        done = run("memory", "erase", "--data", talked, "--user", "ann", "--yes", "--json")
+        assert done.code == 0, done.err
+        (row,) = done.rows
+        assert row["records"] > 3 and row["log"] > 3 and row["looked_for"] > 3
+        assert row["files"] == ["history/ann.txt", "gate-sleep.npz"]
+        left = held(talked)
+        assert other.execute("SELECT DISTINCT stream FROM records").fetchall() == [("bob",)]
+    for word in ("Zorro", "Utrecht", "吵得我", "ann"):
+        assert word.encode() not in left, word
+    assert b"Quentin" in left and BOTH.encode() in left  # what bob said too is bob's
+    assert run("log", "--data", talked, "--user", "ann", "--json").out == ""
+    assert "coffee" in run("memory", "search", "coffee", "--data", talked, "--user", "bob").out
+
+
+def test_the_name_is_asked_for_again(talked: Path) -> None:
+    assert "say --yes" in mistaken(run("memory", "erase", "--data", talked, "--user", "ann"))
+    with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
+        screen.until("Type ann to go on: ")
+        screen.type("anna\r")
+        screen.until("that is not 'ann'; nothing was changed")
+        assert screen.ended() == 2
+    assert b"Zorro" in held(talked)
+    with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
+        screen.until("Type ann to go on: ")
+        screen.type("ann\r")
+        screen.until("ann is erased")
+        assert screen.ended() == 0
+    assert b"Zorro" not in held(talked)
+
+
+def test_nobody_cannot_be_erased(first: Path) -> None:
+    assert "known are 'ann', 'bob'" in mistaken(run("memory", "erase", "--data", first, "--user", "carol", "--yes"))
+    assert "missing option '--user'" in mistaken(run("memory", "erase", "--data", first, "--yes"))

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from running import run
+
+
+def test_gates_are_reported_on_from_the_log(folder: Path) -> None:
+    run("chat", "--data", folder, "--gate", "quick", said="The noise keeps me awake.\nthanks\n")
+    (row,) = run("gate", "report", "--data", folder, "--json").rows
+    assert row["gate"] == "quick" and row["turns"] == 2
+    told = run("gate", "report", "--data", folder).out
+    assert told.startswith("gate") and "quick" in told and "regret" in told
+    done = run("gate", "report", "--data", folder, "--user", "bob")
+    assert done.code == 0 and done.out == "" and "no gate has decided anything for bob" in done.err

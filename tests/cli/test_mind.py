@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import base64
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from running import mistaken, run
+
+TALK = "The noise keeps me awake, and my bedroom is too bright.\nMake me a plan, step by step.\n吵得我睡不着。\n"
+
+
+def state(**more: object) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, version=1, upto=77, needed=np.ones(3), **more)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder in which ann has talked, with a gate that has learned; only to be read."""
+    folder = tmp_path_factory.mktemp("talked")
+    options = ("--data", folder, "--user", "ann", "--gate", "learned", "--session", "a monday")
+    assert run("chat", *options, said=TALK).code == 0
+    (folder / "gate-sleep.npz").write_bytes(state())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def exported(talked: Path) -> str:
+    done = run("mind", "export", "-", "--data", talked, "--user", "ann")
+    assert done.code == 0, done.err
+    return done.out
+
+
+def test_a_mind_s_file_is_its_memory_under_a_header_that_says_more(talked: Path, exported: str) -> None:
+    header, *records, gate = exported.splitlines()
+    assert records == run("memory", "export", "--data", talked, "--user", "ann").out.splitlines()[1:]
+    assert json.loads(header)["settings"] == {
+        "pack": "sleep", "gate": "learned", "models": {"default": "rules"}, "session": "a monday",
+    }  # fmt: skip
+    assert json.loads(gate)["gate"] == "gate-sleep.npz"
+
+
+def test_a_mind_goes_on_elsewhere_under_another_name(exported: str, folder: Path) -> None:
+    options = ("mind", "import", "-", "--data", folder, "--user", "carol")
+    (row,) = run(*options, "--json", said=exported).rows
+    assert row["written"] == len(exported.splitlines()) - 2 and row["gates"] == ["gate-sleep.npz"]
+    assert row["go_on"].startswith("mindstream chat --user carol --pack sleep --session 'a monday' --gate learned")
+    with np.load(folder / "gate-sleep.npz") as kept:
+        assert kept["upto"] == 0 and list(kept["needed"]) == [1, 1, 1]
+    told = run(*options, said=exported).out
+    assert "0 records taken in" in told and "has its own, which stays" in told
+    again = run("memory", "export", "--data", folder, "--user", "carol").out
+    assert again.splitlines()[1:] == exported.splitlines()[1:-1]
+    said = "What do you remember about me?\n"
+    asked = run("chat", "--data", folder, "--user", "carol", "--session", "a monday", "--gate", "learned", said=said)
+    assert "noise" in asked.out.partition("What do you remember")[2]
+
+
+def test_without_a_name_it_keeps_its_own(exported: str, folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "ann.mind"
+    file.write_text(exported.replace('"pack":"sleep"', '"pack":"tea"'), "utf-8")
+    told = run("mind", "import", file, "--data", folder).out
+    assert told.startswith("ann: ") and "'tea' does not come with mindstream" in told
+    assert run("memory", "show", "--data", folder, "--user", "ann").out
+
+
+def line(content: bytes, name: str = "gate-sleep.npz") -> str:
+    return json.dumps({"gate": name, "npz": base64.b64encode(content).decode()})
+
+
+HEADER = '{"mindstream": "mind", "format": 1, "user": "ann", "gates": 1}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (['{"mindstream": "memory", "format": 1}'], "export of a memory: `mindstream memory import`"),
+        (["{}"], "not an export of a mind"),
+        ([HEADER], "promises 1 states of gates"),
+        ([HEADER, line(b"nothing")], "standard input:2: gate-sleep.npz: not the state of a gate"),
+        ([HEADER, line(state(evil=np.array([{}], object)))], "standard input:2: gate-sleep.npz: not the state"),
+        ([HEADER, line(state(), "../gate-x.npz")], "standard input:2: gate: "),
+        ([HEADER.replace('"ann"', '"../x"')], "user '../x'"),
+        ([HEADER, '{"gate": "gate-x.npz", "npz": 3}'], "standard input:2: npz: "),
+    ],
+)
+def test_a_mind_is_checked_whole_before_anything_is_written(lines: list[str], told: str, folder: Path) -> None:
+    assert told in mistaken(run("mind", "import", "-", "--data", folder, said="\n".join(lines)))
+    assert not folder.exists()
+
+
+def test_a_mind_is_no_memory(exported: str, folder: Path) -> None:
+    assert "`mindstream mind import`" in mistaken(run("memory", "import", "--data", folder, said=exported))
+
+
+def test_nobody_s_mind_cannot_be_exported(talked: Path) -> None:
+    assert "known are 'ann'" in mistaken(run("mind", "export", "-", "--data", talked, "--user", "bob"))

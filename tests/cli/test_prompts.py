@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from running import mistaken, run
+
+import mindstream
+
+SOURCE = Path(mindstream.__file__).parent
+
+
+def test_every_prompt_is_listed_with_its_role() -> None:
+    rows = {row["name"]: row for row in run("prompts", "--json").rows}
+    shipped = {path.stem for path in SOURCE.rglob("*.md") if path.with_suffix(".py").exists()}
+    assert rows.keys() == shipped
+    assert rows["talk"]["role"] == "talker" and rows["talk"]["own"] is None
+
+
+def test_copied_words_are_used_and_never_written_over(tmp_path: Path) -> None:
+    words = tmp_path / "words"
+    words.mkdir()
+    (words / "talk.md").write_text("# user\nSay {{ text }}.\n")
+    (words / "tlak.md").write_text("")
+    copied = run("prompts", "copy", words)
+    assert copied.code == 0 and "talk.md is there already" in copied.err
+    assert (words / "talk.md").read_text() == "# user\nSay {{ text }}.\n"
+    listed = run("prompts", "--prompts", words, "--json")
+    rows = {row["name"]: row for row in listed.rows}
+    assert all(row["own"] == str(words / f"{name}.md") for name, row in rows.items())
+    assert [name for name, row in rows.items() if row["changed"]] == ["talk"]
+    assert "tlak.md is read by no prompt" in listed.err
+    told = run("prompts", MINDSTREAM_PROMPTS=str(words)).out
+    assert "(not changed yet)" in told and f"{words / 'talk.md'}\n" in told
+
+
+def test_a_folder_that_cannot_hold_words_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "cannot hold your own words" in mistaken(run("prompts", "copy", tmp_path / "file"))
+    assert "is not there" in mistaken(run("prompts", "--prompts", tmp_path / "nowhere"))
