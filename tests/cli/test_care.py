@@ -62,6 +62,16 @@ def test_a_sleep_tells_its_steps_and_its_dream(kept: Path) -> None:
     assert [row["step"] for row in rows] == [steps[0], "dream", *steps[1:]] and "fox" in rows[1]["text"]
 
 
+def test_a_sleep_can_be_watched_in_a_terminal(kept: Path) -> None:
+    with terminal("memory", "sleep", "--data", kept) as screen:
+        screen.until("fading       4 drawn")
+        screen.until("I dreamt: ")
+        assert screen.ended() == 0
+    with terminal("memory", "sleep", "--data", kept, "--json") as screen:
+        screen.until('{"step": "compaction"')
+        assert screen.ended() == 0
+
+
 def test_a_model_dreams_where_one_is_named_and_its_call_is_logged(kept: Path, door: FakeEndpoint) -> None:
     door.otherwise = Says("I swam with a fox.")
     done = run("memory", "sleep", "--data", kept, "--model", f"{door.url}#one")

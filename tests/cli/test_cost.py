@@ -41,7 +41,7 @@ def test_calls_are_added_up_by_day_user_role_and_model(spent: Path) -> None:
     assert {by for by, _ in rows} == {"day", "user", "role", "model", "all"}
     assert rows["all", "all"] == {
         "by": "all", "name": "all", "calls": 6, "failed": 1, "broken_off": 1, "input_tokens": 1015,
-        "output_tokens": 225, "seconds": 9.0, "cost_usd": 0.75, "unpriced": 2,
+        "output_tokens": 225, "seconds": 9.0, "cost_usd": 0.75, "free": 1, "unpriced": 2,
     }  # fmt: skip
     assert rows["day", "2026-11-16"]["cost_usd"] == 0.75
     assert rows["user", "ann"]["failed"] == 1 and rows["user", "ann"]["unpriced"] == 0

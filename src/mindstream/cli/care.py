@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -41,7 +42,7 @@ def sleep(settings: Settings, n: int, json: bool) -> int:
 
     async def slept() -> str:
         async with memory(settings) as opened:
-            with progress(f"{settings.user} sleeps"):
+            with contextlib.nullcontext() if json else progress(f"{settings.user} sleeps"):
                 return await night.sleep(opened, settings, n, told)
 
     dream = asyncio.run(slept())

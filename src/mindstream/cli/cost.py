@@ -59,6 +59,8 @@ def _dollars(total: Total) -> str:
 
 def _notes(total: Total) -> list[str]:
     notes = []
+    if total.free == total.calls:
+        notes.append("all of them were answered by rules or recordings, which cost nothing")
     if total.unpriced:
         notes.append(f"{total.unpriced:,} of {total.calls:,} calls have no known price and are not in the sum")
     if total.broken_off:

@@ -80,7 +80,7 @@ def _told(error: BaseException) -> int:
 
 
 def _sentence(text: str) -> str:
-    text = " ".join(text.split()).rstrip(".")
+    text = " ".join(text.split()).replace("Value error, ", "").rstrip(".")
     return text[:1].lower() + text[1:]
 
 

@@ -24,7 +24,8 @@ def progress(doing: str, total: int | None = None) -> Iterator[Told]:
         return
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    shared = sys.stdout.isatty()  # else what is printed must go where it was sent
+    with Progress(console=Console(stderr=True), transient=True, redirect_stdout=shared) as bar:
         task = bar.add_task(doing, total=total)
         yield lambda done, total=None: bar.update(task, completed=done, total=total)
 

@@ -21,8 +21,8 @@ def show(settings: Settings, json: bool) -> int:
             told = {"name": words.name, "role": words.role, "asks": words.asks, "file": str(words.shipped)}
             print_json(told | {"own": own, "changed": words.changed})
     else:
-        rows = [(words.name, words.role, words.asks, _whose(words)) for words in found]
-        print_table(("prompt", "role", "what it asks for", "words"), rows, words=4)
+        rows = [(words.name, words.role, _whose(words), words.asks) for words in found]
+        print_table(("prompt", "role", "words", "what it asks for"), rows, words=4)
     for path in prompts.unread(folder) if folder else []:
         print(f"{path} is read by no prompt; check its name", file=sys.stderr)
     return 0

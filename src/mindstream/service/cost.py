@@ -28,6 +28,7 @@ class Total:
         broken_off: calls that nobody waited for any longer; what they used is mostly not known.
         seconds: how long they took, one after the other.
         cost_usd: of the calls whose price is known.
+        free: calls that rules or a recording answered.
         unpriced: calls that used something at a price that is not known.
     """
 
@@ -39,6 +40,7 @@ class Total:
     output_tokens: int = 0
     seconds: float = 0.0
     cost_usd: float = 0.0
+    free: int = 0
     unpriced: int = 0
 
     def add(self, call: ModelCalled) -> None:
@@ -49,7 +51,9 @@ class Total:
         self.input_tokens += call.input_tokens
         self.output_tokens += call.output_tokens
         self.seconds += call.seconds
-        if not _free(call.model):
+        if _free(call.model):
+            self.free += 1
+        else:
             self.cost_usd += call.cost_usd or 0.0
             self.unpriced += call.cost_usd is None and _used(call)
 
