@@ -7,7 +7,7 @@ through small misspellings; Chinese cues match as character strings.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -188,10 +188,18 @@ def _beginning(pack: Pack, language: Language, stemmed: str, word: str) -> Itera
     """Give the cues that may begin with this word, misspelt or not."""
     cues = pack.cached(("cues", language), lambda: _indexed(pack, language))
     yield from cues.get(stemmed, ())
-    if len(word) >= 5 and word not in REAL_WORDS and stemmed not in cues:
-        for first in cues:
+    if len(word) >= 5 and word.isalpha() and word not in REAL_WORDS and stemmed not in cues:
+        for first in pack.cached(("initials", language), lambda: _by_initial(cues)).get(word[0], ()):
             if _same(first, stemmed, word):
                 yield from cues[first]
+
+
+def _by_initial(cues: Iterable[str]) -> dict[str, list[str]]:
+    """Group first stems by their letter: a misspelt word keeps it."""
+    groups: dict[str, list[str]] = {}
+    for first in cues:
+        groups.setdefault(first[0], []).append(first)
+    return groups
 
 
 def _indexed(pack: Pack, language: Language) -> dict[str, list[Cue]]:
