@@ -60,6 +60,11 @@ def test_the_name_is_asked_for_again(talked: Path) -> None:
         screen.type("anna\r")
         screen.until("that is not 'ann'; nothing was changed")
         assert screen.ended() == 2
+    with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
+        screen.until("Type ann to go on: ")
+        screen.type("\x03")
+        screen.until("stopped")
+        assert screen.ended() == 130
     assert b"Zorro" in held(talked)
     with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
         screen.until("Type ann to go on: ")

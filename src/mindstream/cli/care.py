@@ -85,18 +85,21 @@ def audit(settings: Settings, json: bool) -> int:
 def purge(settings: Settings, older: float | None, yes: bool, json: bool) -> int:
     """Delete what is forgotten, for good."""
 
+    async def counted() -> int:
+        async with memory(settings) as opened:
+            return len(care.forgotten(opened, older))
+
     async def purged() -> int:
         async with memory(settings) as opened:
-            found = len(care.forgotten(opened, older))
-            what = f"{found} forgotten record{'s' * (found != 1)} of {settings.user}"
-            if found and not yes and not agreed(f"Delete {what} for good?"):
-                return -1
-            return await care.purge(opened, older) if found else 0
+            return await care.purge(opened, older)
 
-    gone = asyncio.run(purged())
-    if gone < 0:
+    found = asyncio.run(counted())
+    what = f"{found} forgotten record{'s' * (found != 1)} of {settings.user}"
+    if found and not yes and not agreed(f"Delete {what} for good?"):  # asked outside: a loop would hold Ctrl-C back
         print("nothing was deleted", file=sys.stderr)
-    elif json:
+        return 0
+    gone = asyncio.run(purged()) if found else 0
+    if json:
         print_json({"purged": gone})
     else:
         print(f"{gone} forgotten record{'s' * (gone != 1)} deleted for good" if gone else "nothing is forgotten")
@@ -143,15 +146,20 @@ def evidence(settings: Settings, id_: str, json: bool) -> int:
 def erase(settings: Settings, yes: bool, json: bool) -> int:
     """Erase a user for good."""
 
+    async def looked() -> erasing.Kept:
+        async with memory(settings) as opened:
+            return erasing.kept(opened, settings.data)
+
     async def erased() -> erasing.Kept:
         async with memory(settings) as opened:
             kept = erasing.kept(opened, settings.data)
-            if not yes:
-                named_again(f"All that is kept of {settings.user} in {settings.data} will be gone.", settings.user)
             with progress("looking for what is left", len(kept.words)) as told:
                 await erasing.erase(opened, settings.data, kept, told)
             return kept
 
+    if not yes:
+        asyncio.run(looked())  # a name that nobody has is refused before anybody is asked
+        named_again(f"All that is kept of {settings.user} in {settings.data} will be gone.", settings.user)
     done = asyncio.run(erased())
     files = [str(path.relative_to(settings.data)) for path in done.files]
     rows = {name: done.rows[name] for name in ("records", "log", "work")}
