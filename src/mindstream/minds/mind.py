@@ -141,8 +141,8 @@ class Mind:
                     task.cancel()
                 await asyncio.gather(*working, return_exceptions=True)
                 await calls.flush(stream)
+                stream.feed.close()  # first: whoever listens must not wait for a store that cannot be written
                 await stream.close()
-                stream.feed.close()
         finally:
             if not isinstance(models, Models):
                 await shared.aclose()
