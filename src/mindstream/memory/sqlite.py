@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +268,13 @@ def _json(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False) if value else None
 
 
+@lru_cache(256)
+def _data(text: str) -> dict[str, Any]:
+    """Read a record's data; the latest belief and plan are read several times in a turn."""
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
 def _record(row: tuple[Any, ...]) -> Record:
     (
         id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
@@ -280,6 +288,6 @@ def _record(row: tuple[Any, ...]) -> Record:
         about=None if subject is None else Triple(subject, predicate, object_),
         keywords=tuple(json.loads(keywords)) if keywords else (),
         evidence=tuple(json.loads(evidence)) if evidence else (),
-        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
+        depth=depth, slot=slot, version=version, data=_data(data) if data else {}, seq=seq, embedder=embedder,
         vector=None if vector is None else np.frombuffer(vector, np.float16),
     )  # fmt: skip
