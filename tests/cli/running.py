@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -63,6 +64,11 @@ def mistaken(done: Done) -> str:
     return done.err.strip()
 
 
+def interruptible() -> None:
+    """Let Ctrl-C through: a job in the background, as tests may be, ignores it, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """A terminal with a command in it; text is read without its control sequences."""
 
@@ -116,6 +122,7 @@ def terminal(*arguments: str | Path, **variables: str) -> Iterator[Terminal]:
     process = subprocess.Popen(
         [sys.executable, "-c", TAKES_THE_TERMINAL, *COMMAND, *map(str, arguments)],
         stdin=slave, stdout=slave, stderr=slave, env={**os.environ, **settings}, start_new_session=True,
+        preexec_fn=interruptible,
     )  # fmt: skip
     os.close(slave)
     try:

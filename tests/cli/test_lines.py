@@ -4,7 +4,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from running import COMMAND, PATIENCE_S, run
+from running import COMMAND, PATIENCE_S, interruptible, run
 
 from mindstream.memory.sqlite import SqliteStore
 
@@ -116,7 +116,7 @@ def test_an_interrupt_keeps_what_was_heard(folder: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "chat", "--data", str(folder), "--json"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+        preexec_fn=interruptible,
     )  # fmt: skip
     assert process.stdin and process.stdout
     process.stdin.write(b"The noise keeps me awake.\n")
