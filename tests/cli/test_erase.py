@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,7 @@ def test_the_name_is_asked_for_again(talked: Path) -> None:
         assert screen.ended() == 2
     with terminal("memory", "erase", "--data", talked, "--user", "ann") as screen:
         screen.until("Type ann to go on: ")
+        time.sleep(1)  # the question stands there a moment before anybody listens
         screen.type("\x03")
         screen.until("stopped")
         assert screen.ended() == 130
