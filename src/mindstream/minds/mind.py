@@ -158,10 +158,11 @@ class Mind:
             InputError: there is nothing to read in it, or it is too long.
             StorageError: it could not be kept.
         """
-        text = checked_text(text)
-        first = self._gate.first(situation := self._situation(text))
-        heard = await self._hear(text, first, situation.phase.name)
-        self.reasoners.hold(heard.seq)
+        situation = self._situation(text := checked_text(text))
+        first = self._gate.first(situation)
+        with self.reasoners.hearing():
+            heard = await self._hear(text, first, situation.phase.name)
+            self.reasoners.hold(heard.seq)
         try:
             yield heard
             async with contextlib.aclosing(self._turn_of(text, heard.seq, first)) as turn:
@@ -206,12 +207,11 @@ class Mind:
     async def _hear(self, text: str, decision: Decision, phase: str) -> Logged:
         record = (await self.stream.made([self._chat(text, self.stream.name, by_user=True)]))[0]
         event = Heard(text=text, session=self.session, record=record.id)
-        skipped = () if decision.thinks else (self.pack.name,)
         self._turn = Turn(self._turn.number + 1, phase, self._turn.phase)
-        wake = self.reasoners.claims(self._turn, skipped)
-        logged = await self.stream.commit(Entry(event, self.stream.name, (record,)), wake=wake)
-        self._heard = max(self._heard, logged[0].seq)
-        return logged[0]
+        wake = self.reasoners.claims(self._turn, besides=() if decision.thinks else (self.pack.name,))
+        (logged,) = await self.stream.commit(Entry(event, self.stream.name, (record,)), wake=wake)
+        self._heard = max(self._heard, logged.seq)
+        return logged
 
     async def _waiting(self, text: str, answers: int) -> Logged:
         filler = self.talker.filler(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mindstream import chance
@@ -65,6 +65,7 @@ class Background:
         self._lease_s, self._remembered = lease_s, remembered
         self._moved = asyncio.Condition()
         self._held: set[int] = set()
+        self._hearing = 0
         self._failed: set[int] = set()
         """Work on which a run of this process failed; it waits for something new, or for the next start."""
         self._stuck = False
@@ -80,6 +81,15 @@ class Background:
         fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
         slots = tuple(name for name in fired if name not in besides)
         return Wake(slots, self.owner, self.stream.clock.now() + self._lease_s)
+
+    @contextlib.contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Claim nothing while the block runs: what is being written down is to be held first."""
+        self._hearing += 1
+        try:
+            yield
+        finally:
+            self._hearing -= 1
 
     def hold(self, heard: int) -> None:
         """Leave an utterance alone until it is released: the Talker is about to answer it."""
@@ -169,7 +179,7 @@ class Background:
         ours = [work for work in self.work() if work.slot == slot and (work.owner == self.owner or work.lease <= now)]
         if all(work.id in self._failed for work in ours):
             return []
-        if any(work.cause in self._held for work in ours):
+        if self._hearing or any(work.cause in self._held for work in ours):
             return []
         return await self.stream.store.claim(self.stream.name, slot, self.owner, now, now + self._lease_s)
 
