@@ -371,3 +371,13 @@ async def test_minds_that_share_models_each_log_their_own_calls(folder: Path) ->
         store = SqliteStore(place)
         assert len(store.events(None, kinds=["model_called"])) == 4
         await store.close()
+
+
+async def test_what_is_poured_in_while_the_talker_waits_does_not_keep_it_waiting(folder: Path) -> None:
+    lines: list[Line] = [f"answer {n}" for n in range(4)]
+    async with opened(folder, says(*lines), thinks(NOTHING, *[STEP] * 3), patience=Patience(deadline_s=20)) as mind:
+        await turn(mind, "hello")
+        await mind.settled()
+        turns = await asyncio.gather(*(turn(mind, f"make me a plan {n}") for n in range(3)))
+        said = [events[-1].event for events in turns]
+        assert [event.waited and not event.late for event in said if isinstance(event, Said)] == [True] * 3

@@ -59,7 +59,15 @@ def add(connection: sqlite3.Connection, mind: str, slots: Sequence[str], cause: 
     )
 
 
-def claim(connection: sqlite3.Connection, mind: str, slot: str, owner: str, now: Moment, lease: Moment) -> list[Work]:
+def claim(
+    connection: sqlite3.Connection,
+    mind: str,
+    slot: str,
+    owner: str,
+    now: Moment,
+    lease: Moment,
+    before: int | None = None,
+) -> list[Work]:
     """Take up what is open for this slot, unless another process is at it; return it, oldest first."""
     rows = connection.execute(
         f"SELECT {COLUMNS} FROM work WHERE mind = ? AND slot = ? AND done IS NULL ORDER BY id", (mind, slot)
@@ -68,6 +76,7 @@ def claim(connection: sqlite3.Connection, mind: str, slot: str, owner: str, now:
     if any(work.running and work.owner != owner and work.lease > now for work in found):
         return []
     mine = [replace(work, attempts=work.attempts + 1) for work in found if work.owner == owner or work.lease <= now]
+    mine = [work for work in mine if before is None or work.cause < before]
     connection.executemany(
         "UPDATE work SET owner = ?, lease = ?, running = 1, attempts = attempts + 1 WHERE id = ?",
         [(owner, lease, work.id) for work in mine],

@@ -147,8 +147,10 @@ class SqliteStore:
             )
         )
 
-    async def claim(self, mind: str, slot: str, owner: str, now: Moment, lease: Moment) -> list[work.Work]:
-        return await self._database.write(lambda connection: work.claim(connection, mind, slot, owner, now, lease))
+    async def claim(
+        self, mind: str, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
+    ) -> list[work.Work]:
+        return await self._database.write(lambda each: work.claim(each, mind, slot, owner, now, lease, before))
 
     async def renew(self, work_ids: Sequence[int], owner: str, lease: Moment) -> None:
         await self._database.write(lambda connection: work.renew(connection, work_ids, owner, lease))

@@ -158,8 +158,10 @@ class Store(Protocol):
     def open_work(self, mind: str) -> list[Work]:
         """Return the mind's unfinished work, oldest first."""
 
-    async def claim(self, mind: str, slot: str, owner: str, now: Moment, lease: Moment) -> list[Work]:
-        """Take up a slot's open work (see log/work)."""
+    async def claim(
+        self, mind: str, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
+    ) -> list[Work]:
+        """Take up a slot's open work (see log/work); `before` (a seq): only what was caused before that row."""
 
     async def renew(self, work: Sequence[int], owner: str, lease: Moment) -> None:
         """Hold on to work that is still going on."""

@@ -176,12 +176,17 @@ class Background:
     async def _claim(self, slot: str) -> list[Work]:
         """Take up what is open; what failed since the mind was opened only together with something new."""
         now = self.stream.clock.now()
-        ours = [work for work in self.work() if work.slot == slot and (work.owner == self.owner or work.lease <= now)]
-        if all(work.id in self._failed for work in ours):
+        before = min(self._held, default=None)  # what is about to be answered waits for its answer
+        ours = [
+            work
+            for work in self.work()
+            if work.slot == slot
+            and (work.owner == self.owner or work.lease <= now)
+            and (before is None or work.cause < before)
+        ]
+        if self._hearing or all(work.id in self._failed for work in ours):
             return []
-        if self._hearing or any(work.cause in self._held for work in ours):
-            return []
-        return await self.stream.store.claim(self.stream.name, slot, self.owner, now, now + self._lease_s)
+        return await self.stream.store.claim(self.stream.name, slot, self.owner, now, now + self._lease_s, before)
 
     async def _think(self, slot: _Slot, work: Sequence[Work]) -> bool:
         """Think about it; return False where it failed and is put back."""
