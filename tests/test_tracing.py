@@ -28,7 +28,7 @@ def spans() -> Iterator[InMemorySpanExporter]:
 
 async def a_talk(folder: Path) -> None:
     async with Mind.open(folder, user="ann", session="monday") as mind:
-        for text in ("My secret is the noise at night.", "Can you make me a plan?"):
+        for text in ("My secret is the noise at night.", "Can you make me a plan, and is there a video?"):
             async for _ in mind.hear(text):
                 pass
             await mind.settled()

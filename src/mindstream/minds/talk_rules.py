@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from mindstream import chance
 from mindstream.minds.talk import Talk
 from mindstream.models.prompt import rule
+from mindstream.packs.moves import ABOUT_A_STEP
 from mindstream.packs.pack import Lists, choices, in_language
 from mindstream.packs.reading import Reading, read
+from mindstream.packs.reflect import goes_on, reflected
 from mindstream.packs.saying import fresh, phrases
-
-QUOTE = 90
-"""The longest that the user is quoted, in characters."""
+from mindstream.reasoners.belief.plan import PlanStep
 
 
 @rule(Talk)
@@ -51,10 +51,14 @@ class _Answer:
             return [self._say("thanks") if "thanks" in moves else "", self._say("bye")]
         if "rude" in moves and not topics:
             return [self._say("rude"), self._question()]
+        if "laugh" in moves and not self._trouble(topics):
+            return [self._say("laugh"), "" if self.ask.phase.plans else self._question()]
         if "complaint" in moves:
             return [self._say("complaint"), *self._about_topics(asks=False), self._question()]
         if moves & {"plan", "stepwise"} and not self.ask.phase.plans:
             return self._quick(topics)
+        if about := self._about_the_step():
+            return about
         if self.ask.phase.plans and not topics:
             return self._in_planning()
         return self._understanding()
@@ -80,16 +84,32 @@ class _Answer:
         return [opening, self._echo(), self._question()]
 
     def _in_planning(self) -> list[str]:
-        moves, now = self.heard.moves, self.ask.plan.now
-        if now and not now.told:
-            now = None
-        for move in ("done", "like", "thanks", "unsure", "greet"):
+        moves, now = self.heard.moves, self._told
+        for move in ("done", "like", "thanks", "unsure", "greet", "no", "yes"):
             if move in moves:
-                return [self._say(move), self._say("check_in") if now else self._question()]
-        for move in ("no", "yes"):
-            if move in moves:
-                return [self._say(move), self._say("check_in") if now else self._question()]
-        return [self._echo(), self._say("check_in") if now else self._question()]
+                check = self._say("check_in", title=now.title) if now and move != "like" else ""
+                return [self._say(move), check or ("" if now else self._question())]
+        return [self._echo(), "" if now else self._question()]
+
+    def _about_the_step(self) -> list[str]:
+        """Answer a question about the step the user was given, from the plan as it stands."""
+        step = self._told
+        if step is None or set(self.heard.topics) - set(self._topics_of(step)):
+            return []
+        asked = next(iter(sorted(self.heard.moves & ABOUT_A_STEP)), "") if "recall" not in self.heard.moves else ""
+        return (
+            [self._say(f"proof_{step.evidence or 'limited'}" if asked == "proof" else asked, why=step.why)]
+            if asked
+            else []
+        )
+
+    def _topics_of(self, step: PlanStep) -> tuple[str, ...]:
+        return next((each.topics for each in self.ask.pack.steps if each.id == step.source), ())
+
+    def _trouble(self, topics: list[str]) -> bool:
+        """Tell whether what is named may be what the talk is about, not only a thing in the room."""
+        found = filter(None, map(self.ask.pack.topic, topics))
+        return any(topic.field in self._needs() or not topic.field for topic in found)
 
     def _about_topics(self, asks: bool) -> list[str]:
         """Acknowledge up to two topics that were named, and ask on about the first that still has a question."""
@@ -123,7 +143,7 @@ class _Answer:
         """Say what memory holds: the user's notes, what is believed, the step of the plan."""
         language = self.heard.language
         known = list(dict.fromkeys(note.text for note in (*self.ask.notes, *self.ask.recalled)))[-12:]
-        lines = [f"- {text}" for text in known]
+        lines = [f"- {reflected(text.strip('“”'), language) or text}" for text in known]
         for name, held in self.ask.belief.items():
             if held not in (None, [], "") and not known:
                 lines.append(f"- {name.replace('_', ' ')}: {self._list(held) if isinstance(held, list) else held}")
@@ -138,15 +158,26 @@ class _Answer:
     def _echo(self) -> str:
         words = self.heard.text.strip()
         if "question" in self.heard.moves:
-            return self._say("no_answer")
-        if len(words) <= QUOTE and "\n" not in words:
-            return self._say("heard", quote=words.rstrip(".!?。！？"))
+            return self._join([self._say("no_answer"), self._so_far()])
+        if said := reflected(words, self.heard.language):
+            filled = {"said": said, "said_on": goes_on(said, self.heard.language), "quote": words.rstrip(".!。！")}
+            return self._say("wish" if "wish" in self.heard.moves else "heard", **filled)
         return self._say("heard_plain")
 
+    def _so_far(self) -> str:
+        """Say what is believed of the trouble, once, instead of guessing."""
+        held = [self.ask.belief.get(name) for name in self._needs()]
+        known = [str(item) for value in held if isinstance(value, list) for item in value]
+        if not known or any(option.split("{")[0] in said for option in self._phrases("so_far") for said in self._said):
+            return ""
+        return self._say("so_far", topics=self._list(known))
+
     def _question(self) -> str:
-        """Ask what the Reasoner would like to know, else what this phase still needs, else something open."""
+        """Ask what the Reasoner would like to know, or offer the step it has; else what the phase needs, or openly."""
         if self.ask.ask_next and not any(self.ask.ask_next in said for said in self._said):
             return self.ask.ask_next
+        if self.ask.plan.now and not self.ask.plan.now.told:
+            return self._say("offer_step")
         for name in self.ask.phase.fields:
             spec = self.ask.pack.fields[name]
             if self.ask.belief.get(name) in (None, [], "") and (question := self._unasked(spec.ask)):
@@ -160,8 +191,11 @@ class _Answer:
     def _fresh(self, options: Lists) -> str:
         return fresh(choices(options, self.heard.language), self._said, len(self._said))
 
+    def _phrases(self, move: str) -> list[str]:
+        return phrases(self.ask.pack, move, self.heard.language)
+
     def _say(self, move: str, **filled: str) -> str:
-        words = fresh(phrases(self.ask.pack, move, self.heard.language), self._said, move, len(self._said))
+        words = fresh(self._phrases(move), self._said, move, len(self._said))
         return re.sub(r"\{(\w+)\}", lambda found: filled.get(found[1], found[0]), words)
 
     def _name(self, topic: str) -> str:
@@ -176,6 +210,12 @@ class _Answer:
 
     def _join(self, parts: list[str]) -> str:
         return ("" if self.heard.language == "zh" else " ").join(filter(None, parts)).replace("\n ", "\n")
+
+    @property
+    def _told(self) -> PlanStep | None:
+        """The present step of the plan, if the user was given it."""
+        now = self.ask.plan.now
+        return now if now and now.told else None
 
     @property
     def _said(self) -> list[str]:

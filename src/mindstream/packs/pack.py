@@ -57,7 +57,9 @@ class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
     audience: bool = False
     """Its topics say who the user is (a parent, a shift worker): steps on them are only for those who are."""
     ask: Lists = Field(default_factory=list)
-    """Questions by which the rules ask for it."""
+    """Questions by which the rules ask for it; the answer to one of them is believed in the user's words."""
+    moves: tuple[str, ...] = ()
+    """Moves of an utterance that fill it with the user's words wherever they come: `wish` for goals."""
 
 
 class Phase(PackPart):

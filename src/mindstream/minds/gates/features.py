@@ -8,8 +8,8 @@ import numpy as np
 
 from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.minds.gates.logistic import Row
-from mindstream.minds.gates.moves import ADAPTS, ASKS
 from mindstream.models.embedders.wordllama import WIDTH, vectors
+from mindstream.packs.moves import ADAPTS, ASKS
 from mindstream.packs.pack import Pack
 from mindstream.packs.reading import move_names, read
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from mindstream.language.words import stem, terms
 from mindstream.minds.gates.gate import Decision, Situation
-from mindstream.minds.gates.moves import ADAPTS, ASKS, CONSENTS, FILLING, PUTS_OFF, SOCIAL
 from mindstream.minds.gates.opinion import Opinion
+from mindstream.packs.moves import ADAPTS, ASKS, CONSENTS, FILLING, PUTS_OFF, SOCIAL
 from mindstream.packs.pack import Pack
 from mindstream.packs.reading import CJK, Reading, besides, moves_of, read
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import TypeAdapter
 
 from mindstream.language.words import terms
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import first_json, rule
-from mindstream.packs.pack import Language, Pack, Step, in_language
+from mindstream.packs.pack import Language, Step, in_language
 from mindstream.packs.reading import Reading, read
 from mindstream.packs.saying import fresh, phrases
+from mindstream.reasoners.belief.believed import believed
 from mindstream.reasoners.belief.plan import OPEN, NamedResource, Plan, PlanStep, StepEdit
 from mindstream.reasoners.belief.think_in_phase import Feedback, PhaseThought, ThinkInPhase
 
 AHEAD = 4
 """How many steps a new plan has."""
+CAUTION = 0.25
+"""What a step that needs a caution must be the better by: the easy ones come first."""
 EVIDENCE = {"strong": 0.4, "moderate": 0.3, "limited": 0.1, "comfort": 0.0}
 
 
@@ -27,7 +29,7 @@ EVIDENCE = {"strong": 0.4, "moderate": 0.3, "limited": 0.1, "comfort": 0.0}
 def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThought | list[Call]:
     """Fill the belief from the topics that were named; in a planning phase choose, change or move on the plan."""
     readings = [read(ask.pack, text) for text in ask.utterances]
-    patch, told = believed(ask.pack, readings, ask.language)
+    patch, told = believed(ask.pack, readings, ask.language, next(reversed(_said(ask)), ""))
     thought = f"noted: {', '.join(told)}" if told else "nothing new to believe"
     if not ask.phase.plans:
         return PhaseThought(thought=thought, patch=patch, feedback=_feedback(ask, readings))
@@ -40,13 +42,12 @@ def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThough
     if step is None:
         words = fresh(phrases(ask.pack, "plan_empty", ask.language), _said(ask))
         return PhaseThought(thought=thought, patch=patch, plan=_edits(ask.plan, plan), changed=changed, words=words)
-    if not turns:
-        return [_search(ask, plan, step)]
-    found = (
-        TypeAdapter(list[NamedResource]).validate_python(first_json(turns[-1].text)) if "[" in turns[-1].text else []
-    )
-    step = step.model_copy(update={"resources": found})
-    plan = Plan(steps=[step if each.state == "now" else each for each in plan.steps])
+    if "resources" in moves:  # nobody is given a reading list unasked
+        if not turns:
+            return [_search(ask, plan, step)]
+        found = first_json(turns[-1].text) if "[" in turns[-1].text else []
+        step = step.model_copy(update={"resources": TypeAdapter(list[NamedResource]).validate_python(found)})
+        plan = Plan(steps=[step if each.state == "now" else each for each in plan.steps])
     return PhaseThought(
         thought=f"{thought}; the step now: {step.title}",
         patch=patch,
@@ -55,33 +56,6 @@ def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThough
         changed=changed,
         words=_words(ask, intro, step),
     )
-
-
-def believed(pack: Pack, readings: Sequence[Reading], language: Language) -> tuple[dict[str, JsonValue], list[str]]:
-    """Return the patch that the named topics make, and what it says."""
-    patch: dict[str, Any] = {}
-    told: list[str] = []
-    for reading in readings:
-        for mention in reading.mentions:
-            topic = pack.topic(mention.topic)
-            spec = pack.fields.get(topic.field) if topic else None
-            if topic is None or spec is None:
-                continue
-            name = in_language(topic.name, language)
-            if spec.of and topic.id not in spec.of:
-                continue
-            value = topic.id if spec.of else name
-            if spec.type == "list":
-                change = patch.setdefault(topic.field, {"add": [], "remove": []})
-                change["remove" if mention.denied else "add"].append(value)
-            elif spec.type == "text" and not mention.denied:
-                patch[topic.field] = value
-            elif spec.type == "yes_no":
-                patch[topic.field] = not mention.denied
-            else:
-                continue
-            told.append(f"not {name}" if mention.denied else name)
-    return patch, told
 
 
 def known_topics(ask: ThinkInPhase) -> set[str]:
@@ -97,6 +71,12 @@ def known_topics(ask: ThinkInPhase) -> set[str]:
     return topics
 
 
+def needed_topics(ask: ThinkInPhase) -> set[str]:
+    """Name the topics of the trouble itself: those of the fields that the first phase needs."""
+    needs = set(ask.pack.phases[0].needs)
+    return {topic.id for topic in ask.pack.topics if topic.field in needs}
+
+
 def newest_topics(ask: ThinkInPhase) -> set[str]:
     """Name the topics of the newest words; where they name none ("any idea for that?"), of the user's words before."""
     newest = {topic for text in ask.utterances for topic in read(ask.pack, text).topics}
@@ -107,15 +87,15 @@ def newest_topics(ask: ThinkInPhase) -> set[str]:
 def ranked(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
     """Order the library's steps by how well they fit: the newest words first, then what is known, then evidence."""
     known = known_topics(ask)
-    newest = newest_topics(ask)
+    newest, trouble = newest_topics(ask), needed_topics(ask)
     asked = set(terms(" ".join(ask.utterances)))
 
     def fit(step: Step) -> float:
         about = set(step.topics)
         words = set(terms(f"{in_language(step.title, ask.language)} {in_language(step.do, ask.language)}"))
         spread = math.sqrt(len(about))
-        named = 2.0 * len(about & newest) + len(about & known)
-        return named / spread + 0.3 * len(asked & words) + EVIDENCE[step.evidence]
+        named = 2.0 * len(about & newest) + len(about & known) + len(about & known & trouble)
+        return named / spread + 0.3 * len(asked & words) + EVIDENCE[step.evidence] - (CAUTION if step.caution else 0.0)
 
     fitting = [s for s in ask.pack.steps if s.id not in besides and ask.pack.suits(s, known | newest)]
     about = [s for s in fitting if set(s.topics) & (known | newest)]
@@ -139,7 +119,7 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
             f"now “{here.title}”" if here else "nothing left"
         )
         return Plan(steps=new), ("instead_intro", {"old": now.title}), changed
-    if now and not now.told and (moves & {"next", "done", "yes", "like", "stepwise", "plan", "resources"} or not moves):
+    if now and not now.told and (moves & {"next", "done", "yes", "like", "stepwise", "plan", "resources"}):
         return Plan(steps=steps), ("step_intro", {}), ""
     if {"next", "done"} & moves and now:
         steps = [_state(step, "done" if "done" in moves else "later") if step is now else step for step in steps]
@@ -147,6 +127,8 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
             steps = [s for s in steps if s.title != now.title] + [s for s in steps if s.title == now.title]
         new = _begin(ask, steps, seen, fresh_first=False)
         return Plan(steps=new), ("next_intro", {}), f"went on from “{now.title}”"
+    if now and now.told and moves & {"stepwise", "plan", "resources"} == {"stepwise"} and not _plannable(ask, readings):
+        return Plan(steps=steps), ("one_at_a_time", {"title": now.title}), ""
     wants = {"plan", "stepwise", "resources"} & moves
     if now is None and (wants or not steps):
         best = [_planned(step, language) for step in ranked(ask, seen)[:AHEAD]]
@@ -171,6 +153,12 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
             )
         return Plan(steps=steps), ("step_intro", {}), ""
     return None
+
+
+def _plannable(ask: ThinkInPhase, readings: Sequence[Reading]) -> set[str]:
+    """Name the topics of the newest words that there are steps about."""
+    about = {topic for step in ask.pack.steps for topic in step.topics}
+    return about & {topic for reading in readings for topic in reading.topics}
 
 
 def _edits(before: Plan, after: Plan) -> list[StepEdit]:
@@ -228,6 +216,8 @@ def _words(ask: ThinkInPhase, intro: tuple[str, dict[str, str]], step: PlanStep)
     def say(move: str, **filled: str) -> str:
         return fresh(phrases(ask.pack, move, ask.language), _said(ask), move, len(ask.conversation)).format(**filled)
 
+    if intro[0] == "one_at_a_time":
+        return say(*intro[:1], **intro[1])
     named = [_named(n, resource, ask.language) for n, resource in enumerate(step.resources, 1)]
     if named and _only_resources(ask, step):
         return "\n".join([say("resources_intro"), *named])

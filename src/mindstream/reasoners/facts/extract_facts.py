@@ -7,6 +7,7 @@ import re
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.models.prompt import Prompt, rule
+from mindstream.packs import moves
 from mindstream.packs.reading import language_of, moves_of
 from mindstream.reasoners.conversation import Line
 
@@ -68,8 +69,8 @@ ASKS = re.compile(
     re.I,
 )
 """Questions, requests and remarks on the talk itself: no facts about the user."""
-OF_THE_TALK = frozenset(
-    {"recall", "who", "unsure", "rude", "complaint", "plan", "stepwise", "resources", "next", "done", "dislike", "like"}
+OF_THE_TALK = (
+    moves.ABOUT_A_STEP | moves.ASKS | moves.ADAPTS | {"recall", "who", "unsure", "rude", "complaint", "like", "laugh"}
 )
 
 

@@ -1,4 +1,4 @@
-"""What the moves of an utterance (packs/moves.yaml) mean to a gate."""
+"""What the moves of an utterance (moves.yaml) ask of a mind."""
 
 from __future__ import annotations
 
@@ -13,3 +13,5 @@ FILLING = frozenset({"question", "yes", "no", "complaint", "like"})
 """Moves that a social sentence may make besides: 'sure, thanks', 'who are you?'."""
 PUTS_OFF = frozenset({"later", "vent"})
 """Moves that want no plan now, or only an ear."""
+ABOUT_A_STEP = frozenset({"why_this", "how_long", "proof"})
+"""Questions about the step the user was given; the plan answers them."""
