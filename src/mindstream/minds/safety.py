@@ -6,16 +6,25 @@ import re
 from functools import lru_cache
 
 from mindstream.packs.pack import Alarm, Pack
+from mindstream.packs.recogniser import harmless, recognises
 
 
 def recognised(pack: Pack, text: str) -> Alarm | None:
-    """Return the first alarm that an utterance raises, one that stops before one that does not."""
+    """Return the first alarm that an utterance raises, one that stops before one that does not.
+
+    What a pattern finds comes before what a recogniser finds: it knows more exactly what it is. But where the
+    recogniser is sure of the contrary ("my doctor asked whether I think of harming myself; I don't"), a pattern's word
+    is not enough.
+    """
     plain = re.sub(r"\s+", " ", text.replace("’", "'").replace("＇", "'")).strip()
-    raised = [alarm for alarm in pack.alarms if _raises(alarm, plain)]
+    matched = [alarm for alarm in pack.alarms if _matches(alarm, plain)]
+    raised = [alarm for alarm in matched if not (alarm.recogniser and harmless(alarm.recogniser, text))]
+    if not any(alarm.stops for alarm in raised):
+        raised += [alarm for alarm in pack.alarms if alarm.recogniser and recognises(alarm.recogniser, text)]
     return next((alarm for alarm in raised if alarm.stops), next(iter(raised), None))
 
 
-def _raises(alarm: Alarm, text: str) -> bool:
+def _matches(alarm: Alarm, text: str) -> bool:
     for patterns in alarm.unless.values():
         for pattern in patterns:
             text = _compiled(pattern).sub(" ", text)

@@ -19,6 +19,9 @@ from mindstream.packs.reflect import goes_on, reflected
 from mindstream.packs.saying import fresh, phrases
 from mindstream.reasoners.belief.plan import PlanStep
 
+FEW = 4
+"""With fewer notes than this, what is remembered names the trouble as it is believed, too."""
+
 
 @rule(Talk)
 def by_topics_and_moves(ask: Talk) -> str:
@@ -152,7 +155,10 @@ class _Answer:
         step = self.ask.plan.now
         parts = [self._say("memory_intro") + "\n" + "\n".join(lines) + "\n"]
         if step:
-            parts.append(in_language({language: self._say("memory_plan", title=step.title)}, language))
+            parts.append(self._say("memory_plan", title=step.title))
+        trouble = self._list(self._trouble_known())
+        if trouble and len(known) < FEW:
+            parts.append(self._say("memory_trouble", topics=trouble))
         return [*parts, self._say("memory_more")]
 
     def _echo(self) -> str:
@@ -166,11 +172,13 @@ class _Answer:
 
     def _so_far(self) -> str:
         """Say what is believed of the trouble, once, instead of guessing."""
+        known = self._trouble_known()
+        before = (option.split("{")[0] in said for option in self._phrases("so_far") for said in self._said)
+        return self._say("so_far", topics=self._list(known)) if known and not any(before) else ""
+
+    def _trouble_known(self) -> list[str]:
         held = [self.ask.belief.get(name) for name in self._needs()]
-        known = [str(item) for value in held if isinstance(value, list) for item in value]
-        if not known or any(option.split("{")[0] in said for option in self._phrases("so_far") for said in self._said):
-            return ""
-        return self._say("so_far", topics=self._list(known))
+        return [str(item) for value in held if isinstance(value, list) for item in value]
 
     def _question(self) -> str:
         """Ask what the Reasoner would like to know, or offer the step it has; else what the phase needs, or openly."""

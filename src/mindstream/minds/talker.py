@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Sequence
 
 from pydantic import JsonValue
@@ -9,6 +10,7 @@ from pydantic import JsonValue
 from mindstream.clock import spoken
 from mindstream.errors import ModelError
 from mindstream.language.context import Part, fit
+from mindstream.language.words import terms
 from mindstream.memory.stream import Stream
 from mindstream.minds.gates.gate import Situation
 from mindstream.minds.talk import Talk
@@ -20,11 +22,14 @@ from mindstream.packs.pack import Pack
 from mindstream.packs.reading import language_of
 from mindstream.packs.saying import fresh, phrases
 from mindstream.reasoners.belief.belief import open_question, plan_of
-from mindstream.reasoners.conversation import Note, lines, note
+from mindstream.reasoners.conversation import Line, Note, lines, note
 
 BUDGET_TOKENS = 6_000
 """What notes, recalled records and history may take together."""
 HISTORY, NOTES, RECALLED = 60, 20, 6
+QUESTION = re.compile(r"[^.!?。！？\n]+[?？]")
+ALIKE = 0.7
+"""The share of a question's words by which another is taken for the same."""
 
 
 class Talker:
@@ -100,6 +105,13 @@ class Talker:
             earlier=fitted.cut["history"],
             utterance=text,
             late=late,
-            ask_next=open_question(self.stream, self.pack.name),
+            ask_next=_unasked(open_question(self.stream, self.pack.name), history),
             now=spoken(self.stream.clock.now()),
         )
+
+
+def _unasked(question: str, history: Sequence[Line]) -> str:
+    """Return a question, unless the mind has asked it in nearly these words already: it was passed over then."""
+    wanted = set(terms(question))
+    asked = (found[0] for line in history if not line.by_user for found in QUESTION.finditer(line.text))
+    return "" if any(len(wanted & set(terms(each))) >= ALIKE * len(wanted) for each in asked) else question

@@ -94,7 +94,7 @@ def _alarms(pack: Pack) -> Iterator[str]:
         yield "no safety.yaml: nothing is recognised before the talker speaks"
     for alarm in pack.alarms:
         for language in pack.languages:
-            if not alarm.patterns.get(language):
+            if not alarm.patterns.get(language) and not alarm.recogniser:
                 yield f"alarm {alarm.id!r} has no patterns in {language!r}"
 
 

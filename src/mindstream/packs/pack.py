@@ -136,7 +136,9 @@ class Alarm(PackPart):
     """What must be recognised in code before anyone speaks, and what is then said."""
 
     id: str
-    patterns: dict[Language, list[Pattern]]
+    recogniser: Literal["danger", "apnoea"] | None = None
+    """A classifier that raises it too: `danger` to life, said or hinted at; `apnoea`: signs of it in everyday words."""
+    patterns: dict[Language, list[Pattern]] = Field(default_factory=dict)
     """Regular expressions, searched without regard to case."""
     unless: dict[Language, list[Pattern]] = Field(default_factory=dict)
     """Harmless phrases that the patterns would catch; they are taken out of the text before it is searched."""

@@ -13,18 +13,22 @@ import numpy as np
 from mindstream import chance
 from mindstream.log.events import Decided, Heard, Judged, Logged
 from mindstream.memory.store import Store
-from mindstream.minds.gates.features import VERSION, Features
+from mindstream.minds.gates.features import Features
 from mindstream.minds.gates.gate import Decision, Situation
-from mindstream.minds.gates.logistic import Logistic
-from mindstream.minds.gates.opinion import Opinion
+from mindstream.minds.gates.logistic import Logistic, Row
 from mindstream.minds.gates.outcomes import seen
-from mindstream.minds.gates.quick import QuickGate
+from mindstream.minds.gates.quick import QuickGate, heard, shipped
+from mindstream.models.embedders.wordllama import WIDTH, vectors
 from mindstream.packs.pack import Pack
 
-TRUST = 3.0
-"""The log odds that the quick gate's word is right before anything was learned: 95 %."""
-NAMED, WORDS = 0.7, 2.0
-"""How far from the prior the weights may be: of features with a name, of the words' embedding."""
+VERSION = 2
+"""Changes with what a number in a row means: weights of another version are learned anew."""
+NAMES = ("always", "quick waits", "quick thinks", *Features.names())
+"""The numbers of a row that have a name; the words' embedding follows them."""
+CLIPPED = 4.0
+"""The most that the quick gate's word counts, in log odds: its mistakes can be unlearned."""
+QUICK, NAMED, WORDS = 0.1, 0.3, 1.2
+"""How far from the prior the weights may be: of the quick gate's word, of features with a name, of the embedding."""
 SKIPS_BELOW = 0.1
 """The Reasoner is left asleep where it is less likely than this to come to anything."""
 CHECKED = 0.1
@@ -46,11 +50,9 @@ class LearnedGate:
 
     def __init__(self, pack: Pack, store: Store | None = None, folder: Path | None = None) -> None:
         self._pack, self._store = pack, store
-        self._quick, self._features = QuickGate(pack, Opinion(pack)), Features(pack)
+        self._quick = QuickGate(pack)
         self._file = folder / f"gate-{pack.name}.npz" if folder else None
-        spread = self._features.spread(NAMED, WORDS)
-        self.needed = Logistic(self._features.prior("quick waits", TRUST), spread)
-        self.changed = Logistic(self._features.prior("quick thinks", TRUST), spread)
+        self.needed, self.changed = _begun("quick waits"), _begun("quick thinks")
         self._upto, self._seen = 0, -1
         self._heard: dict[int, str] = {}
         self._open: dict[int, Situation] = {}
@@ -63,11 +65,10 @@ class LearnedGate:
 
     def decide(self, situation: Situation) -> Decision:
         self.catch_up()
-        quick = self._quick.decide(situation)
-        row = self._features.row(situation, quick)
+        row = self._row(situation)
         needed, changed = self.needed.probability(row), self.changed.probability(row)
         waits, thinks = needed > 0.5, max(needed, changed) >= SKIPS_BELOW
-        why = f"{self.outcomes} outcomes; by rule: {quick.why}"
+        why = f"{self.outcomes} outcomes; quick says {row[NAMES.index('quick waits')]:+.1f}"
         if not thinks and chance.fraction("checked", situation.text, situation.unthought) < CHECKED:
             return Decision(waits, True, f"a check; {why}", needed)
         return Decision(waits, thinks, why, needed)
@@ -77,7 +78,7 @@ class LearnedGate:
 
     def learn(self, situation: Situation, needed: bool, changed: bool) -> None:
         """Take in what came of an utterance."""
-        row = self._features.row(situation, self._quick.decide(situation))
+        row = self._row(situation)
         self.needed.learn(row, needed)
         self.changed.learn(row, changed or needed)
 
@@ -95,6 +96,13 @@ class LearnedGate:
         self._seen = version
         if self.outcomes // SAVED_EVERY != before // SAVED_EVERY:
             self._save()
+
+    def _row(self, situation: Situation) -> Row:
+        """Put a situation into numbers: what the quick gate says of it first."""
+        numbers, _ = self._quick.numbers(situation)
+        odds = {f"quick {kind}": value for kind, value in shipped().log_odds(heard(situation), numbers).items()}
+        named = {"always": 1.0, **{name: float(np.clip(odds[name], -CLIPPED, CLIPPED)) for name in odds}, **numbers}
+        return np.concatenate([[named.get(name, 0.0) for name in NAMES], vectors([situation.text])[0]])
 
     def _new(self) -> Iterator[Logged]:
         assert self._store is not None
@@ -118,7 +126,7 @@ class LearnedGate:
         if self._file is None:
             return
         kept: dict[str, Any] = {
-            "version": VERSION, "names": np.array(self._features.names), "outcomes": self.outcomes, "upto": self._upto,
+            "version": VERSION, "names": np.array(NAMES), "outcomes": self.outcomes, "upto": self._upto,
             "needed": self.needed.mean, "needed_covariance": self.needed.covariance.astype(np.float32),
             "changed": self.changed.mean, "changed_covariance": self.changed.covariance.astype(np.float32),
         }  # fmt: skip
@@ -133,9 +141,18 @@ class LearnedGate:
         if self._file is None or not self._file.exists():
             return
         with contextlib.suppress(OSError, ValueError, KeyError), np.load(self._file) as kept:
-            if int(kept["version"]) == VERSION and tuple(kept["names"]) == self._features.names:
+            if int(kept["version"]) == VERSION and tuple(kept["names"]) == NAMES:
                 for name, model in (("needed", self.needed), ("changed", self.changed)):
                     model.mean = kept[name]
                     model.covariance = kept[f"{name}_covariance"].astype(np.float64)
                     model.outcomes = int(kept["outcomes"])
                 self._upto = int(kept["upto"])
+
+
+def _begun(trusted: str) -> Logistic:
+    """Return a model that has learned nothing: the quick gate's word counts as it stands, all else nothing."""
+    prior, spread = np.zeros(len(NAMES) + WIDTH), np.full(len(NAMES) + WIDTH, WORDS)
+    prior[NAMES.index(trusted)] = 1.0
+    spread[: len(NAMES)] = NAMED
+    spread[[NAMES.index("quick waits"), NAMES.index("quick thinks")]] = QUICK
+    return Logistic(prior, spread)

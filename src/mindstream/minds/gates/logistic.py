@@ -29,11 +29,11 @@ class Logistic:
     def probability(self, row: Row) -> float:
         """Return P(yes), nearer to a half where the weights are unsure."""
         doubt = float(row @ self.covariance @ row)
-        return _sigmoid(float(self.mean @ row) / np.sqrt(1 + np.pi * doubt / 8))
+        return sigmoid(float(self.mean @ row) / np.sqrt(1 + np.pi * doubt / 8))
 
     def learn(self, row: Row, yes: bool, weight: float = 1.0) -> None:
         """Take in one outcome."""
-        expected = _sigmoid(float(self.mean @ row))
+        expected = sigmoid(float(self.mean @ row))
         slope = max(expected * (1 - expected), 1e-4) * weight
         direction = self.covariance @ row
         gain = direction / (1 / slope + float(row @ direction))
@@ -42,5 +42,6 @@ class Logistic:
         self.outcomes += 1
 
 
-def _sigmoid(x: float) -> float:
+def sigmoid(x: float) -> float:
+    """Return the probability that log odds stand for."""
     return float(1 / (1 + np.exp(-np.clip(x, -30, 30))))

@@ -8,7 +8,6 @@ from mindstream.memory.store import Store
 from mindstream.minds.gates.asking import AskingGate
 from mindstream.minds.gates.gate import BeliefGate, Gate
 from mindstream.minds.gates.learned import LearnedGate
-from mindstream.minds.gates.opinion import Opinion
 from mindstream.minds.gates.quick import QuickGate
 from mindstream.models.roles import Models
 from mindstream.packs.pack import Pack
@@ -28,7 +27,7 @@ def gate(name: str, pack: Pack, models: Models | None = None, store: Store | Non
     if name == "belief":
         return BeliefGate()
     if name == "quick":
-        quick = QuickGate(pack, Opinion(pack))
+        quick = QuickGate(pack)
         return AskingGate(quick, pack, models.of("gate")) if models and "gate" in models.names else quick
     if name == "learned":
         return LearnedGate(pack, store, store.folder if isinstance(store, SqliteStore) else None)

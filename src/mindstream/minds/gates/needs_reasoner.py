@@ -47,4 +47,4 @@ def by_moves(ask: NeedsReasoner) -> Needed:
     situation = Situation(
         ask.utterance, ask.pack.phase(ask.phase), dict.fromkeys(ask.known, True), ask.has_plan, ask.said
     )
-    return Needed(waits=QuickGate(ask.pack, None).decide(situation).waits)
+    return Needed(waits=QuickGate(ask.pack).decide(situation).waits)

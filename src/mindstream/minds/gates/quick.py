@@ -1,166 +1,56 @@
-"""The quick gate: reads the utterance too, by rule.
-
-It waits for what only the Reasoner can give (a plan, a step, resources, a change after feedback), in any phase, as soon
-as there is something to plan for; and it wakes the belief reasoner for nothing that only keeps the talk going.
-"""
+"""The quick gate: hears the utterance too, by a classifier that ships with the package; no model."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
-from mindstream.language.words import stem, terms
+from mindstream.language.classifier import Classifier, View, views, words
+from mindstream.minds.gates.by_rules import ByRules
+from mindstream.minds.gates.features import Features
 from mindstream.minds.gates.gate import Decision, Situation
-from mindstream.minds.gates.opinion import Opinion
-from mindstream.packs.moves import ADAPTS, ASKS, CONSENTS, FILLING, PUTS_OFF, SOCIAL
+from mindstream.minds.gates.logistic import sigmoid
 from mindstream.packs.pack import Pack
-from mindstream.packs.reading import CJK, Reading, besides, moves_of, read
 
-SENTENCES = re.compile(r"[^.!?;。！？；\n]+[.!?;。！？；]*")
-CLAUSES = re.compile(r"[.,!?;。，！？；\n]+")
-ABOUT = re.compile(r"\b(about|abuot|against|because of|due to) (my|the|all|these|our|his|her)\b", re.I)
-OFFER = {
-    "en": re.compile(r"\b(plan|steps?|suggest\w*|ideas?|resources?|work (this|it) out|put something together)\b", re.I),
-    "zh": re.compile(r"计划|方案|步骤|一步|建议|资料|资源"),
-}
+FILE = Path(__file__).with_name("quick.npz")
+"""Written by benchmarks/train_classifiers.py."""
+BEFORE = 80
+"""How much of what the mind said last is heard, in characters: its end, where questions and offers stand."""
+ASLEEP = -0.5
+"""Below these log odds the belief reasoner is left asleep: a little unsure, it is rather woken."""
 
-EMPTY = frozenset(
-    map(
-        stem,
-        [
-            "good",
-            "well",
-            "then",
-            "hi",
-            "hey",
-            "hello",
-            "oh",
-            "ah",
-            "today",
-            "now",
-            "night",
-            "morning",
-            "evening",
-            "much",
-            "very",
-            "again",
-            "lot",
-            "one",
-        ],
-    )
-)
-EMPTY_ZH = re.compile(r"[你您我他的了吗呢吧呀啊哦嗯就这那今天先很真也儿去睡]")
-"""Words that say nothing by themselves."""
 
-TOLD = 3
-"""A clause with so many words of its own tells something."""
+@cache
+def shipped() -> Classifier:
+    """Return the classifier that comes with the package."""
+    return Classifier(FILE)
 
-EXCUSE = 8
-"""Somebody who puts it off may say so much besides."""
-LIKELY = 0.6
-"""From here on the second opinion is followed."""
-SURE, UNSURE = 0.95, 0.6
-"""What the rule gives as its probability: a clear case, and one that a model may know better."""
+
+def heard(situation: Situation) -> list[View]:
+    """Return what the classifier hears: the utterance, and the end of what was said before it."""
+    return [*views(situation.text), words(situation.said[-BEFORE:], "s", 2)]
 
 
 class QuickGate:
-    """Decides by the moves that an utterance makes, sentence by sentence; where they ask nothing, by second opinion."""
+    """Waits where the words, and the state of the talk, sound like a wish for the Reasoner's work."""
 
     name = "quick"
 
-    def __init__(self, pack: Pack, opinion: Opinion | None) -> None:
-        self._pack, self._opinion = pack, opinion
-        self._read: dict[str, tuple[Reading, list[Reading]]] = {}
-        self._later_needs = {name for phase in pack.phases[1:] for name in phase.needs}
-        self._plannable = {topic for step in pack.steps for topic in step.topics} or {t.id for t in pack.topics}
+    def __init__(self, pack: Pack) -> None:
+        self._rules, self._features = ByRules(pack), Features(pack)
 
     def decide(self, situation: Situation) -> Decision:
-        whole, sentences = self._readings(situation.text)
-        if self._keeps_talking(whole, sentences, situation):
-            return Decision(False, thinks=False, why="only keeps the talk going", probability=1 - SURE)
-        asked = self._asked(whole, sentences, situation)
-        if not asked:
-            decision = Decision(False, why="asks for nothing that needs thought first", probability=1 - SURE)
-            return self._second(situation, whole, decision)
-        if not situation.planning and not self._something_to_plan_for(whole, situation):
-            return Decision(False, why="nothing is known yet to plan for", probability=1 - UNSURE)
-        return Decision(True, why=f"asks: {', '.join(sorted(asked))}", probability=SURE)
+        numbers, rule = self.numbers(situation)
+        odds = shipped().log_odds(heard(situation), numbers)
+        waits = odds["waits"] > 0
+        may_answer = rule.thinks and numbers["answers a question"] > 0
+        thinks = waits or may_answer or odds["thinks"] > ASLEEP
+        return Decision(waits, thinks, f"by rule: {rule.why}", sigmoid(odds["waits"]))
+
+    def numbers(self, situation: Situation) -> tuple[dict[str, float], Decision]:
+        """Return what is looked at beside the words, and what the rules alone would do."""
+        rule = self._rules.decide(situation)
+        return self._features.of(situation, rule), rule
 
     async def weigh(self, situation: Situation) -> Decision:
         return self.decide(situation)
-
-    def _second(self, situation: Situation, whole: Reading, rule: Decision) -> Decision:
-        """Let the second opinion find a wish in words that the rules do not know."""
-        agrees = whole.moves & CONSENTS and "question" not in whole.moves
-        if self._opinion is None or agrees or whole.moves & (PUTS_OFF | {"recall"}):
-            return rule
-        likely = self._opinion.probability(situation, rule)
-        if likely <= LIKELY or not (situation.planning or self._something_to_plan_for(whole, situation)):
-            return replace(rule, probability=likely)
-        return Decision(True, why="sounds like a wish", probability=likely)
-
-    def _readings(self, text: str) -> tuple[Reading, list[Reading]]:
-        """Read an utterance, whole and by sentence; kept for the second decision about it."""
-        if text not in self._read:
-            whole = read(self._pack, text)
-            parts = [found[0].strip() for found in SENTENCES.finditer(text)]
-            self._read = {text: (whole, [read(self._pack, part) for part in parts] if len(parts) > 1 else [whole])}
-        return self._read[text]
-
-    def _asked(self, whole: Reading, sentences: Sequence[Reading], situation: Situation) -> set[str]:
-        """Return what is asked of the Reasoner; what is put off, or only remembered, does not count."""
-        if whole.moves & PUTS_OFF:
-            return set()
-        wants = ASKS | ADAPTS if situation.planning else ASKS
-        asked = {move for one in sentences if "recall" not in one.moves for move in one.moves & wants}
-        if asked or "recall" in whole.moves:
-            return asked
-        consents = bool(whole.moves & CONSENTS) and not whole.moves & {"no", "question"}
-        offered = bool(OFFER.get(whole.language, OFFER["en"]).search(situation.said)) and "?" in _marks(situation.said)
-        due = situation.phase.plans and not situation.has_plan
-        return {"yes"} if consents and (due or (offered and "yes" in whole.moves)) else set()
-
-    def _something_to_plan_for(self, whole: Reading, situation: Situation) -> bool:
-        """Tell whether a trouble is known: from before, by its topic, or because it is told beside the wish."""
-        if situation.known or situation.phase.name != self._pack.phases[0].name or not self._pack.phases[0].needs:
-            return True
-        topics = [topic for topic in map(self._pack.topic, whole.topics) if topic and topic.id in self._plannable]
-        if any(topic.field not in self._later_needs for topic in topics):
-            return True
-        if ABOUT.search(whole.text):
-            return True
-        clauses = filter(None, CLAUSES.split(whole.text))
-        return any(
-            len(terms(clause)) >= TOLD and not moves_of(clause, whole.language) & (ASKS | SOCIAL) for clause in clauses
-        )
-
-    def _keeps_talking(self, whole: Reading, sentences: Sequence[Reading], situation: Situation) -> bool:
-        """Tell whether every sentence is small talk, and none can be the answer to a question."""
-        if any(topic.field for topic in map(self._pack.topic, (m.topic for m in whole.mentions)) if topic):
-            return "recall" in whole.moves and len(sentences) == 1
-        if "later" in whole.moves and not whole.moves & {"plan", "resources"}:  # whatever keeps them from it now
-            return all("later" in one.moves or len(terms(one.text)) <= EXCUSE for one in sentences)
-        if situation.planning and whole.moves & (ADAPTS | {"like"}) and "recall" not in whole.moves:
-            return False
-        asked = "?" in _marks(situation.said)
-        return all(_social(one, asked) for one in sentences)
-
-
-def _social(one: Reading, answers: bool) -> bool:
-    """Tell whether a sentence says nothing of its speaker; `answers`: a question came before it."""
-    if "recall" in one.moves or not re.search(r"\w", one.text):
-        return True
-    if not one.moves & SOCIAL or one.moves - SOCIAL - FILLING:
-        return False
-    if answers and one.moves & {"okay", "yes", "no"}:
-        return False
-    rest = besides(one.text, one.language, one.moves & (SOCIAL | {"yes", "no"}))
-    if one.language == "zh":
-        return len(CJK.findall(EMPTY_ZH.sub("", rest))) <= 3
-    return len([word for word in terms(rest) if word not in EMPTY]) <= (3 if "later" in one.moves else 1)
-
-
-def _marks(said: str) -> str:
-    """Return the last sentence's end, Chinese marks as Latin ones: '?' where the mind ended with a question."""
-    return said.replace("？", "?").rstrip()[-80:]

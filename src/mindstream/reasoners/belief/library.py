@@ -23,7 +23,7 @@ def find_in(
         words = set(terms(f"{resource.title} {in_language(resource.why, 'en')} {' '.join(resource.topics)}"))
         same = len(asked & words) / (len(asked) or 1)
         about = len(topics & set(resource.topics)) * (1.0 + 0.5 / len(resource.topics))
-        return about + same + (0.2 if resource.language == language and (about or same) else 0.0)
+        return about + same + (1.0 if resource.language == language and (about or same) else 0.0)
 
     ranked = sorted(((fit(r), -n, r) for n, r in enumerate(pack.resources) if r.title not in besides), reverse=True)
     return [

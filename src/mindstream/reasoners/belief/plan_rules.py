@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from mindstream.language.words import terms
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import first_json, rule
+from mindstream.packs.moves import ABOUT_A_STEP
 from mindstream.packs.pack import Language, Step, in_language
 from mindstream.packs.reading import Reading, read
 from mindstream.packs.saying import fresh, phrases
@@ -22,6 +23,8 @@ AHEAD = 4
 """How many steps a new plan has."""
 CAUTION = 0.25
 """What a step that needs a caution must be the better by: the easy ones come first."""
+IN_LANGUAGE = {"en": {"zh": "英文"}, "zh": {"en": "in Chinese"}}
+"""How it is said that something is not in the user's language."""
 EVIDENCE = {"strong": 0.4, "moderate": 0.3, "limited": 0.1, "comfort": 0.0}
 
 
@@ -109,6 +112,8 @@ Change = tuple[Plan, tuple[str, dict[str, str]], str]
 def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> Change | None:
     """Decide what the utterances do to the plan; None: nothing."""
     steps, now = list(ask.plan.steps), ask.plan.now
+    if moves & ABOUT_A_STEP:  # "does it work?" is no report that it did
+        moves = moves - {"done"}
     seen = {step.source for step in steps}
     language = ask.language
     if "dislike" in moves and now:
@@ -237,13 +242,12 @@ def _only_resources(ask: ThinkInPhase, step: PlanStep) -> bool:
 
 
 def _named(number: int, resource: NamedResource, language: Language) -> str:
+    other = IN_LANGUAGE.get(resource.language, {}).get(language, "") if resource.language != language else ""
+    link = f" {resource.link}" if resource.link else ""
+    by = [part for part in (resource.publisher, other) if part]
     if language == "zh":
-        return f"{number}. 《{resource.title}》（{resource.publisher}）：{resource.why}" + (
-            f" {resource.link}" if resource.link else ""
-        )
-    return f"{number}. “{resource.title}” ({resource.publisher}): {resource.why}" + (
-        f" {resource.link}" if resource.link else ""
-    )
+        return f"{number}. 《{resource.title}》（{'，'.join(by)}）：{resource.why}{link}"
+    return f"{number}. “{resource.title}” ({', '.join(by)}): {resource.why}{link}"
 
 
 def _feedback(ask: ThinkInPhase, readings: Sequence[Reading]) -> list[Feedback]:
