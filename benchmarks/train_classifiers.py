@@ -50,13 +50,17 @@ class Example:
 
 @dataclass(frozen=True)
 class Task:
-    """What is trained: its examples by writer, the numbers beside the text, and where the weights go."""
+    """What is trained: its examples by writer, the numbers beside the text, and where the weights go.
+
+    `dilutes`: n-grams never seen make the others count less: alarms must not go off over strange words.
+    """
 
     name: str
     kinds: tuple[str, ...]
     writers: dict[str, list[Example]]
     named: tuple[str, ...]
     file: Path
+    dilutes: bool
 
 
 @dataclass
@@ -93,7 +97,7 @@ def alarm_task(name: str, labels: Sequence[str]) -> Task:
     talk = [
         Example(tuple(views(line[-1])), {}, {name: False}, "talk") for w in sentences("gates").values() for line in w
     ]
-    return Task(name, (name,), {**writers, "talk": talk}, (), FOLDER / f"{name}.npz")
+    return Task(name, (name,), {**writers, "talk": talk}, (), FOLDER / f"{name}.npz", dilutes=True)
 
 
 def gate_task() -> Task:
@@ -108,7 +112,7 @@ def gate_task() -> Task:
                     {"waits": each.waits, "thinks": each.thinks}, each.kind)
             for each in rows
         ]  # fmt: skip
-    return Task("quick gate", ("waits", "thinks"), writers, Features.names(), FILE)
+    return Task("quick gate", ("waits", "thinks"), writers, Features.names(), FILE, dilutes=False)
 
 
 def fitted(task: Task, examples: Sequence[Example]) -> Weights:
@@ -116,7 +120,7 @@ def fitted(task: Task, examples: Sequence[Example]) -> Weights:
     counted = Counter(gram for each in examples for view in each.views for gram in view)
     grams = {gram: at for at, gram in enumerate(g for g, count in counted.items() if count >= OFTEN[g[0]])}
     rarity = np.array([np.log((1 + len(examples)) / (1 + counted[gram])) + 1 for gram in grams])
-    rarest = float(np.log(1 + len(examples)) + 1)
+    rarest = float(np.log(1 + len(examples)) + 1) if task.dilutes else 0.0
     first = _regressed(task, examples, grams, rarity, rarest)
     size = np.abs(first[0]).max(axis=0)
     best = np.argsort(-size, kind="stable")[:KEPT]

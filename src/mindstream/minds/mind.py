@@ -24,7 +24,7 @@ from mindstream.minds.gates.keeper import Gatekeeper
 from mindstream.minds.gates.named import gate
 from mindstream.minds.gates.outcomes import judged
 from mindstream.minds.safety import recognised
-from mindstream.minds.talker import Talker
+from mindstream.minds.talker import Talker, after, in_pieces
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
@@ -251,13 +251,14 @@ class Mind:
     def _words(self, text: str, heard: int, waited: bool, late: bool) -> tuple[AsyncGenerator[str], str]:
         """Choose whose words answer: the alarm's, the Reasoner's, or the Talker's own; with who found them."""
         alarm = recognised(self.pack, text)
-        if alarm and alarm.stops:
-            return _pieces(in_language(alarm.say, language_of(text, self.pack.languages))), "safety"
         first = in_language(alarm.say, language_of(text, self.pack.languages)) + "\n\n" if alarm else ""
+        if alarm and alarm.stops:
+            return in_pieces(first.strip()), "safety"
         thought = self._thought(heard) if waited and not late else None
         if thought and thought.words:
-            return _pieces(first + thought.words), thought.model
-        return _after(first, self.talker.speak(text, heard, late)), self.talker.model.name
+            return in_pieces(first + thought.words), thought.model
+        own = self.talker.speak(text, heard, late, thought=thought is not None, before=first.strip())
+        return after(first, own), self.talker.model.name
 
     def _thought(self, heard: int) -> Thought | None:
         """Return what the Reasoner came to about an utterance."""
@@ -293,12 +294,14 @@ class Mind:
         words = conclusion.follow_up if said and not said.late else (conclusion.words or conclusion.follow_up)
         if not words or (said and words in said.text):
             return ()
-        record = (await self.stream.made([self._chat(words, AGENT, by_user=False)]))[0]
+        (record,) = await self.stream.made([self._chat(words, AGENT, by_user=False)])
         return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]
 
     def _newest_heard(self) -> int:
-        newest = self.stream.store.events(self.stream.name, after=max(0, self._heard - 1), kinds=["heard"])
-        return max((logged.seq for logged in newest), default=0)
+        return max(
+            (row.seq for row in self.stream.store.events(self.stream.name, max(0, self._heard - 1), ["heard"])),
+            default=0,
+        )
 
     def _said(self, heard: int) -> Said | None:
         for logged in self.stream.store.events(self.stream.name, after=heard, kinds=["said"]):
@@ -315,16 +318,3 @@ def _reasoners(pack: Pack, models: Models, patience: Patience) -> list[Reasoner]
         BeliefReasoner(models.of("reasoner"), pack, patience_s=patience.thinking_s),
         FactsReasoner(models.of("facts", "reasoner"), patience_s=patience.thinking_s),
     ]
-
-
-async def _pieces(words: str) -> AsyncGenerator[str]:
-    """Give words that are ready in pieces, as if they were spoken."""
-    for line in words.splitlines(keepends=True):
-        yield line
-
-
-async def _after(first: str, pieces: AsyncIterator[str]) -> AsyncGenerator[str]:
-    if first:
-        yield first
-    async for piece in pieces:
-        yield piece

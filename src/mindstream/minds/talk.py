@@ -17,7 +17,8 @@ from mindstream.reasoners.conversation import Line, Note
 class Talk(Prompt[str]):
     """Answer the utterance now.
 
-    `late`: a Reasoner is still at it; say nothing that is its to say.
+    `late`: a Reasoner is still at it; say nothing that is its to say. `thought`: it has done, and found
+    no words of its own. `before`: what an alarm of the pack says ahead of the answer.
     """
 
     role: ClassVar[str] = "talker"
@@ -33,6 +34,8 @@ class Talk(Prompt[str]):
     """How many older lines of this talk are not shown."""
     utterance: str
     late: bool = False
+    thought: bool = False
+    before: str = ""
     ask_next: str = ""
     now: str = ""
 

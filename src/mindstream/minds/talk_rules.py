@@ -49,7 +49,7 @@ class _Answer:
         if "recall" in moves:
             return self._memory()
         if "who" in moves:
-            return [self._say("who", name=self.ask.pack.title), "" if topics else self._question()]
+            return [self._say("who", name=self.ask.pack.title), "" if topics or self._told else self._question()]
         if "bye" in moves and not topics:
             return [self._say("thanks") if "thanks" in moves else "", self._say("bye")]
         if "rude" in moves and not topics:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from pydantic import JsonValue
 
@@ -49,9 +49,10 @@ class Talker:
             text, phase, value, plan_of(self.stream, self.pack).now is not None, said=said[-1] if said else ""
         )
 
-    async def speak(self, text: str, heard: int, late: bool = False) -> AsyncIterator[str]:
-        """Yield the answer to what was heard (its seq) in pieces."""
-        async for piece in speak(self.model, await self.question(text, heard, late)):
+    async def speak(self, text: str, heard: int, late: bool = False, **more: bool | str) -> AsyncIterator[str]:
+        """Yield the answer to what was heard (its seq) in pieces; `more`: other fields of Talk."""
+        question = await self.question(text, heard, late)
+        async for piece in speak(self.model, question.model_copy(update=more)):
             yield piece
 
     async def question(self, text: str, heard: int, late: bool = False) -> Talk:
@@ -115,3 +116,17 @@ def _unasked(question: str, history: Sequence[Line]) -> str:
     wanted = set(terms(question))
     asked = (found[0] for line in history if not line.by_user for found in QUESTION.finditer(line.text))
     return "" if any(len(wanted & set(terms(each))) >= ALIKE * len(wanted) for each in asked) else question
+
+
+async def in_pieces(words: str) -> AsyncGenerator[str]:
+    """Give words that are ready in pieces, as if they were spoken."""
+    for line in words.splitlines(keepends=True):
+        yield line
+
+
+async def after(first: str, pieces: AsyncIterator[str]) -> AsyncGenerator[str]:
+    """Give what comes first, if there is any, then the pieces."""
+    if first:
+        yield first
+    async for piece in pieces:
+        yield piece

@@ -21,6 +21,9 @@ from mindstream.packs.pack import Language, Pack
 
 CJK = re.compile(r"[\u3400-\u9fff]")
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+CUE_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|\*")
+GAP, WIDEST = "*", 3
+"""In a cue a star stands for up to three words, or six Chinese characters: 'wake * times'."""
 BREAKS = re.compile(
     r"[.,;:!?。，；：！？\n]+|\b(?:but|because|since|when|although|though|due|so|and then|while|just|only)\b"
     r"|但是|但|因为|不过|只是"
@@ -127,9 +130,10 @@ def _chinese(pack: Pack, clause: str) -> list[Mention]:
     found = []
     for topic in pack.topics:
         for cue in pack.cues("zh")[topic.id]:
-            at = clause.find(cue)
-            if at >= 0:
-                found.append(Mention(topic.id, cue, bool(DENIES_ZH.search(clause[max(0, at - 4) : at]))))
+            seen = _pattern_zh(cue).search(clause)
+            if seen:
+                before = clause[max(0, seen.start() - 4) : seen.start()]
+                found.append(Mention(topic.id, seen[0], bool(DENIES_ZH.search(before))))
                 break
     return found
 
@@ -142,15 +146,32 @@ def _english(pack: Pack, clause: str, language: Language) -> list[Mention]:
     found: dict[str, tuple[int, int]] = {}
     for at, word in enumerate(words):
         for cue, topic in _beginning(pack, language, stems[at], word):
-            rest = zip(cue[1:], stems[at + 1 :], words[at + 1 :], strict=False)
-            if topic not in found and at + len(cue) <= len(words) and all(_same(*part) for part in rest):
-                found[topic] = (spans[at][0], spans[at + len(cue) - 1][1])
+            end = None if topic in found else _end(cue[1:], stems, words, at + 1)
+            if end is not None:
+                found[topic] = (spans[at][0], spans[end - 1][1])
     return [
         Mention(topic, clause[start:end], _denied(clause[:start]))
         for topic, (start, end) in found.items()
         if not any(_swallowed((start, end), other, clause) for other in found.values())
         and not (_own(pack, topic) and _of_somebody_else(clause[:start]))
     ]
+
+
+def _end(cue: tuple[str, ...], stems: list[str], words: list[str], at: int) -> int | None:
+    """Return where a cue ends whose words come from here on; None where they do not."""
+    if not cue:
+        return at
+    if cue[0] == GAP:
+        ends = (_end(cue[1:], stems, words, at + skipped) for skipped in range(WIDEST + 1))
+        return next((end for end in ends if end is not None), None)
+    if at < len(words) and _same(cue[0], stems[at], words[at]):
+        return _end(cue[1:], stems, words, at + 1)
+    return None
+
+
+@lru_cache(10_000)
+def _pattern_zh(cue: str) -> re.Pattern[str]:
+    return re.compile(f".{{0,{2 * WIDEST}}}?".join(map(re.escape, cue.split(GAP))))
 
 
 OTHERS = re.compile(
@@ -207,7 +228,7 @@ def _indexed(pack: Pack, language: Language) -> dict[str, list[Cue]]:
     index: dict[str, list[Cue]] = {}
     for topic, cues in pack.cues(language).items():
         for cue in cues:
-            words = [word.lower() for word in WORD.findall(cue)]
+            words = [word.lower() for word in CUE_WORD.findall(cue.strip(f"{GAP} "))]
             if stemmed := tuple(stem(word) for word in words if word not in WEAK):
                 index.setdefault(stemmed[0], []).append((stemmed, topic))
     for found in index.values():

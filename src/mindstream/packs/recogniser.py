@@ -15,7 +15,7 @@ FOLDER = Path(__file__).with_name("recognisers")
 SENTENCES = re.compile(r"[^.!?;。！？；\n]+[.!?;。！？；]*")
 LONG = 400
 """A part is not longer than this, in characters."""
-ABOVE = {"danger": 0.0, "apnoea": 0.75}
+ABOVE = {"danger": 0.0, "apnoea": 1.0}
 """The log odds above which each recogniser speaks up; measured in docs/packs.md."""
 CONTRARY = -1.5
 """The log odds below which it is sure of the contrary."""

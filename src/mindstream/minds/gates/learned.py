@@ -25,9 +25,9 @@ VERSION = 2
 """Changes with what a number in a row means: weights of another version are learned anew."""
 NAMES = ("always", "quick waits", "quick thinks", *Features.names())
 """The numbers of a row that have a name; the words' embedding follows them."""
-CLIPPED = 4.0
+CLIPPED = 3.0
 """The most that the quick gate's word counts, in log odds: its mistakes can be unlearned."""
-QUICK, NAMED, WORDS = 0.1, 0.3, 1.2
+QUICK, NAMED, WORDS = 0.1, 0.3, 2.0
 """How far from the prior the weights may be: of the quick gate's word, of features with a name, of the embedding."""
 SKIPS_BELOW = 0.1
 """The Reasoner is left asleep where it is less likely than this to come to anything."""

@@ -16,7 +16,7 @@ FILE = Path(__file__).with_name("quick.npz")
 """Written by benchmarks/train_classifiers.py."""
 BEFORE = 80
 """How much of what the mind said last is heard, in characters: its end, where questions and offers stand."""
-ASLEEP = -0.5
+ASLEEP = -1.25
 """Below these log odds the belief reasoner is left asleep: a little unsure, it is rather woken."""
 
 

@@ -61,7 +61,7 @@ class PhaseThought(BaseModel):
     words: str = Field("", description="What the user is told, word for word.")
 
 
-ONLY_PLANNING = ("feedback", "plan", "changed", "words")
+ONLY_PLANNING = {"feedback", "plan", "changed"}
 
 
 class ThinkInPhase(Prompt[PhaseThought]):
@@ -87,10 +87,14 @@ class ThinkInPhase(Prompt[PhaseThought]):
 
     def reply_schema(self) -> JsonSchema | None:
         schema = super().reply_schema()
-        if schema is None or self.phase.plans:
-            return schema
-        kept = {name: spec for name, spec in schema["properties"].items() if name not in ONLY_PLANNING}
-        return {**schema, "properties": kept, "$defs": {"SubQuestion": schema["$defs"]["SubQuestion"]}}
+        if schema is None:
+            return None
+        unfit = {"follow_up"} if self.waits else {"words"}  # whoever is waited for answers; whoever is not, adds
+        if not self.phase.plans:
+            unfit |= ONLY_PLANNING
+        defs = schema["$defs"] if self.phase.plans else {"SubQuestion": schema["$defs"]["SubQuestion"]}
+        kept = {name: spec for name, spec in schema["properties"].items() if name not in unfit}
+        return {**schema, "properties": kept, "$defs": defs}
 
     def parse(self, text: str) -> PhaseThought:
         found = super().parse(text)
