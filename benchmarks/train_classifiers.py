@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 
-from mindstream.language.classifier import View, hashed, views
+from mindstream.language.classifier import View, views
 from mindstream.minds.gates.features import Features
 from mindstream.minds.gates.quick import FILE, QuickGate, heard
 from mindstream.packs.load import load
@@ -67,7 +67,7 @@ class Task:
 class Weights:
     """What is learned from examples."""
 
-    grams: dict[str, int]
+    grams: NDArray[np.uint32]
     rarity: NDArray[np.float64]
     rarest: float
     weights: NDArray[np.float64]
@@ -117,21 +117,20 @@ def gate_task() -> Task:
 
 def fitted(task: Task, examples: Sequence[Example]) -> Weights:
     """Learn from examples: all n-grams first, then the best of them."""
-    counted = Counter(gram for each in examples for view in each.views for gram in view)
-    grams = {gram: at for at, gram in enumerate(g for g, count in counted.items() if count >= OFTEN[g[0]])}
-    rarity = np.array([np.log((1 + len(examples)) / (1 + counted[gram])) + 1 for gram in grams])
+    counted = Counter(gram for each in examples for view in each.views for gram in view.hashes.tolist())
+    least = {gram: OFTEN[view.name] for each in examples for view in each.views for gram in view.hashes.tolist()}
+    grams = np.array(sorted(gram for gram, count in counted.items() if count >= least[gram]), dtype=np.uint32)
+    rarity = np.log((1 + len(examples)) / (1 + np.array([counted[gram] for gram in grams.tolist()]))) + 1
     rarest = float(np.log(1 + len(examples)) + 1) if task.dilutes else 0.0
     first = _regressed(task, examples, grams, rarity, rarest)
     size = np.abs(first[0]).max(axis=0)
-    best = np.argsort(-size, kind="stable")[:KEPT]
-    names = list(grams)
-    grams, rarity = {names[at]: n for n, at in enumerate(best)}, rarity[best]
-    weights, bias, named = _regressed(task, examples, grams, rarity, rarest)
-    return Weights(grams, rarity, rarest, weights, bias, named)
+    best = np.sort(np.argsort(-size, kind="stable")[:KEPT])
+    grams, rarity = grams[best], rarity[best]
+    return Weights(grams, rarity, rarest, *_regressed(task, examples, grams, rarity, rarest))
 
 
 def _regressed(
-    task: Task, examples: Sequence[Example], grams: dict[str, int], rarity: NDArray[np.float64], rarest: float
+    task: Task, examples: Sequence[Example], grams: NDArray[np.uint32], rarity: NDArray[np.float64], rarest: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     rows = matrix(task, examples, grams, rarity, rarest)
     models = [
@@ -143,7 +142,7 @@ def _regressed(
 
 
 def matrix(
-    task: Task, examples: Sequence[Example], grams: dict[str, int], rarity: NDArray[np.float64], rarest: float
+    task: Task, examples: Sequence[Example], grams: NDArray[np.uint32], rarity: NDArray[np.float64], rarest: float
 ) -> csr_matrix:
     """Put examples into rows as `Classifier.log_odds` does: each view has length 1; the named numbers follow."""
     values: list[float] = []
@@ -151,13 +150,12 @@ def matrix(
     ends = [0]
     for each in examples:
         for view in each.views:
-            sizes = {
-                gram: (1 + np.log(n)) * (rarity[grams[gram]] if gram in grams else rarest) for gram, n in view.items()
-            }
-            length = np.sqrt(sum(size * size for size in sizes.values()))
-            known = [gram for gram in sizes if gram in grams]
-            columns += [grams[gram] for gram in known]
-            values += [sizes[gram] / length for gram in known]
+            at = np.minimum(np.searchsorted(grams, view.hashes), len(grams) - 1)
+            known = grams[at] == view.hashes
+            sizes = view.sizes * np.where(known, rarity[at], rarest)
+            if known.any():
+                columns += at[known].tolist()
+                values += (sizes[known] / np.linalg.norm(sizes)).tolist()
         ends.append(len(columns))
     words = csr_matrix((values, columns, ends), shape=(len(examples), len(grams)))
     named = csr_matrix([[each.named.get(name, 0.0) for name in task.named] for each in examples])
@@ -175,7 +173,7 @@ def write(task: Task, weights: Weights) -> None:
     task.file.parent.mkdir(exist_ok=True)
     np.savez_compressed(
         task.file, kinds=np.array(task.kinds), named=np.array(task.named),
-        hashes=np.array([hashed(gram) for gram in weights.grams], dtype=np.uint32),
+        hashes=weights.grams,
         rarity=weights.rarity.astype(np.float16), rarest=weights.rarest, weights=weights.weights.astype(np.float16),
         bias=weights.bias.astype(np.float32), named_weights=weights.named_weights.astype(np.float32),
     )  # fmt: skip

@@ -6,11 +6,12 @@ a fraction of a millisecond and needs nothing but numpy. It knows the languages 
 
 from __future__ import annotations
 
-import math
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -20,23 +21,33 @@ TOKEN = re.compile(r"[a-z']+|[0-9]+|[\u3400-\u9fff]")
 WORDS, CHARACTERS = 3, (2, 5)
 """How long the n-grams are: up to three words (or Chinese characters), two to five characters within a word."""
 
-View = Mapping[str, int]
-"""How often each n-gram stands in a text; its first letter names the view, so that views never meet."""
+
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """The n-grams of one kind in a text: by their hashes, each once, and 1 + ln of how often it stands there.
+
+    The hash is of the n-gram with the view's name before it, so that views never meet.
+    """
+
+    name: str
+    hashes: NDArray[np.uint32]
+    sizes: NDArray[np.float32]
 
 
-def views(text: str) -> list[View]:
-    """Return a text's n-grams of words and of characters."""
-    plain = " ".join(text.lower().replace("’", "'").split())
-    return [_words(plain, "w", WORDS), Counter("c" + gram for gram in _characters(plain))]
+@lru_cache(64)
+def views(text: str) -> tuple[View, ...]:
+    """Return a text's n-grams of words ("w") and of characters ("c")."""
+    plain = _plain(text)
+    return _view("w", _words(plain, WORDS)), _view("c", _characters(plain))
 
 
 def words(text: str, name: str, longest: int) -> View:
-    """Return n-grams of words as a view of this name (one letter)."""
-    return _words(" ".join(text.lower().replace("’", "'").split()), name, longest)
+    """Return a text's n-grams of words as a view of this name (one letter)."""
+    return _view(name, _words(_plain(text), longest))
 
 
 def hashed(gram: str) -> int:
-    """Return the number by which an n-gram is known in a file of weights."""
+    """Return the number by which an n-gram, its view's name before it, is known in a file of weights."""
     return zlib.crc32(gram.encode())
 
 
@@ -44,9 +55,9 @@ class Classifier:
     """Tells whether a text is of a kind.
 
     Args:
-        path: an .npz file with `hashes` (K), `rarity` (K: inverse document frequency), `rarest` (that of an n-gram
-            never seen: what is unknown makes the rest count less), `weights` (kinds, K), `bias` (kinds), `kinds` (their
-            names); for numbers beside the text `named` (names), `named_weights` (kinds, names).
+        path: an .npz file with `hashes` (K, rising), `rarity` (K: inverse document frequency), `rarest` (that of an
+            n-gram never seen: what is unknown makes the rest count less), `weights` (kinds, K), `bias` (kinds), `kinds`
+            (their names); for numbers beside the text `named` (names), `named_weights` (kinds, names).
 
     Raises:
         OSError: the file cannot be read.
@@ -56,9 +67,8 @@ class Classifier:
         with np.load(path) as kept:
             self.kinds: tuple[str, ...] = tuple(map(str, kept["kinds"]))
             self.named: tuple[str, ...] = tuple(map(str, kept["named"]))
-            self._at = {int(gram): n for n, gram in enumerate(kept["hashes"])}
-            self._rarity: list[float] = kept["rarity"].tolist()
-            self._rarest = float(kept["rarest"])
+            self._hashes: NDArray[np.uint32] = kept["hashes"]
+            self._rarity, self._rarest = kept["rarity"].astype(np.float32), float(kept["rarest"])
             self._weights = kept["weights"].astype(np.float32)
             self._bias, self._named_weights = kept["bias"].astype(np.float32), kept["named_weights"].astype(np.float32)
 
@@ -66,28 +76,31 @@ class Classifier:
         """Return the log odds of each kind; above 0: more likely than not."""
         total: NDArray[np.float32] = self._bias.copy()
         for view in seen:
-            places, values, length = [], [], 0.0
-            for gram, count in view.items():
-                place = self._at.get(hashed(gram))
-                value = (1 + math.log(count)) * (self._rarest if place is None else self._rarity[place])
-                length += value * value
-                if place is not None:
-                    places.append(place)
-                    values.append(value)
-            if places:
-                total += self._weights[:, places] @ np.array(values, dtype=np.float32) / math.sqrt(length)
+            at = np.minimum(np.searchsorted(self._hashes, view.hashes), len(self._hashes) - 1)
+            known = self._hashes[at] == view.hashes
+            values = view.sizes * np.where(known, self._rarity[at], self._rarest)
+            if known.any():
+                total += self._weights[:, at[known]] @ (values[known] / np.linalg.norm(values))
         if named:
             total += self._named_weights @ np.array([named.get(name, 0.0) for name in self.named], dtype=np.float32)
         return dict(zip(self.kinds, map(float, total), strict=True))
 
 
-def _words(plain: str, name: str, longest: int) -> View:
+def _plain(text: str) -> str:
+    return " ".join(text.lower().replace("’", "'").split())
+
+
+def _view(name: str, grams: Iterator[str]) -> View:
+    counted = Counter(grams)
+    hashes = np.fromiter((hashed(name + gram) for gram in counted), dtype=np.uint32, count=len(counted))
+    counts = np.fromiter(counted.values(), dtype=np.float32, count=len(counted))
+    return View(name, hashes, 1 + np.log(counts))
+
+
+def _words(plain: str, longest: int) -> Iterator[str]:
     tokens = TOKEN.findall(plain)
-    return Counter(
-        name + " ".join(tokens[at : at + size])
-        for size in range(1, longest + 1)
-        for at in range(len(tokens) - size + 1)
-    )
+    for size in range(1, longest + 1):
+        yield from (" ".join(tokens[at : at + size]) for at in range(len(tokens) - size + 1))
 
 
 def _characters(plain: str) -> Iterator[str]:

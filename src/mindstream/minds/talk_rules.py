@@ -90,7 +90,8 @@ class _Answer:
         moves, now = self.heard.moves, self._told
         for move in ("done", "like", "thanks", "unsure", "greet", "no", "yes"):
             if move in moves:
-                check = self._say("check_in", title=now.title) if now and move != "like" else ""
+                asks = {"like": "", "done": "next_ready"}.get(move, "check_in")
+                check = self._say(asks, title=now.title) if now and asks else ""
                 return [self._say(move), check or ("" if now else self._question())]
         return [self._echo(), "" if now else self._question()]
 

@@ -78,6 +78,10 @@ class ByRules:
             return Decision(False, why="nothing is known yet to plan for")
         return Decision(True, why=f"asks: {', '.join(sorted(asked))}")
 
+    def reading(self, text: str) -> Reading:
+        """Read an utterance as a whole."""
+        return self._readings(text)[0]
+
     def _readings(self, text: str) -> tuple[Reading, list[Reading]]:
         """Read an utterance, whole and by sentence; kept for the second decision about it."""
         if text not in self._read:

@@ -38,8 +38,15 @@ class QuickGate:
 
     def __init__(self, pack: Pack) -> None:
         self._rules, self._features = ByRules(pack), Features(pack)
+        self._last: tuple[Situation, Decision] | None = None
 
     def decide(self, situation: Situation) -> Decision:
+        """Decide; twice the same for the same situation, at the price of one."""
+        if self._last is None or self._last[0] != situation:
+            self._last = (situation, self._decide(situation))
+        return self._last[1]
+
+    def _decide(self, situation: Situation) -> Decision:
         numbers, rule = self.numbers(situation)
         odds = shipped().log_odds(heard(situation), numbers)
         waits = odds["waits"] > 0
@@ -50,7 +57,7 @@ class QuickGate:
     def numbers(self, situation: Situation) -> tuple[dict[str, float], Decision]:
         """Return what is looked at beside the words, and what the rules alone would do."""
         rule = self._rules.decide(situation)
-        return self._features.of(situation, rule), rule
+        return self._features.of(situation, rule, self._rules.reading(situation.text)), rule
 
     async def weigh(self, situation: Situation) -> Decision:
         return self.decide(situation)

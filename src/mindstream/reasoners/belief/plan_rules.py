@@ -125,7 +125,8 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
         )
         return Plan(steps=new), ("instead_intro", {"old": now.title}), changed
     if now and not now.told and (moves & {"next", "done", "yes", "like", "stepwise", "plan", "resources"}):
-        return Plan(steps=steps), ("step_intro", {}), ""
+        further = any(step.told for step in steps if step is not now)
+        return Plan(steps=steps), ("next_intro" if further else "step_intro", {}), ""
     if {"next", "done"} & moves and now:
         steps = [_state(step, "done" if "done" in moves else "later") if step is now else step for step in steps]
         if "done" not in moves:  # skipped for the moment: to the end
