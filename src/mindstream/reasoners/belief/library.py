@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,9 @@ from mindstream.packs.reading import read
 from mindstream.reasoners.belief.plan import NamedResource
 from mindstream.tools.tool import FunctionTool, tool
 
-LIKE, ENOUGH = 0.6, 0.45
-"""What likeness in meaning counts, beside topics and words in common; and the least that counts as found."""
+T = TypeVar("T")
+LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
+"""What likeness in meaning counts, beside topics and words in common; what counts as found; and else as near."""
 
 
 def find_in(
@@ -33,17 +35,22 @@ def find_in(
 
     ranked = sorted(((fit(n, r), -n, r) for n, r in enumerate(pack.resources)), reverse=True)
     fitting = [
-        resource
+        (score, resource)
         for score, _, resource in ranked
-        if score > ENOUGH and resource.title not in besides and resource.language in understood
+        if resource.title not in besides and resource.language in understood
         if not kinds or resource.kind in kinds
     ]
     return [
         NamedResource(
             title=r.title, publisher=r.publisher, link=r.link, why=in_language(r.why, language), language=r.language
         )
-        for r in fitting[:count]
+        for r in _found(fitting)[:count]
     ]
+
+
+def _found(ranked: Sequence[tuple[float, T]]) -> list[T]:
+    """Return what counts as found; where nothing does, what comes near."""
+    return [item for score, item in ranked if score > ENOUGH] or [item for score, item in ranked if score > LEAST]
 
 
 OWN = 1.0
@@ -99,8 +106,7 @@ def steps_in(
             "evidence": step.evidence,
             "caution": in_language(step.caution, language),
         }
-        for score, _, step in ranked[:count]
-        if score > ENOUGH
+        for step in _found([(score, step) for score, _, step in ranked])[:count]
     ]
 
 
