@@ -14,6 +14,7 @@ from mindstream import Mind, Models, Patience, Scripted
 from mindstream.errors import InputError, ModelUnavailable
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.sqlite import SqliteStore
+from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.models.model import Call, Model, Part, Request
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Line
@@ -38,7 +39,10 @@ PACK = Pack(
         ),
     ),
     fields={"wishes": Field_(about="what they wish", type="list", ask=["What would you like?"])},
-    alarms=(Alarm(id="burn", patterns={"en": [r"burnt myself"]}, say="Hold it under cool water.", stops=True),),
+    alarms=(
+        Alarm(id="burn", patterns={"en": [r"burnt myself"]}, say="Hold it under cool water.", stops=True),
+        Alarm(id="heart", patterns={"en": [r"heart races"]}, say="Tea can do that.", stops=False),
+    ),
 )
 
 
@@ -197,6 +201,35 @@ async def test_an_alarm_is_answered_in_code_before_any_model(folder: Path) -> No
         said = (await turn(mind, "I burnt myself on the kettle"))[-1].event
         assert isinstance(said, Said) and said.text == "Hold it under cool water." and said.model == "safety"
         assert talker.asked == []
+
+
+async def test_the_talker_knows_what_an_alarm_says_ahead_of_it(folder: Path) -> None:
+    talker = says("Since when?")
+    async with opened(folder, talker, thinks(NOTHING, phases=["asking"])) as mind:
+        said = (await turn(mind, "My heart races after tea"))[-1].event
+        assert isinstance(said, Said) and said.text == "Tea can do that.\n\nSince when?"
+        shown = talker.asked[0].messages[-1].text
+        assert "<said_before_your_answer>\nTea can do that.\n</said_before_your_answer>" in shown
+
+
+async def test_after_a_thought_without_words_the_talker_promises_nothing(folder: Path) -> None:
+    talker = says("You're welcome.")
+    async with opened(folder, talker, thinks(NOTHING), gate_=Waits()) as mind:
+        said = (await turn(mind, "thanks"))[-1].event
+        assert isinstance(said, Said) and said.waited and said.text == "You're welcome."
+        assert "promise nothing that is to come" in talker.asked[0].messages[-1].text
+
+
+class Waits:
+    """A gate that always waits."""
+
+    name = "waits"
+
+    def decide(self, situation: Situation) -> Decision:
+        return Decision(True, why=situation.phase.name)
+
+    async def weigh(self, situation: Situation) -> Decision:
+        return self.decide(situation)
 
 
 async def test_what_is_poured_in_is_heard_at_once_and_answered_in_order(folder: Path) -> None:
