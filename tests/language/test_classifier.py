@@ -41,7 +41,9 @@ def test_what_is_unknown_makes_the_rest_count_less(of_tea: Classifier) -> None:
 
 def test_views_do_not_meet() -> None:
     assert not set(words("tea", "s", 2).hashes) & set(views("tea")[0].hashes)
-    assert set(views("喝茶")[0].hashes) == {hashed("w喝"), hashed("w茶"), hashed("w喝 茶")}
+    assert {hashed("w喝"), hashed("w喝 茶"), hashed("w茶 $"), hashed("w^ 喝 茶")} <= set(
+        views("喝茶")[0].hashes.tolist()
+    )
 
 
 @pytest.mark.parametrize("name", names())

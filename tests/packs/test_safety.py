@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mindstream.minds.safety import recognised
 from mindstream.packs.load import load, shipped
+from mindstream.packs.safety import recognised
 
 HERE = Path(__file__).parent
 SENTENCES: dict[str, list[str]] = yaml.safe_load((HERE / "safety_sentences.yaml").read_text("utf-8"))

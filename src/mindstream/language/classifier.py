@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 TOKEN = re.compile(r"[a-z']+|[0-9]+|[\u3400-\u9fff]")
 WORDS, CHARACTERS = 3, (2, 5)
-"""How long the n-grams are: up to three words (or Chinese characters), two to five characters within a word."""
+"""How long the n-grams are: up to three words (or Chinese characters), two to five characters within a word. The text's
+beginning and end count as words: "I just want to sleep" is not the beginning of something worse.
+"""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -98,7 +100,7 @@ def _view(name: str, grams: Iterator[str]) -> View:
 
 
 def _words(plain: str, longest: int) -> Iterator[str]:
-    tokens = TOKEN.findall(plain)
+    tokens = ["^", *TOKEN.findall(plain), "$"]
     for size in range(1, longest + 1):
         yield from (" ".join(tokens[at : at + size]) for at in range(len(tokens) - size + 1))
 

@@ -23,7 +23,6 @@ from mindstream.minds.gates.gate import Decision, Gate, Situation
 from mindstream.minds.gates.keeper import Gatekeeper
 from mindstream.minds.gates.named import gate
 from mindstream.minds.gates.outcomes import judged
-from mindstream.minds.safety import recognised
 from mindstream.minds.talker import Talker, after, in_pieces
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
@@ -31,6 +30,7 @@ from mindstream.models.roles import Models
 from mindstream.packs.load import load
 from mindstream.packs.pack import Pack, in_language
 from mindstream.packs.reading import language_of
+from mindstream.packs.safety import recognised
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.belief.belief import BeliefReasoner, plan_of
 from mindstream.reasoners.belief.plan import Plan

@@ -46,6 +46,10 @@ class _Answer:
         moves, topics = self.heard.moves, self.heard.topics
         if self.ask.late:
             return [self._say("late")]
+        if "forget" in moves:
+            return [self._say("forget")]
+        if "plan_again" in moves and (about := self._about_the_step()):
+            return about
         if "recall" in moves:
             return self._memory()
         if "who" in moves:
@@ -90,7 +94,7 @@ class _Answer:
         moves, now = self.heard.moves, self._told
         for move in ("done", "like", "thanks", "unsure", "greet", "no", "yes"):
             if move in moves:
-                asks = {"like": "", "done": "next_ready"}.get(move, "check_in")
+                asks = {"like": "", "no": "", "done": "next_ready"}.get(move, "check_in")
                 check = self._say(asks, title=now.title) if now and asks else ""
                 return [self._say(move), check or ("" if now else self._question())]
         return [self._echo(), "" if now else self._question()]
@@ -100,7 +104,13 @@ class _Answer:
         step = self._told
         if step is None or set(self.heard.topics) - set(self._topics_of(step)):
             return []
-        asked = next(iter(sorted(self.heard.moves & ABOUT_A_STEP)), "") if "recall" not in self.heard.moves else ""
+        asked = next((move for move in ABOUT_A_STEP if move in self.heard.moves), "")
+        if asked == "plan_again":
+            later = [each.title for each in self.ask.plan.steps if each.state == "later"]
+            rest = self._say("plan_later", topics=self._list(later)) if later else ""
+            return [self._say(asked, title=step.title, do=step.do), rest]
+        if asked == "safe":
+            return [self._say("safe", caution=step.caution) if step.caution else self._say("safe_none")]
         return (
             [self._say(f"proof_{step.evidence or 'limited'}" if asked == "proof" else asked, why=step.why)]
             if asked
@@ -167,8 +177,9 @@ class _Answer:
         if "question" in self.heard.moves:
             return self._join([self._say("no_answer"), self._so_far()])
         if said := reflected(words, self.heard.language):
-            filled = {"said": said, "said_on": goes_on(said, self.heard.language), "quote": words.rstrip(".!。！")}
-            return self._say("wish" if "wish" in self.heard.moves else "heard", **filled)
+            on = goes_on(said, self.heard.language)
+            move = "wish" if "wish" in self.heard.moves else "heard" if on == said else "heard_on"
+            return self._say(move, said=said, said_on=on, quote=words.rstrip(".!。！"))
         return self._say("heard_plain")
 
     def _so_far(self) -> str:

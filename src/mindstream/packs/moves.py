@@ -13,5 +13,5 @@ FILLING = frozenset({"question", "yes", "no", "complaint", "like"})
 """Moves that a social sentence may make besides: 'sure, thanks', 'who are you?'."""
 PUTS_OFF = frozenset({"later", "vent"})
 """Moves that want no plan now, or only an ear."""
-ABOUT_A_STEP = frozenset({"why_this", "how_long", "proof"})
-"""Questions about the step the user was given; the plan answers them."""
+ABOUT_A_STEP = ("plan_again", "why_this", "how_long", "safe", "proof")
+"""Questions about the step the user was given, the clearest first; the plan answers them."""

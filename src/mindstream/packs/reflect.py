@@ -20,6 +20,13 @@ OPENINGS = re.compile(
     re.IGNORECASE,
 )
 OPENINGS_ZH = re.compile(r"^(?:[嗯哦啊唉诶]+|是的|对|不是?|其实|好的?|那|可是|但是?|因为)[，,。 ]*")
+ASKING = re.compile(
+    r"(?:please|tell|give|show|explain|say|make|help|stop|go|repeat|remind|delete|forget|let|do|don't|can|could|write"
+    r"|send|speak|talk|read|play|sing|wait|look|come|answer|start|skip|try|change|summari[sz]e|call|put|add|get)\b"
+    r"|[请讲说给帮别再换删忘]|告诉|重复|跳过|总结",
+    re.IGNORECASE,
+)
+"""How requests begin; they are not said back."""
 FRAGMENT = re.compile(
     r"(?:since|when|if|as|although|while|after|before|until|than|or|which|that's why)\b", re.IGNORECASE
 )
@@ -33,9 +40,11 @@ def reflected(text: str, language: Language) -> str:
         return ""
     if language == "zh":
         bare = OPENINGS_ZH.sub("", plain)
+        if ASKING.match(bare):
+            return ""
         return re.sub("我们|咱们", "你们", bare).replace("自我", "\0").replace("我", "你").replace("\0", "自我")
     bare = OPENINGS.sub("", plain)
-    if FRAGMENT.match(bare):
+    if FRAGMENT.match(bare) or ASKING.match(bare):
         return ""
     turned = _turned(bare)
     return turned[:1].upper() + turned[1:] if len(WORD.findall(bare)) > 1 else ""

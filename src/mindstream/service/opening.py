@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from urllib.parse import quote
 
 from mindstream.errors import SettingsError, StorageError
-from mindstream.minds.calls import CallLog
 from mindstream.minds.mind import Mind, Patience
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
@@ -32,38 +30,12 @@ async def opened(
         UserError: a name, a pack, a folder that cannot be used.
         StorageError: the data folder cannot be used.
     """
-    calls, ended = CallLog(), asyncio.Event()
-
-    def take(call: Metered) -> None:
-        calls.take(call)
-        ended.set()
-
-    async with answering(settings, take, record) as models, Mind.open(
+    async with answering(settings, record=record) as models, Mind.open(
         private(settings.data), pack=settings.pack, user=settings.user, session=session,
         models=pace.slowed(models) if pace else models, gate_=settings.gate, embed=settings.embedder,
         patience=Patience(deadline_s=settings.deadline_s),
-    ) as mind, _logged(calls, ended, mind):  # fmt: skip
+    ) as mind:  # fmt: skip
         yield mind
-
-
-@contextlib.asynccontextmanager
-async def _logged(calls: CallLog, ended: asyncio.Event, mind: Mind) -> AsyncIterator[None]:
-    """Write calls down as they end; what is being written when the block ends is finished, and shown."""
-    open_ = True
-
-    async def write() -> None:
-        while open_:
-            await ended.wait()
-            ended.clear()
-            await calls.flush(mind.stream)
-
-    writing = asyncio.create_task(write())
-    try:
-        yield
-    finally:
-        open_ = False
-        ended.set()
-        await writing
 
 
 def private(folder: Path) -> Path:
@@ -89,7 +61,9 @@ def history(folder: Path, user: str) -> Path:
     return folder / "history" / f"{quote(user, safe='')}.txt"
 
 
-def answering(settings: Settings, on_call: Callable[[Metered], None], record: Path | None = None) -> Models:
+def answering(
+    settings: Settings, on_call: Callable[[Metered], None] | None = None, record: Path | None = None
+) -> Models:
     """Build the models that the settings name.
 
     Raises:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from mindstream.memory.store import Entry
 from mindstream.minds.gates.gate import Decision, Gate, Situation
 from mindstream.minds.gates.outcomes import BY, decided
-from mindstream.minds.safety import recognised
 from mindstream.packs.pack import Pack
+from mindstream.packs.safety import recognised
 
 
 class Gatekeeper:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 
 from pydantic import TypeAdapter
@@ -14,6 +15,7 @@ from mindstream.models.prompt import first_json, rule
 from mindstream.packs.moves import ABOUT_A_STEP
 from mindstream.packs.pack import Language, Step, in_language
 from mindstream.packs.reading import Reading, read
+from mindstream.packs.safety import recognised
 from mindstream.packs.saying import fresh, phrases
 from mindstream.reasoners.belief.believed import believed
 from mindstream.reasoners.belief.plan import OPEN, NamedResource, Plan, PlanStep, StepEdit
@@ -32,6 +34,8 @@ EVIDENCE = {"strong": 0.4, "moderate": 0.3, "limited": 0.1, "comfort": 0.0}
 def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThought | list[Call]:
     """Fill the belief from the topics that were named; in a planning phase choose, change or move on the plan."""
     readings = [read(ask.pack, text) for text in ask.utterances]
+    if any(alarm.stops for text in ask.utterances if (alarm := recognised(ask.pack, text))):
+        return PhaseThought(thought="an alarm: nothing is believed of it, nothing planned")
     patch, told = believed(ask.pack, readings, ask.language, next(reversed(_said(ask)), ""))
     thought = f"noted: {', '.join(told)}" if told else "nothing new to believe"
     if not ask.phase.plans:
@@ -105,6 +109,11 @@ def ranked(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
     return sorted(about or fitting, key=fit, reverse=True)
 
 
+ELSE = re.compile(
+    r"\b(?:else|another|other|instead|different|easier|cheaper|simpler|shorter|swap|replace|change|drop|skip)\b|换|别的|其他",
+    re.IGNORECASE,
+)
+"""Words by which something in place of the step is asked for."""
 Change = tuple[Plan, tuple[str, dict[str, str]], str]
 """The new plan, the move that introduces its step (with what fills the phrase), and what changed."""
 
@@ -112,8 +121,10 @@ Change = tuple[Plan, tuple[str, dict[str, str]], str]
 def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> Change | None:
     """Decide what the utterances do to the plan; None: nothing."""
     steps, now = list(ask.plan.steps), ask.plan.now
-    if moves & ABOUT_A_STEP:  # "does it work?" is no report that it did
-        moves = moves - {"done"}
+    if now and now.told and moves & set(ABOUT_A_STEP):  # "does it work?" asks for nothing new, nor reports that it did
+        return None
+    if "dislike" in moves and any(_wonders(reading) for reading in readings):
+        moves = moves - {"dislike"}
     seen = {step.source for step in steps}
     language = ask.language
     if "dislike" in moves and now:
@@ -159,6 +170,11 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
             )
         return Plan(steps=steps), ("step_intro", {}), ""
     return None
+
+
+def _wonders(reading: Reading) -> bool:
+    """Tell whether a refusal is only a question: "what if I can't do it every day?", and no wish for something else."""
+    return "question" in reading.moves and not ELSE.search(reading.text)
 
 
 def _plannable(ask: ThinkInPhase, readings: Sequence[Reading]) -> set[str]:

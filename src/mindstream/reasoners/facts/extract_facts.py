@@ -70,7 +70,10 @@ ASKS = re.compile(
 )
 """Questions, requests and remarks on the talk itself: no facts about the user."""
 OF_THE_TALK = (
-    moves.ABOUT_A_STEP | moves.ASKS | moves.ADAPTS | {"recall", "who", "unsure", "rude", "complaint", "like", "laugh"}
+    frozenset(moves.ABOUT_A_STEP)
+    | moves.ASKS
+    | moves.ADAPTS
+    | {"recall", "who", "unsure", "rude", "complaint", "like", "laugh", "forget"}
 )
 
 
