@@ -42,7 +42,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
     if not thinks:
         return ""
     match event:
-        case Thought():
+        case Thought() if event.text:
             return f"{event.slot} thought: {short(event.text)}"
         case Observed():
             return f"{event.tool} {'failed' if event.failed else 'gave'}: {short(event.text)}"
