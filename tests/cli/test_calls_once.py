@@ -16,4 +16,9 @@ async def test_each_call_is_logged_once(folder: Path) -> None:
         await mind.settled()
     async with opened(Settings(data=folder, user="ann")) as mind:
         rows = mind.stream.store.events("ann", kinds=["model_called"])
-    assert Counter(getattr(row.event, "prompt", "") for row in rows) == {"talk": 1, "infer_phase": 1, "think_in_phase": 1, "extract_facts": 1}
+    assert Counter(getattr(row.event, "prompt", "") for row in rows) == {
+        "talk": 1,
+        "infer_phase": 1,
+        "think_in_phase": 1,
+        "extract_facts": 1,
+    }
