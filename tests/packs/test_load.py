@@ -49,13 +49,31 @@ def test_an_unknown_pack_names_those_that_are_there() -> None:
         ("topics", "- id: mint\n  name: mint\n  cues: [mint]\n  colour: green\n", r"topics\.yaml:4: topics.0.colour"),
         ("topics", "mint: 1", r"topics\.yaml:1: .*list"),
         ("steps", "- {id: s, title: t, do: d, why: w, evidence: firm, topics: []}", r"steps\.yaml:1: steps.0.evidence"),
-        ("steps", "- {id: s, title: t, do: d, why: w, evidence: strong, topics: [x]}", "topics.yaml does not have: x"),
+        (
+            "steps",
+            "- {id: s, title: t, do: d, why: w, evidence: strong, topics: [x]}",
+            r"steps\.yaml:1: steps\.0\.topics names the topic 'x', which topics\.yaml does not have",
+        ),
+        (
+            "topics",
+            "- {id: mint, name: m, cues: [mint], field: wish}",
+            r"topics\.yaml:1: .*'wish'.*did you mean 'wishes'",
+        ),
+        ("pack", SMALL.replace("goal: know", "gaol: know"), r"phases\.0\.gaol is not known here; did you mean 'goal'"),
         ("safety", "- id: a\n  say: s\n  patterns:\n    en: ['(']\n", r"safety\.yaml:4: .*regular expression"),
     ],
 )
 def test_a_broken_pack_is_refused_with_file_and_line(tmp_path: Path, file: str, text: str, told: str) -> None:
     with pytest.raises(PackError, match=told):
         load(a_pack(tmp_path, **{file: text}))
+
+
+def test_every_fault_is_told_at_once_each_where_it_stands(tmp_path: Path) -> None:
+    folder = a_pack(tmp_path, pack=SMALL.replace("title: Tea\n", ""), topics="- {id: mint, name: m, cues: 3}")
+    with pytest.raises(PackError) as refused:
+        load(folder)
+    first, second, *_ = str(refused.value).splitlines()
+    assert "pack.yaml:1: title is missing" in first and "topics.yaml:1: topics.0.cues" in second
 
 
 def test_a_changed_pack_is_read_anew(tmp_path: Path) -> None:

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
 
 from mindstream.errors import PackError
+from mindstream.packs.faults import Where, faults
 from mindstream.packs.pack import Pack
 
 SHIPPED = Path(__file__).parent
 LISTS = {"topics.yaml": "topics", "steps.yaml": "steps", "resources.yaml": "resources", "safety.yaml": "alarms"}
 MAPPINGS = {"phrases.yaml": "phrases"}
+SHOWN = 10
+"""How many faults of a pack are told at once."""
 
 
 def shipped() -> list[str]:
@@ -60,16 +62,19 @@ def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (the 
                 kind = "list (lines that start with '- ')" if wanted is list else "mapping (name: …)"
                 raise PackError(f"{path}:1: {file} is a {kind}, not a {_kind(part)}")
             data[key], files[key] = part, path
-    try:
-        return Pack.model_validate(data)
-    except ValidationError as error:
-        found = error.errors()[0]
-        where = [part for part in found["loc"] if part != "[key]"]
-        key = str(where[0]) if where and str(where[0]) in files else ""
-        path = files[key]
-        line = _line(path, where[1:] if key else where)
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise PackError(f"{path}:{line}: {'.'.join(map(str, where)) or 'pack'}: {found['msg']}{more}") from None
+    pack, wrong = faults(data)
+    if pack is None:
+        told = [_placed(files, where, message) for where, message in wrong]
+        more = [f"and {len(told) - SHOWN} more"] if len(told) > SHOWN else []
+        raise PackError("\n".join([*told[:SHOWN], *more]))
+    return pack
+
+
+def _placed(files: dict[str, Path], where: Where, message: str) -> str:
+    """Put file and line before what is wrong there."""
+    key = str(where[0]) if where and str(where[0]) in files else ""
+    line = _line(files[key], list(where[1:] if key else where))
+    return f"{files[key]}:{line}: {'.'.join(map(str, where)) or 'pack'} {message}"
 
 
 def _kind(value: object) -> str:
