@@ -55,7 +55,9 @@ def test_a_broken_pack_is_named_with_its_line(tmp_path: Path, folder: Path) -> N
     pack = tmp_path / "mine"
     pack.mkdir()
     (pack / "pack.yaml").write_text("name: mine\ntitle: [Mine]\n")
-    assert "pack.yaml:2: title" in mistaken(run("chat", "--pack", pack, "--data", folder, said="hello"))
+    done = run("chat", "--pack", pack, "--data", folder, said="hello")
+    assert done.code == 2 and "Traceback" not in done.err
+    assert "pack.yaml:2: title should be a text" in done.err and "phases is missing" in done.err
 
 
 def test_a_damaged_database_is_said_to_be_damaged(folder: Path) -> None:
