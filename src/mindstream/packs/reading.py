@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import yaml
@@ -22,6 +22,8 @@ from mindstream.packs.pack import Language, Pack
 CJK = re.compile(r"[\u3400-\u9fff]")
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 CUE_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|\*")
+REMEMBERED = 2_000
+"""How many utterances' readings are remembered for a pack."""
 GAP, WIDEST = "*", 3
 """In a cue a star stands for up to three words, or six Chinese characters: 'wake * times'."""
 BREAKS = re.compile(
@@ -75,7 +77,11 @@ def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Langua
 
 
 def read(pack: Pack, text: str) -> Reading:
-    """Read an utterance as the rules understand it."""
+    """Read an utterance as the rules understand it; what was read lately is remembered."""
+    return pack.cached(("readings", ""), lambda: lru_cache(REMEMBERED)(partial(_read, pack)))(text)
+
+
+def _read(pack: Pack, text: str) -> Reading:
     language = language_of(text, pack.languages)
     return Reading(text, language, moves_of(text, language), tuple(_mentions(pack, text, language)))
 

@@ -54,6 +54,17 @@ def tool(function: Callable[..., Any]) -> FunctionTool:
     Raises:
         TypeError: an argument has no type hint, or there is no docstring to tell the model what it does.
     """
+    key = (getattr(function, "__code__", function), repr(getattr(function, "__defaults__", None)))
+    if key not in _SHAPES:
+        _SHAPES[key] = _shape(function)
+    return FunctionTool(*_SHAPES[key], function)
+
+
+_SHAPES: dict[tuple[object, str], tuple[ToolSpec, type[BaseModel]]] = {}
+"""What was worked out of a function's code: a closure is made a tool every turn, and its code is always the same."""
+
+
+def _shape(function: Callable[..., Any]) -> tuple[ToolSpec, type[BaseModel]]:
     description = inspect.getdoc(function)
     name = getattr(function, "__name__", "tool")
     if not description:
@@ -66,4 +77,4 @@ def tool(function: Callable[..., Any]) -> FunctionTool:
         fields[parameter.name] = (parameter.annotation, default)
     arguments = create_model(name, **fields)
     schema: JsonSchema = arguments.model_json_schema()
-    return FunctionTool(ToolSpec(name, description, schema), arguments, function)
+    return ToolSpec(name, description, schema), arguments
