@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from running import COMMAND, PATIENCE_S, run
+from running import COMMAND, PATIENCE_S, mistaken, run
 
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.packs.load import load
@@ -47,3 +47,9 @@ async def test_the_demo_leaves_its_memory_where_it_is_told_to(folder: Path) -> N
     store = SqliteStore(folder)
     assert store.streams() == ["you"] and store.open_work("you") == []
     await store.close()
+
+
+def test_the_demo_is_not_played_into_somebodys_memory(folder: Path) -> None:
+    assert run("chat", "--data", folder, "--user", "nina", said="I lie awake.").code == 0
+    refused = mistaken(run("chat", "--data", folder, "--user", "nina"))
+    assert "'nina' has talked here before" in refused

@@ -63,7 +63,7 @@ def mindstream(
     epilog="""Without a terminal one utterance a line is read from standard input, the
 next one after the answer and all thinking. With nothing on standard input
 the pack's own dialogue is played, into a temporary folder unless --data is
-given.
+given; never into the memory of somebody who has talked before.
 
 Exit code: 0; 1 where a line could not be taken; 2 where the conversation
 could not be held; 130 after Ctrl-C.

@@ -13,6 +13,7 @@ from rich.console import Console
 from mindstream.cli.conversation import Wishes, conversing
 from mindstream.cli.lines import Lines, answer, play
 from mindstream.cli.screens import JsonScreen, Screen, TextScreen
+from mindstream.errors import InputError
 from mindstream.models.roles import Models
 from mindstream.packs.load import load
 from mindstream.packs.pack import Pack
@@ -67,6 +68,11 @@ async def _demo(settings: Settings, wishes: Wishes, pack: Pack) -> int:
             settings = settings.model_copy(update={"data": Path(folder)})
         pace = Pace().faster(settings.demo_speed)
         async with conversing(settings, screen, wishes, pace) as conversation:
+            if conversation.mind.stream.latest("chat", 1):
+                raise InputError(
+                    f"nothing stands on standard input, and {settings.user!r} has talked here before: the pack's dialogue"
+                    " is not played into somebody's memory; give lines to read, or another --data"
+                )
             screen.note(f"Nothing stands on standard input, so the pack {pack.name} plays its own dialogue.")
             screen.note("Rules are slowed down, so that it can be seen who does what when.")
             screen.note(who_answers(conversation.mind.models))
