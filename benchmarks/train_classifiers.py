@@ -27,7 +27,7 @@ from mindstream.language.classifier import View, views
 from mindstream.minds.gates.features import Features
 from mindstream.minds.gates.quick import FILE, QuickGate, heard
 from mindstream.packs.load import load
-from mindstream.packs.recogniser import FOLDER, parts
+from mindstream.packs.recogniser import ABOVE, FOLDER, parts
 
 TRAINING = Path(__file__).with_name("training")
 KEPT = 24_000
@@ -205,8 +205,8 @@ def held_out(task: Task, above: float) -> dict[str, dict[str, float]]:
 def main() -> None:
     """Read the command line."""
     tasks: dict[str, tuple[Callable[[], Task], float]] = {
-        "danger": (lambda: alarm_task("danger", ("direct", "veiled")), 0.0),
-        "apnoea": (lambda: alarm_task("apnoea", ("apnoea",)), 0.75),
+        "danger": (lambda: alarm_task("danger", ("direct", "veiled")), ABOVE["danger"]),
+        "apnoea": (lambda: alarm_task("apnoea", ("apnoea",)), ABOVE["apnoea"]),
         "gate": (gate_task, 0.0),
     }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -208,7 +208,9 @@ async def test_it_learns_from_the_log_once_and_remembers_it(folder: Path) -> Non
     await _log(store, turns[:2])
     again.catch_up()
     assert again.outcomes == 32
-    (folder / "gate-sleep.npz").write_bytes(b"broken")
+    for broken in (b"broken", b"", (folder / "gate-sleep.npz").read_bytes()[:500]):
+        (folder / "gate-sleep.npz").write_bytes(broken)
+        assert LearnedGate(SLEEP, store, folder).outcomes == 0
     anew = LearnedGate(SLEEP, store, folder)
     anew.catch_up()
     assert anew.outcomes == 32, "learned again from the log"

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from mindstream.packs.load import load, shipped
+from mindstream.packs.reading import read
 from mindstream.packs.safety import recognised
 
 HERE = Path(__file__).parent
@@ -80,3 +81,20 @@ def test_every_shipped_pack_knows_that_somebody_may_want_to_die(name: str) -> No
     for sentence in ("I want to kill myself", "我想自杀"):
         alarm = recognised(pack, sentence)
         assert alarm is not None and alarm.stops
+
+
+RAMBLE = 4 * (
+    "so yesterday i went to bed at eleven and then i read a bit and then the neighbours came home and i heard them and "
+)
+
+
+@pytest.mark.parametrize("sentence", ["and i want to kill myself", "and everyone would be better off without me"])
+def test_danger_at_the_end_of_a_text_without_full_stops_is_heard(sentence: str) -> None:
+    assert stops(RAMBLE + sentence) and not stops(RAMBLE)
+
+
+@pytest.mark.parametrize("text", ["no, " * 8_000, "1" * 32_000, "!?.," * 8_000, "我" * 10_000, "\U0001f642" * 5_000])
+def test_no_text_takes_long_to_look_at(text: str) -> None:
+    """In windows each takes a second or two at most; without them some took minutes, and the test would time out."""
+    recognised(SLEEP, text)
+    read(SLEEP, text)

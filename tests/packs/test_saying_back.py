@@ -15,7 +15,12 @@ from mindstream.packs.reflect import goes_on, reflected
         ("because I was up with our son", "You were up with your son"),
         ("Well, I still am the one who wakes first", "You still are the one who wakes first"),
         ("My son was ill. I was up all night.", "Your son was ill. You were up all night"),
+        ("No one in my family sleeps well", "No one in your family sleeps well"),
+        ("no alcohol for me", "No alcohol for you"),
+        ("No, I sleep badly", "You sleep badly"),
         ("我最近总是半夜醒", "你最近总是半夜醒"),
+        ("不想去上班", "不想去上班"),
+        ("对我来说很难", "对你来说很难"),
         ("因为我们楼上太吵", "你们楼上太吵"),
     ],
 )

@@ -26,7 +26,15 @@ def test_the_answer_to_a_question_is_believed_in_the_users_words() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "hours"),
-    [("Six and a half, I'd say", 6.5), ("maybe 5 hours", 5.0), ("差不多六个小时", 6.0), ("I can't tell", None)],
+    [
+        ("Six and a half, I'd say", 6.5),
+        ("maybe 5 hours", 5.0),
+        ("差不多六个小时", 6.0),
+        ("六个半小时", 6.5),
+        ("it's often bad", None),
+        ("none", None),
+        ("I can't tell", None),
+    ],
 )
 def test_a_number_is_read_where_one_was_asked_for(answer: str, hours: float | None) -> None:
     chinese = answer[0] > "z"

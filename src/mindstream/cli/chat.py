@@ -70,8 +70,8 @@ async def _demo(settings: Settings, wishes: Wishes, pack: Pack) -> int:
         async with conversing(settings, screen, wishes, pace) as conversation:
             if conversation.mind.stream.latest("chat", 1):
                 raise InputError(
-                    f"nothing stands on standard input, and {settings.user!r} has talked here before: the pack's dialogue"
-                    " is not played into somebody's memory; give lines to read, or another --data"
+                    f"nothing stands on standard input, and {settings.user!r} has talked here before: the pack's"
+                    " dialogue is not played into somebody's memory; give lines to read, or another --data"
                 )
             screen.note(f"Nothing stands on standard input, so the pack {pack.name} plays its own dialogue.")
             screen.note("Rules are slowed down, so that it can be seen who does what when.")

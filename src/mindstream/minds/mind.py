@@ -30,7 +30,7 @@ from mindstream.models.roles import Models
 from mindstream.packs.load import load
 from mindstream.packs.pack import Pack, in_language
 from mindstream.packs.reading import language_of
-from mindstream.packs.safety import recognised
+from mindstream.packs.safety import SAFETY, recognised
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.belief.belief import BeliefReasoner, plan_of
 from mindstream.reasoners.belief.plan import Plan
@@ -253,7 +253,7 @@ class Mind:
         alarm = recognised(self.pack, text)
         first = in_language(alarm.say, language_of(text, self.pack.languages)) + "\n\n" if alarm else ""
         if alarm and alarm.stops:
-            return in_pieces(first.strip()), "safety"
+            return in_pieces(first.strip()), SAFETY
         thought = self._thought(heard) if waited and not late else None
         if thought and thought.words:
             return in_pieces(first + thought.words), thought.model
@@ -291,6 +291,8 @@ class Mind:
         if newest in self._answering or newest < self._newest_heard():
             return ()
         said = self._said(newest)
+        if said and said.model == SAFETY:  # what an alarm says is the whole answer
+            return ()
         words = conclusion.follow_up if said and not said.late else (conclusion.words or conclusion.follow_up)
         if not words or (said and words in said.text):
             return ()

@@ -78,5 +78,5 @@ def _told(error: ErrorDetails) -> Fault:
 
 
 def _meant(name: str, known: set[str]) -> str:
-    near = difflib.get_close_matches(name, sorted(known), 1)
+    near = difflib.get_close_matches(name, sorted(map(str, known)), 1)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -87,6 +87,8 @@ def _read(path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise PackError(f"{path}:{line}: not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise PackError(f"{path}:1: not YAML: {str(error).splitlines()[0]}") from None
     except UnicodeDecodeError:
         raise PackError(f"{path}:1: not UTF-8 text") from None
     except OSError as error:

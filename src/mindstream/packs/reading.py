@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 from rapidfuzz.distance import OSA
 
+from mindstream.language.windows import windows
 from mindstream.language.words import stem
 from mindstream.packs.misspelt import mended
 from mindstream.packs.pack import Language, Pack
@@ -24,11 +25,14 @@ WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 CUE_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|\*")
 REMEMBERED = 2_000
 """How many utterances' readings are remembered for a pack."""
+WINDOW = 600
+"""How much of an utterance the patterns of moves are given at once, in characters."""
 GAP, WIDEST = "*", 3
 """In a cue a star stands for up to three words, or six Chinese characters: 'wake * times'."""
 BREAKS = re.compile(
     r"[.,;:!?。，；：！？\n]+|\b(?:but|because|since|when|although|though|due|so|and then|while|just|only)\b"
-    r"|但是|但|因为|不过|只是"
+    r"|但是|但|因为|不过|只是",
+    re.IGNORECASE,
 )
 DENIES = re.compile(
     r"\b(?:no|not|never|without|none|neither|nor|\w+n['’]t|dont|doesnt|isnt|arent|wasnt|didnt|stopped|quit|gave up)\b",
@@ -88,15 +92,17 @@ def _read(pack: Pack, text: str) -> Reading:
 
 def moves_of(text: str, language: Language) -> frozenset[str]:
     """Name what an utterance does in a conversation: greets, asks for a plan, dislikes, … (moves.yaml)."""
-    text = _plain(text, language)
     return frozenset(
-        name for name, patterns in _moves().items() if any(p.search(text) for p in patterns.get(language, ()))
+        name
+        for window in windows(_plain(text, language), WINDOW)
+        for name, patterns in _moves().items()
+        if any(pattern.search(window) for pattern in patterns.get(language, ()))
     )
 
 
 def besides(text: str, language: Language, moves: Collection[str]) -> str:
-    """Return what an utterance says besides these moves: the text without the words that make them."""
-    text = _plain(text, language)
+    """Return what an utterance says besides these moves: its beginning, without the words that make them."""
+    text = _plain(text, language)[:WINDOW]
     for name in moves:
         for pattern in _moves()[name].get(language, ()):
             text = pattern.sub(" ", text)

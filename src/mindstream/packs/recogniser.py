@@ -9,12 +9,15 @@ from itertools import pairwise
 from pathlib import Path
 
 from mindstream.language.classifier import Classifier, views
+from mindstream.language.windows import windows
 
 FOLDER = Path(__file__).with_name("recognisers")
 """Written by benchmarks/train_classifiers.py."""
 SENTENCES = re.compile(r"[^.!?;。！？；\n]+[.!?;。！？；]*")
-LONG = 400
-"""A part is not longer than this, in characters."""
+LONG = 120
+"""A sentence longer than this, in characters, is read in windows: its end is not to be drowned by its beginning."""
+WHOLE = 400
+"""A text longer than this is read in its parts only."""
 ABOVE = {"danger": 0.0, "apnoea": 1.0}
 """The log odds above which each recogniser speaks up; measured in docs/packs.md."""
 CONTRARY = -1.5
@@ -30,7 +33,7 @@ def names() -> tuple[str, ...]:
 
 def recognises(name: str, text: str) -> bool:
     """Tell whether a recogniser finds in a text what it is for."""
-    if len(text) <= LONG and _odds(name, text) > ABOVE[name]:
+    if len(text) <= WHOLE and _odds(name, text) > ABOVE[name]:
         return True
     return any(_odds(name, part) > ABOVE[name] + SURER for part in parts(text))
 
@@ -41,9 +44,9 @@ def harmless(name: str, text: str) -> bool:
 
 
 def parts(text: str) -> Iterator[str]:
-    """Give the sentences of a text of several, and each two that follow each other."""
-    sentences = [found[0].strip()[:LONG] for found in SENTENCES.finditer(text)]
-    if len(sentences) > 1 or len(text) > LONG:
+    """Give the sentences of a text of several, and each two that follow each other; windows of what never ends."""
+    sentences = [piece for found in SENTENCES.finditer(text) for piece in windows(found[0].strip(), LONG)]
+    if len(sentences) > 1:
         yield from sentences
         yield from (f"{one} {two}" for one, two in pairwise(sentences))
 

@@ -16,10 +16,12 @@ BE = {"am": "are", "was": "were", "wasn't": "weren't"}
 SECOND = re.compile(r"\b(?:you|your|yours|yourself|ur|u)\b|[你您]", re.IGNORECASE)
 WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)?")
 OPENINGS = re.compile(
-    r"^(?:(?:yes|yeah|no|well|so|ok|okay|oh|hm+|um+|actually|and|but|lol|haha|because|cause|cos)\b[,.!: ]*)+",
+    r"^(?:(?:yes|yeah|no|well|ok|okay|oh|hm+|um+|lol|haha)\b[,.!:]+ *"
+    r"|(?:so|and|but|because|cause|cos|actually)\b[, ]+)+",
     re.IGNORECASE,
 )
-OPENINGS_ZH = re.compile(r"^(?:[嗯哦啊唉诶]+|是的|对|不是?|其实|好的?|那|可是|但是?|因为)[，,。 ]*")
+OPENINGS_ZH = re.compile(r"^(?:(?:[嗯哦啊唉诶]+|是的|对|不|不是|好的?|那)[，,。 ]+|(?:其实|可是|但是?|因为)[，, ]*)+")
+"""Words that only lead in; "no" and "不" do so only before a mark: else they belong to what is said."""
 ASKING = re.compile(
     r"(?:please|tell|give|show|explain|say|make|help|stop|go|repeat|remind|delete|forget|let|do|don't|can|could|write"
     r"|send|speak|talk|read|play|sing|wait|look|come|answer|start|skip|try|change|summari[sz]e|call|put|add|get)\b"

@@ -24,8 +24,9 @@ class Gatekeeper:
 
     async def waits(self, situation: Situation, heard: int, first: Decision) -> bool:
         """Decide when its turn has come; what is believed may have moved on. An alarm waits for nobody."""
-        weighed = await self._gate.weigh(situation)
-        waits = weighed.waits and first.thinks and not recognised(self._pack, situation.text)
+        alarmed = recognised(self._pack, situation.text) is not None
+        weighed = replace(first, why=f"an alarm; {first.why}") if alarmed else await self._gate.weigh(situation)
+        waits = weighed.waits and first.thinks and not alarmed
         decision = replace(weighed, waits=waits, thinks=first.thinks)
         self._decided[heard] = Entry(decided(decision, self._gate.name, situation, self._pack, heard), BY)
         return waits

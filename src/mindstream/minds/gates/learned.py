@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -140,11 +141,12 @@ class LearnedGate:
         """Take over what was learned before, if it is of this version and about the same features."""
         if self._file is None or not self._file.exists():
             return
-        with contextlib.suppress(OSError, ValueError, KeyError), np.load(self._file) as kept:
+        with contextlib.suppress(OSError, ValueError, KeyError, EOFError, BadZipFile), self._file.open("rb") as file:
+            kept = dict(np.load(file))
             if int(kept["version"]) == VERSION and tuple(kept["names"]) == NAMES:
+                covariances = {name: kept[f"{name}_covariance"].astype(np.float64) for name in ("needed", "changed")}
                 for name, model in (("needed", self.needed), ("changed", self.changed)):
-                    model.mean = kept[name]
-                    model.covariance = kept[f"{name}_covariance"].astype(np.float64)
+                    model.mean, model.covariance = kept[name], covariances[name]
                     model.outcomes = int(kept["outcomes"])
                 self._upto = int(kept["upto"])
 

@@ -17,9 +17,11 @@ LONGEST = 140
 NO_ANSWER = ASKS | SOCIAL | PUTS_OFF | {"question", "next", "dislike", "unsure", "complaint", "laugh"}
 """Moves of an utterance that is no answer to the question before it."""
 NUMBERS = dict(zip("one two three four five six seven eight nine ten eleven twelve".split(), range(1, 13), strict=True))  # noqa: SIM905
-NUMBERS_ZH = {"半": 0.5, "两": 2.0, "十": 10.0} | {sign: float(n) for n, sign in enumerate("一二三四五六七八九", 1)}
+NUMBERS_ZH = {"两": 2, "十": 10, "十一": 11, "十二": 12} | {sign: n for n, sign in enumerate("一二三四五六七八九", 1)}
 HOURS = re.compile(
-    r"(\d+(?:\.\d+)?|" + "|".join(NUMBERS) + r"|十|[一二两三四五六七八九])(?:[ -]?(?:and a )?(half))?", re.IGNORECASE
+    r"(?<![A-Za-z\d.])(\d{1,2}(?:\.\d+)?|" + "|".join(NUMBERS) + r")(?![A-Za-z\d])(?: and a (half))?"
+    r"|(十[一二]?|[一二两三四五六七八九])(个?半)?",
+    re.IGNORECASE,
 )
 
 
@@ -67,7 +69,8 @@ def _in_words(spec: Field_, name: str, reading: Reading, patch: dict[str, Any]) 
         found = HOURS.findall(words)
         if len(found) != 1:
             return []
-        patch[name] = _number(found[0][0]) + (0.5 if found[0][1] else 0.0)
+        latin, half, chinese, half_zh = found[0]
+        patch[name] = _number(latin or chinese) + (0.5 if half or half_zh else 0.0)
     elif spec.type == "text":
         patch[name] = words
     elif spec.type == "list" and name not in patch:
