@@ -3,7 +3,7 @@
     python benchmarks/gates.py --json [--turns 500] [--seeds 5]
 
 Regret is the share of situations in which a gate waited for nothing or spoke too soon, by the labels of the sets
-(tests/minds/unseen_*.tsv: never used to change anything; battery*.yaml: used for the rules and for training).
+(tests/minds/unseen_*.tsv: nothing was trained on them; battery*.yaml: used for the rules and for training).
 `learned` has learned from simulated turns that were logged in a store of its own and read back from its log: phrasings
 of gate_turns.yaml, none of which stands in an unseen set; what came of a turn is its class's label, wrong in 5 % of the
 turns. It is trained anew for each seed; the mean and the worst are printed. Control: with outcomes shuffled among the
