@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -42,8 +43,9 @@ class QuickGate:
 
     def decide(self, situation: Situation) -> Decision:
         """Decide; twice the same for the same situation, at the price of one."""
-        if self._last is None or self._last[0] != situation:
-            self._last = (situation, self._decide(situation))
+        looked_at = replace(situation, unthought=0)  # which it does not look at
+        if self._last is None or self._last[0] != looked_at:
+            self._last = (looked_at, self._decide(looked_at))
         return self._last[1]
 
     def _decide(self, situation: Situation) -> Decision:
