@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 from mindstream.language.classifier import Classifier, views
-from mindstream.language.windows import windows
+from mindstream.language.windows import sentences, windows
 
 FOLDER = Path(__file__).with_name("recognisers")
 """Written by benchmarks/train_classifiers.py."""
-SENTENCES = re.compile(r"[^.!?;。！？；\n]+[.!?;。！？；]*")
 LONG = 120
 """A sentence longer than this, in characters, is read in windows: its end is not to be drowned by its beginning."""
 WHOLE = 400
@@ -45,10 +43,10 @@ def harmless(name: str, text: str) -> bool:
 
 def parts(text: str) -> Iterator[str]:
     """Give the sentences of a text of several, and each two that follow each other; windows of what never ends."""
-    sentences = [piece for found in SENTENCES.finditer(text) for piece in windows(found[0].strip(), LONG)]
-    if len(sentences) > 1:
-        yield from sentences
-        yield from (f"{one} {two}" for one, two in pairwise(sentences))
+    pieces = [piece for sentence in sentences(text) for piece in windows(sentence, LONG)]
+    if len(pieces) > 1:
+        yield from pieces
+        yield from (f"{one} {two}" for one, two in pairwise(pieces))
 
 
 def _odds(name: str, text: str) -> float:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from mindstream.language.windows import sentences
 from mindstream.language.words import stem, terms
 from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.packs.moves import ADAPTS, ASKS, CONSENTS, FILLING, PUTS_OFF, SOCIAL
 from mindstream.packs.pack import Pack
 from mindstream.packs.reading import CJK, Reading, besides, moves_of, read
 
-SENTENCES = re.compile(r"[^.!?;。！？；\n]+[.!?;。！？；]*")
 CLAUSES = re.compile(r"[.,!?;。，！？；\n]+")
 ABOUT = re.compile(r"\b(about|abuot|against|because of|due to) (my|the|all|these|our|his|her)\b", re.I)
 OFFER = {
@@ -63,39 +63,31 @@ class ByRules:
 
     def __init__(self, pack: Pack) -> None:
         self._pack = pack
-        self._read: dict[str, tuple[Reading, list[Reading]]] = {}
         self._later_needs = {name for phase in pack.phases[1:] for name in phase.needs}
         self._plannable = {topic for step in pack.steps for topic in step.topics} or {t.id for t in pack.topics}
 
     def decide(self, situation: Situation) -> Decision:
-        whole, sentences = self._readings(situation.text)
-        if self._keeps_talking(whole, sentences, situation):
+        whole, parts = self._readings(situation.text)
+        if self._keeps_talking(whole, parts, situation):
             return Decision(False, thinks=False, why="only keeps the talk going")
-        asked = self._asked(whole, sentences, situation)
+        asked = self._asked(whole, parts, situation)
         if not asked:
             return Decision(False, why="asks for nothing that needs thought first")
         if not situation.planning and not self._something_to_plan_for(whole, situation):
             return Decision(False, why="nothing is known yet to plan for")
         return Decision(True, why=f"asks: {', '.join(sorted(asked))}")
 
-    def reading(self, text: str) -> Reading:
-        """Read an utterance as a whole."""
-        return self._readings(text)[0]
-
     def _readings(self, text: str) -> tuple[Reading, list[Reading]]:
-        """Read an utterance, whole and by sentence; kept for the second decision about it."""
-        if text not in self._read:
-            whole = read(self._pack, text)
-            parts = [found[0].strip() for found in SENTENCES.finditer(text)]
-            self._read = {text: (whole, [read(self._pack, part) for part in parts] if len(parts) > 1 else [whole])}
-        return self._read[text]
+        """Read an utterance, whole and by sentence."""
+        whole, parts = read(self._pack, text), sentences(text)
+        return whole, [read(self._pack, part) for part in parts] if len(parts) > 1 else [whole]
 
-    def _asked(self, whole: Reading, sentences: Sequence[Reading], situation: Situation) -> set[str]:
+    def _asked(self, whole: Reading, parts: Sequence[Reading], situation: Situation) -> set[str]:
         """Return what is asked of the Reasoner; what is put off, or only remembered, does not count."""
         if whole.moves & PUTS_OFF:
             return set()
         wants = ASKS | ADAPTS if situation.planning else ASKS
-        asked = {move for one in sentences if "recall" not in one.moves for move in one.moves & wants}
+        asked = {move for one in parts if "recall" not in one.moves for move in one.moves & wants}
         if asked or "recall" in whole.moves:
             return asked
         consents = bool(whole.moves & CONSENTS) and not whole.moves & {"no", "question"}
@@ -117,16 +109,16 @@ class ByRules:
             len(terms(clause)) >= TOLD and not moves_of(clause, whole.language) & (ASKS | SOCIAL) for clause in clauses
         )
 
-    def _keeps_talking(self, whole: Reading, sentences: Sequence[Reading], situation: Situation) -> bool:
+    def _keeps_talking(self, whole: Reading, parts: Sequence[Reading], situation: Situation) -> bool:
         """Tell whether every sentence is small talk, and none can be the answer to a question."""
         if any(topic.field for topic in map(self._pack.topic, (m.topic for m in whole.mentions)) if topic):
-            return "recall" in whole.moves and len(sentences) == 1
+            return "recall" in whole.moves and len(parts) == 1
         if "later" in whole.moves and not whole.moves & {"plan", "resources"}:  # whatever keeps them from it now
-            return all("later" in one.moves or len(terms(one.text)) <= EXCUSE for one in sentences)
+            return all("later" in one.moves or len(terms(one.text)) <= EXCUSE for one in parts)
         if situation.planning and whole.moves & (ADAPTS | {"like"}) and "recall" not in whole.moves:
             return False
         asked = "?" in _marks(situation.said)
-        return all(_social(one, asked) for one in sentences)
+        return all(_social(one, asked) for one in parts)
 
 
 def _social(one: Reading, answers: bool) -> bool:

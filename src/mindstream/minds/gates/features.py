@@ -7,7 +7,7 @@ import math
 from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.packs.moves import CONSENTS
 from mindstream.packs.pack import Pack
-from mindstream.packs.reading import Reading, move_names
+from mindstream.packs.reading import move_names, read
 
 OFFERED = ("plan", "step", "suggest", "idea", "计划", "方案", "步", "建议")
 """Words by which the mind offers what the Reasoner makes."""
@@ -19,8 +19,9 @@ class Features:
     def __init__(self, pack: Pack) -> None:
         self._pack = pack
 
-    def of(self, situation: Situation, rule: Decision, reading: Reading) -> dict[str, float]:
-        """Return the numbers by name; `reading`: the utterance as the rules read it."""
+    def of(self, situation: Situation, rule: Decision) -> dict[str, float]:
+        """Return the numbers by name."""
+        reading = read(self._pack, situation.text)
         phase, planning = situation.phase, situation.planning
         asked = "?" in situation.said[-40:] or "？" in situation.said[-40:]
         offered = asked and any(word in situation.said[-80:].lower() for word in OFFERED)

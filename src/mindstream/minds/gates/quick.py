@@ -59,7 +59,7 @@ class QuickGate:
     def numbers(self, situation: Situation) -> tuple[dict[str, float], Decision]:
         """Return what is looked at beside the words, and what the rules alone would do."""
         rule = self._rules.decide(situation)
-        return self._features.of(situation, rule, self._rules.reading(situation.text)), rule
+        return self._features.of(situation, rule), rule
 
     async def weigh(self, situation: Situation) -> Decision:
         return self.decide(situation)
