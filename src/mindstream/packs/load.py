@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 
 from mindstream.errors import PackError
-from mindstream.packs.faults import Where, faults
+from mindstream.packs.dangling import Where
+from mindstream.packs.faults import faults
 from mindstream.packs.pack import Pack
 
 SHIPPED = Path(__file__).parent

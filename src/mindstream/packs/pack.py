@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
+from mindstream.packs.dangling import dangling
+
 T = TypeVar("T")
 Language: TypeAlias = str
 """A language code: en, zh, …"""
@@ -168,22 +170,10 @@ class Pack(PackPart):
 
     def model_post_init(self, _: Any, /) -> None:
         """Check that names are known; once: a validator would check again for every prompt that holds the pack."""
-        topics = {topic.id for topic in self.topics}
-        for phase in self.phases:
-            for name in (*phase.fields, *phase.needs):
-                if name not in self.fields:
-                    raise ValueError(f"phase {phase.name!r} names the field {name!r}, which `fields` does not have")
-        for topic in self.topics:
-            if topic.field and topic.field not in self.fields:
-                raise ValueError(f"topic {topic.id!r} names the field {topic.field!r}, which `fields` does not have")
-        for what, items in (("step", self.steps), ("resource", self.resources)):
-            for item in items:
-                named = {*item.topics, *(item.not_for if isinstance(item, Step) else ())}
-                if unknown := sorted(named - topics):
-                    label = item.id if isinstance(item, Step) else item.title
-                    raise ValueError(
-                        f"{what} {label!r} names topics that topics.yaml does not have: {', '.join(unknown)}"
-                    )
+        each = {"topics": {"id", "field"}, "steps": {"topics", "not_for"}, "resources": {"topics"}}
+        named = {name: {"__all__": kept} for name, kept in {**each, "phases": {"fields", "needs"}}.items()}
+        for where, told in dangling(self.model_dump(include={**named, "fields": True})):
+            raise ValueError(f"{'.'.join(map(str, where))} {told}")
 
     def phase(self, name: str) -> Phase:
         """Return the phase of that name; the first one where there is none."""
