@@ -98,6 +98,14 @@ async def _outcome(work: Callable[[], Coroutine[Any, Any, T]]) -> _Outcome[T]:
         return _Outcome(error=error)
 
 
+def is_ours(error: BaseException) -> bool:
+    """Tell whether something raised is to be passed on: the caller was really cancelled, closed or interrupted."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    return isinstance(error, GeneratorExit | KeyboardInterrupt)
+
+
 def describe(error: BaseException) -> str:
     """Say in one line of plain text what was raised: the house's own errors in their words, others with their class."""
     try:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, replace
 
 from mindstream.errors import ModelError, ModelRefused, StorageError
-from mindstream.isolation import describe
+from mindstream.isolation import describe, is_ours
 from mindstream.log.events import Failed, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.record import New
 from mindstream.memory.store import Entry
@@ -22,6 +22,9 @@ from mindstream.packs.safety import SAFETY, recognised
 from mindstream.packs.saying import phrases
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.conversation import AGENT
+
+WRITES = 3
+"""So often an answer that was shown is tried to be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ class Answering:
 
         def end(turn: asyncio.Task[None]) -> None:
             self._turns.discard(turn)
+            if not turn.cancelled():
+                turn.exception()  # told to whoever hears it; where nobody does, that is no news for the loop
             exchange.close()
             self._reasoners.release(heard)  # they think about what was heard and what was said to it
 
@@ -123,7 +128,8 @@ class Answering:
 
     async def _sound(self, alarm: Alarm, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
         """Say what an alarm says, whoever is speaking or waited for."""
-        await self._gate.waits(self._talker.situation(text), heard, first)
+        with contextlib.suppress(Exception):  # the gate's decision is logged if that can be; the words come either way
+            await self._gate.waits(self._talker.situation(text), heard, first)
         await self._say(self._begun(heard, SAFETY), in_pieces(self._words_of(alarm, text)), exchange)
 
     async def _take_turn(self, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
@@ -131,17 +137,27 @@ class Answering:
         async with self._in_turn:
             self._answering.add(heard)
             try:
-                late = False
-                if waited := await self._gate.waits(self._talker.situation(text), heard, first):
-                    await exchange.show(await self._say_waiting(text, heard))
-                    self._reasoners.release(heard)
-                    with self._filling_silence(text, heard, exchange):
-                        late = not await self._settled(heard)
+                try:
+                    waited, late = await self._wait(text, heard, first, exchange)
+                except BaseException as error:  # whatever failed in waiting, an answer follows
+                    if is_ours(error):
+                        raise
+                    waited, late = False, False
+                    await self._log_failure(error)
                 async with self._floor:
                     answer = replace(self._begun(heard, self._talker.model.name), waited=waited, late=late)
                     await self._speak(answer, text, exchange)
             finally:
                 self._answering.discard(heard)
+
+    async def _wait(self, text: str, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
+        """Wait for the Reasoner where the gate says so; return whether it waited, and whether in vain."""
+        if not await self._gate.waits(self._talker.situation(text), heard, first):
+            return False, False
+        await exchange.show(await self._say_waiting(text, heard))
+        self._reasoners.release(heard)
+        with self._filling_silence(text, heard, exchange):
+            return True, not await self._settled(heard)
 
     async def _settled(self, heard: int) -> bool:
         """Wait for the belief; return whether all was done about it before the deadline."""
@@ -156,7 +172,10 @@ class Answering:
         """Choose whose words answer: the Reasoner's, or the Talker's own; an alarm that does not stop comes first."""
         alarm = recognised(self._pack, text)
         first = self._words_of(alarm, text) + "\n\n" if alarm else ""
-        thought = self._thought(answer.heard) if answer.waited and not answer.late else None
+        thought = None
+        if answer.waited and not answer.late:
+            with contextlib.suppress(Exception):  # the Talker finds words of its own
+                thought = self._thought(answer.heard)
         if thought and thought.words and thought.about[-1] == answer.heard:
             answer.model = thought.model
             await self._say(answer, in_pieces(first + thought.words), exchange)
@@ -176,7 +195,9 @@ class Answering:
                     yield piece
             self._excused = ""
             return
-        except Exception as error:  # noqa: BLE001 (the outermost edge of a turn: whatever failed, somebody is waiting)
+        except BaseException as error:  # the outermost edge of a turn: whatever failed, somebody waits
+            if is_ours(error):
+                raise
             failure = error
         silence.cancel()
         answer.model = "rules"
@@ -209,13 +230,24 @@ class Answering:
             text=answer.words.strip(), answers=answer.heard, belief_version=answer.belief_version, model=answer.model,
             waited=answer.waited, late=answer.late, record=records[0].id if records else "",
         )  # fmt: skip
-        return (await self._stream.commit(Entry(event, AGENT, tuple(records)), *self._gate.decision(answer.heard)))[0]
+        entries = [Entry(event, AGENT, tuple(records)), *self._gate.decision(answer.heard)]
+        for attempt in range(1, WRITES + 1):
+            try:
+                return (await self._stream.commit(*entries))[0]
+            except StorageError:
+                if attempt == WRITES:
+                    raise
+                await asyncio.sleep(0.1 * attempt)
+        raise AssertionError("unreachable")
 
     def _begun(self, heard: int, model: str) -> _Answer:
         return _Answer(heard, self._belief_version(), model)
 
     def _belief_version(self) -> int:
-        return self._stream.belief(self._pack.name, self._pack.belief).version
+        try:
+            return self._stream.belief(self._pack.name, self._pack.belief).version
+        except Exception:  # noqa: BLE001 (what cannot be read now is not a reason to be silent)
+            return 0
 
     def _thought(self, heard: int) -> Thought | None:
         """Return what the Reasoner came to about an utterance."""
@@ -249,14 +281,14 @@ class Answering:
         finally:
             filling.cancel()
 
-    async def _log_failure(self, failure: Exception) -> None:
+    async def _log_failure(self, failure: BaseException) -> None:
         event = Failed(text=describe(failure), where="talker")
         try:
             await self._stream.commit(Entry(event, AGENT))
-        except StorageError:
+        except Exception:  # noqa: BLE001 (a failure that cannot be logged is shown)
             self._stream.show(event, AGENT)
 
-    def _excuse(self, failure: Exception, text: str) -> str:
+    def _excuse(self, failure: BaseException, text: str) -> str:
         """Say what is true of the failure, once, until it has passed."""
         move = "model_failed" if isinstance(failure, ModelError) else "fault"
         move = "model_refused" if isinstance(failure, ModelRefused) else move

@@ -148,8 +148,13 @@ class Background:
                 return any(upto is None or each.cause <= upto for each in work)
             return True
 
+        before = {name: slot.stuck for name, slot in self._slots.items()}
+
+        def is_stuck() -> bool:
+            return any(slot.stuck >= STUCK and slot.stuck != before[name] for name, slot in self._slots.items())
+
         async with self._moved:
-            while not self._over and is_open() and not any(slot.stuck >= STUCK for slot in self._slots.values()):
+            while not self._over and is_open() and not is_stuck():
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._lease_s / 20):  # another process may be at it
                         await self._moved.wait()
