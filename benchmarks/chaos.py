@@ -59,6 +59,7 @@ KINDS: dict[str, Callable[[], BaseException]] = {
     "ConnectionResetError": lambda: ConnectionResetError("gone"),
 }
 HANG = "hang"
+PATIENCE = Patience(deadline_s=6.0, thinking_s=4.0, lease_s=3.0)
 OF_THE_STORE = ("commit", "claim", "release", "renew", "give_up", "latest", "events", "open_work", "known", "changes")
 
 
@@ -228,16 +229,16 @@ async def said(mind: Mind, text: str, seen: Seen) -> bool:
     return heard
 
 
-async def talk(folder: Path, utterances: int, faults: Faults) -> tuple[Seen, bool, bool]:
+async def talk(folder: Path, utterances: int, faults: Faults, patience: Patience = PATIENCE) -> tuple[Seen, bool, bool]:
     """Hold the conversation; return what was seen, whether `settled` returned and whether the runner lives."""
     seen, store = Seen(), SqliteStore(folder)
     models = Models(Rules(), {"talker": FaultyModel("talker", faults), "reasoner": FaultyModel("reasoner", faults)})
-    reasoners = [FaultyReasoner(faults)]
+    reasoners = [FaultyReasoner(faults, patience_s=patience.thinking_s)]
     settled = lives = False
     async with Mind.open(
         FaultyStore(store, faults),
         user="ann", models=models, gate_=FaultyGate(faults), embed=FaultyEmbedder(faults), reasoners=reasoners,
-        patience=Patience(deadline_s=6.0, thinking_s=4.0, lease_s=3.0),
+        patience=patience,
     ) as mind:  # fmt: skip
         for start in range(0, utterances, 3):
             some = [f"{SAID[n % len(SAID)]} ({n})" for n in range(start, min(utterances, start + 3))]
