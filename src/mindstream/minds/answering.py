@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, replace
 
-from mindstream.errors import ModelError, ModelRefused, StorageError
+from mindstream.errors import ModelError, ModelRefused, ModelUnavailable, StorageError
 from mindstream.isolation import describe, is_ours
 from mindstream.log.events import Failed, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.record import New
@@ -34,6 +34,7 @@ class Patience:
     Attributes:
         deadline_s: how long the Talker waits for the Reasoner before it says that it takes longer.
         word_s: how long there may be silence before a word is said: that it still thinks.
+        speaking_s: how long the Talker's model may be silent, before its first word and between two.
         thinking_s: how long a run of a Reasoner may think.
         lease_s: how long work stays with a process that has died.
         retry_s: how long a Reasoner's work rests after the first run that failed; after the next, four times as long.
@@ -41,6 +42,7 @@ class Patience:
 
     deadline_s: float = 30.0
     word_s: float = 4.0
+    speaking_s: float = 30.0
     thinking_s: float = 180.0
     lease_s: float = 10.0
     retry_s: float = 0.5
@@ -190,7 +192,7 @@ class Answering:
         """Give the Talker's words; where its model, or anything else, fails, a rule's, and say so once."""
         try:
             async with contextlib.aclosing(own) as pieces:
-                async for piece in pieces:
+                while (piece := await self._next(pieces)) is not None:
                     silence.cancel()
                     yield piece
             self._excused = ""
@@ -205,6 +207,15 @@ class Answering:
         if excuse := self._excuse(failure, text):
             yield Aside(f"\n{excuse} " if answer.words else f"{excuse} ")
         yield self._rule_words(answer, text)
+
+    async def _next(self, pieces: AsyncGenerator[str]) -> str | None:
+        """Return the next piece, None after the last; whoever holds the floor may not be silent for ever."""
+        try:
+            async with asyncio.timeout(self._patience.speaking_s):
+                return await anext(pieces, None)
+        except TimeoutError:
+            name, patience_s = self._talker.model.name, self._patience.speaking_s
+            raise ModelUnavailable(f"{name} said nothing for {patience_s:g} s") from None
 
     async def _say(self, answer: _Answer, words: AsyncGenerator[str], exchange: Exchange) -> None:
         """Speak, piece by piece, and keep what was shown, however it ends."""
