@@ -67,7 +67,9 @@ async def test_an_alarm_waits_neither_for_a_reasoner_nor_for_whoever_waits_for_i
     async with Mind.open(folder, user="ann", models=models, gate_=Waits()) as mind:
         waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
         queued = asyncio.ensure_future(turn(mind, "hello?"))
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(25):
+            while len(mind.stream.store.events("ann", kinds=["heard", "waiting"])) < 3:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
         async with asyncio.timeout(25):
             answer = said(await turn(mind, ALARM))
             assert answer.model == "safety" and answer.text

@@ -136,30 +136,30 @@ class Answering:
 
     async def _take_turn(self, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
-        async with self._in_turn:
-            self._answering.add(heard)
-            try:
+        with self._filling_silence(text, heard, exchange) as silence:
+            async with self._in_turn:
+                self._answering.add(heard)
                 try:
                     waited, late = await self._wait(text, heard, first, exchange)
-                except BaseException as error:  # whatever failed in waiting, an answer follows
-                    if is_ours(error):
-                        raise
-                    waited, late = False, False
-                    await self._log_failure(error)
-                async with self._floor:
-                    answer = replace(self._begun(heard, self._talker.model.name), waited=waited, late=late)
-                    await self._speak(answer, text, exchange)
-            finally:
-                self._answering.discard(heard)
+                    async with self._floor:
+                        answer = replace(self._begun(heard, self._talker.model.name), waited=waited, late=late)
+                        await self._speak(answer, text, exchange, silence)
+                finally:
+                    self._answering.discard(heard)
 
     async def _wait(self, text: str, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
         """Wait for the Reasoner where the gate says so; return whether it waited, and whether in vain."""
-        if not await self._gate.waits(self._talker.situation(text), heard, first):
-            return False, False
-        await exchange.show(await self._say_waiting(text, heard))
-        self._reasoners.release(heard)
-        with self._filling_silence(text, heard, exchange):
+        try:
+            if not await self._gate.waits(self._talker.situation(text), heard, first):
+                return False, False
+            await exchange.show(await self._say_waiting(text, heard))
+            self._reasoners.release(heard)
             return True, not await self._settled(heard)
+        except BaseException as error:  # whatever failed in waiting, an answer follows
+            if is_ours(error):
+                raise
+            await self._log_failure(error)
+            return False, False
 
     async def _settled(self, heard: int) -> bool:
         """Wait for the belief; return whether all was done about it before the deadline."""
@@ -170,7 +170,7 @@ class Answering:
             return False
         return True
 
-    async def _speak(self, answer: _Answer, text: str, exchange: Exchange) -> None:
+    async def _speak(self, answer: _Answer, text: str, exchange: Exchange, silence: asyncio.Task[None]) -> None:
         """Choose whose words answer: the Reasoner's, or the Talker's own; an alarm that does not stop comes first."""
         alarm = recognised(self._pack, text)
         first = self._words_of(alarm, text) + "\n\n" if alarm else ""
@@ -180,11 +180,11 @@ class Answering:
                 thought = self._thought(answer.heard)
         if thought and thought.words and thought.about[-1] == answer.heard:
             answer.model = thought.model
+            silence.cancel()
             await self._say(answer, in_pieces(first + thought.words), exchange)
             return
         own = self._talker.speak(text, answer.heard, answer.late, thought=thought is not None, before=first.strip())
-        with self._filling_silence(text, answer.heard, exchange) as silence:
-            await self._say(answer, self._or_by_rule(answer, text, after(first, own), silence), exchange)
+        await self._say(answer, self._or_by_rule(answer, text, after(first, own), silence), exchange)
 
     async def _or_by_rule(
         self, answer: _Answer, text: str, own: AsyncGenerator[str], silence: asyncio.Task[None]
@@ -278,11 +278,16 @@ class Answering:
 
     @contextlib.contextmanager
     def _filling_silence(self, text: str, heard: int, exchange: Exchange) -> Iterator[asyncio.Task[None]]:
-        """Say now and then that the answer takes longer, until the block ends or the task is cancelled."""
+        """Say now and then that the answer takes longer, until the block ends or the task is cancelled.
+
+        Not while somebody else is answered: nobody speaks over another.
+        """
 
         async def fill() -> None:
             while True:
                 await asyncio.sleep(self._patience.word_s)
+                if self._answering and heard not in self._answering and self._floor.locked():
+                    continue
                 with contextlib.suppress(Exception):  # no words now; perhaps next time
                     exchange.put(await self._say_waiting(text, heard, longer=True))
 
