@@ -15,6 +15,7 @@ from mindstream.models.recording import Playback, Recorder
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.cache import Cache
+from mindstream.models.wrappers.legible import Legible
 from mindstream.models.wrappers.limit import Limit
 from mindstream.models.wrappers.meter import Meter, Metered
 from mindstream.models.wrappers.repair import Repair
@@ -113,7 +114,7 @@ class Wrapping:
 
     Reworded (the words decide what is asked) · Repair (each mended answer is an answer of its own) · Recorder (what
     was answered, not how often it took) · Cache · Retry · Budgeted (each attempt counts, and stops before it waits) ·
-    Limit · Meter (each attempt, without the time that it waited for its turn).
+    Limit · Meter (each attempt, without the time that it waited for its turn) · Legible.
     """
 
     clock: Clock
@@ -129,7 +130,7 @@ class Wrapping:
 
     def around(self, inner: Model) -> Model:
         """Wrap a model. Rules and recordings are local and sure: they are only measured, recorded and reworded."""
-        model: Model = Traced(Meter(inner, self.on_call, self.clock))
+        model: Model = Traced(Meter(Legible(inner), self.on_call, self.clock))
         if isinstance(inner, Provider):
             model = Limit(model, self.at_once, self.per_minute, clock=self.clock)
             model = Budgeted(model, self.budget) if self.budget else model

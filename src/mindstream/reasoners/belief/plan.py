@@ -8,6 +8,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from mindstream.models.fence import indented
+
 State = Literal["now", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")
 MARKS: dict[State, str] = {
@@ -89,7 +91,8 @@ class PlanStep(BaseModel):
         parts = [f"{self.title} ({MARKS[self.state]})", self.do]
         told = {"Why": self.why, "Caution": self.caution, "Evidence": self.evidence}
         parts += [f"{name}: {text}" for name, text in told.items() if text]
-        return "\n  ".join([part for part in parts if part] + [str(resource) for resource in self.resources])
+        parts += [str(resource) for resource in self.resources]
+        return "\n  ".join(indented(part) for part in parts if part)
 
 
 class Plan(BaseModel):
@@ -131,6 +134,6 @@ class Plan(BaseModel):
         """Write the plan: the present step whole (`full`: all open ones), of the rest the title."""
         whole: tuple[State, ...] = OPEN if full else ("now",)
         return "\n".join(
-            f"- {step.full()}" if step.state in whole else f"- {step.title} ({MARKS[step.state]})"
+            f"- {step.full()}" if step.state in whole else f"- {indented(step.title)} ({MARKS[step.state]})"
             for step in self.steps
         )

@@ -11,7 +11,8 @@ from pydantic import TypeAdapter
 
 from mindstream.language.words import terms
 from mindstream.models.model import Call, Message
-from mindstream.models.prompt import first_json, rule
+from mindstream.models.prompt import rule
+from mindstream.models.reply import first_json
 from mindstream.packs.moves import ABOUT_A_STEP
 from mindstream.packs.pack import Language, Step, in_language
 from mindstream.packs.reading import Reading, read
@@ -52,7 +53,7 @@ def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThough
     if "resources" in moves:  # nobody is given a reading list unasked
         if not turns:
             return [_search(ask, plan, step)]
-        found = first_json(turns[-1].text) if "[" in turns[-1].text else []
+        found = first_json(turns[-1].text, list) if "[" in turns[-1].text else []
         step = step.model_copy(update={"resources": TypeAdapter(list[NamedResource]).validate_python(found)})
         plan = Plan(steps=[step if each.state == "now" else each for each in plan.steps])
     return PhaseThought(
