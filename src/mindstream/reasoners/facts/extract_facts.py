@@ -23,7 +23,9 @@ class Fact(BaseModel):
     )
     object: str = Field("", max_length=200, description="The value: Ann, 34, 23:30, three coffees a day.")
     replaces: list[int] = Field(
-        default_factory=list, description="Numbers of known facts that are no longer true because of this one."
+        default_factory=list,
+        max_length=40,
+        description="Numbers of known facts that are no longer true because of this one.",
     )
 
 
