@@ -111,4 +111,4 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _letters(text: str) -> str:
     """Return what counts in comparing titles; in a prompt `<` is written `&lt;`."""
-    return re.sub(r"&lt;|[\W_]+", "", text.casefold())
+    return re.sub(r"[\W_]+", "", text.casefold().replace("&lt;", ""))
