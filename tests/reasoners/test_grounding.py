@@ -80,7 +80,7 @@ def test_what_a_tool_the_plan_or_the_pack_gave_stays(resource: NamedResource) ->
 def test_a_resource_that_nothing_gave_is_left_out(resource: NamedResource, kept: NamedResource | None) -> None:
     found, doubt = asked().grounded(thought(resource), TURNS)
     assert found.plan[0].resources == ([kept] if kept else [])
-    assert doubt.startswith("Nothing gave this: ") and "Left out" in found.thought
+    assert doubt.startswith("No tool gave this: ") and "Left out" in found.thought
 
 
 @pytest.mark.parametrize("name", ["words", "follow_up", "ask_next", "changed", "thought"])

@@ -78,7 +78,7 @@ def grounded_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> 
             made_up.titles.append(resource.title)
             return None
         if resource.link and bare(resource.link) not in known.links:
-            made_up.links.append(resource.link)
+            made_up.links.append(bare(resource.link))
             return resource.model_copy(update={"link": None})
         return resource
 

@@ -132,7 +132,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
             return reply, ""
         thought = f"{whole['thought']} (Left out, because nothing gave it: {made_up}.)"
         kept = type(reply).model_validate(whole).model_copy(update={"thought": thought})
-        return kept, f"Nothing gave this: {made_up}. Name only resources and links that a tool gave, as it gave them."
+        return kept, f"No tool gave this: {made_up}. Name only resources and links that a tool gave, as it gave them."
 
 
 def composed(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
