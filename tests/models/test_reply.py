@@ -202,7 +202,7 @@ NASTY = st.sampled_from(
 
 
 @given(text=st.lists(st.one_of(NASTY, st.text(max_size=8)), max_size=8).map("".join))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_no_text_at_all_raises_anything_else(text: str) -> None:
     for prompt in PROMPTS:
         try:
@@ -221,6 +221,20 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab {}[]\"\\:,"), inner, max_size=4),
     max_leaves=12,
 )  # fmt: skip
+
+
+CHANGES = JSON | st.fixed_dictionaries({"add": JSON, "remove": JSON})
+PATCHES = st.dictionaries(st.sampled_from([*SLEEP.fields, "phase", "nothing", ""]), CHANGES, max_size=3)
+
+
+@given(patch=PATCHES, inner=PATCHES)
+@settings(max_examples=80, deadline=None)
+def test_no_patch_at_all_raises_anything_else(patch: dict[str, Any], inner: dict[str, Any]) -> None:
+    question = {"question": "q", "answer": "a", "patch": inner}
+    try:
+        PROMPTS[6].parse(json.dumps({"thought": "a", "patch": patch, "questions": [question]}))
+    except ReplyInvalid as refused:
+        str(refused).encode()
 
 
 @given(

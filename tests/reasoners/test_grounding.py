@@ -21,6 +21,7 @@ from mindstream.packs.load import load
 from mindstream.reasoners.belief.plan import NamedResource, Plan, PlanStep, StepEdit
 from mindstream.reasoners.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.reasoners.conversation import Line
+from mindstream.reasoners.facts.extract_facts import ExtractFacts, Fact, Facts
 
 SLEEP = load("sleep")
 PLANNING = next(phase for phase in SLEEP.phases if phase.plans)
@@ -147,6 +148,15 @@ def test_what_is_in_a_plan_already_may_be_longer() -> None:
     assert Plan.model_validate(long.model_dump()) == long
     edit = StepEdit.of(long.steps[0])
     assert len(edit.do) <= 2_000 and len(edit.resources) == 8 and StepEdit.model_validate(edit.model_dump())
+
+
+def test_a_note_holds_no_link_that_nobody_said() -> None:
+    ask = ExtractFacts(utterances=("I read https://mine.example/x.",))
+    found = Facts(facts=[Fact(text=f"The user reads mine.example/x and {EVIL}.", object=EVIL)])
+    kept, doubt = ask.grounded(found, ())
+    assert kept.facts[0].text == "The user reads mine.example/x and …." and kept.facts[0].object == "…"
+    assert "evil.example/free" in doubt
+    assert ask.grounded(kept, ()) == (kept, "")
 
 
 # In a mind.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mindstream.language.links import links, without_links
+from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt, rule
 from mindstream.packs import moves
 from mindstream.packs.reading import language_of, moves_of
@@ -44,6 +47,19 @@ class ExtractFacts(Prompt[Facts]):
     conversation: tuple[Line, ...] = ()
     known: tuple[str, ...] = ()
     now: str = ""
+
+    def grounded(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
+        """Leave out links that nobody said: a note may be said again."""
+        given = links([*self.utterances, *self.known, *(line.text for line in self.conversation)])
+        gone: list[str] = []
+
+        def kept(text: str) -> str:
+            left, more = without_links(text, given)
+            gone.extend(more)
+            return left
+
+        facts = [fact.model_copy(update={"text": kept(fact.text), "object": kept(fact.object)}) for fact in reply.facts]
+        return (Facts(facts=facts), f"The user named no link {', '.join(gone)[:400]}.") if gone else (reply, "")
 
 
 SINGLE = {
