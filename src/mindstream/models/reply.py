@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from mindstream.errors import ReplyInvalid
@@ -15,6 +15,7 @@ from mindstream.models.model import Call, Part, Piece
 
 DEEPEST = 50
 """How many lists and objects may stand in each other."""
+DEEP = f"The JSON is nested deeper than {DEEPEST}."
 GREATEST = 2**63
 SHOWN = 600
 """How many characters of a complaint the model is shown."""
@@ -23,8 +24,10 @@ ILLEGIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 HALF, PAIR = re.compile(r"[\ud800-\udbff]\Z"), re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 THINKS, THOUGHT = "<think>", "</think>"
 OPENS = re.compile(rf"[{{\[]|{THINKS}|{THOUGHT}")
-TOKENS = re.compile(r'"(?:[^"\\]++|\\.?)*+"?|[{}\[\]]', re.DOTALL)
-"""Brackets, and strings (which may hold brackets); a string that is not closed goes to the end."""
+ESCAPED = re.compile(r"\\[ubfr]")
+"""An escape in JSON that may stand for what is not legible."""
+BRACKET = re.compile(r'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.?)*+"?)*+([{}\[\]])', re.DOTALL)
+"""The next bracket, strings passed over (they may hold brackets); a string that is not closed goes to the end."""
 LOOKS_LIKE_JSON = re.compile(r"\{\s*+(?:[\"'}/#]|\w++\s*+:)|\[\s*+[\"'{\[\]]")
 """How broken JSON begins, and no words in brackets."""
 KINDS: dict[type, str] = {dict: "object", list: "list"}
@@ -85,21 +88,18 @@ def whole_json(text: str, kind: type | None = None) -> list[Any]:
     Raises:
         ReplyInvalid: there is none, or one is not whole; the message is for the model.
     """
+    text = legible(text)
     found: list[Any] = []
     other = ""
-    for span in _spans(text):
-        if span is None:  # all that came before was thought
+    for start, value in _values(text):
+        if start is None:  # all that came before was thought
             found, other = [], ""
-            continue
-        wanted = kind is None or text[span.start] == ("{" if kind is dict else "[")
-        try:
-            value = _decode(text[span.start : span.end])
-        except ValueError as error:
-            if wanted and LOOKS_LIKE_JSON.match(text, span.start):
-                _refuse(f"The JSON is broken: {_place(error, text[span.start : span.end])}.", kind)
-            other = other or f": {_place(error, text[span.start : span.end])}"
-            continue
-        if wanted:
+        elif isinstance(value, ValueError):
+            wrong = _place(value, text)
+            if LOOKS_LIKE_JSON.match(text, start) and _fits(text[start], kind):
+                _refuse(f"The JSON is broken: {wrong}.", kind)
+            other = other or f": {wrong}"
+        elif _fits(text[start], kind):
             found.append(value)
         else:
             other = other or f", only {'a list' if kind is dict else 'an object'}"
@@ -110,32 +110,35 @@ def whole_json(text: str, kind: type | None = None) -> list[Any]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
-    start: int
-    end: int
+def _fits(bracket: str, kind: type | None) -> bool:
+    return kind is None or bracket == ("{" if kind is dict else "[")
 
 
-def _spans(text: str) -> Iterator[_Span | None]:
-    """Yield where an outermost bracket opens and closes; None behind thoughts.
+def _values(text: str) -> Iterator[tuple[int | None, Any]]:
+    """Yield where each outermost bracket opens, with what it holds or the error that is in it; None behind thoughts.
 
     Raises:
         ReplyInvalid: one is not closed, or too many stand in each other.
     """
     at = 0
     while opening := OPENS.search(text, at):
-        if opening[0] == THINKS:
-            end = text.find(THOUGHT, opening.end())
-            if end < 0:
-                _refuse(f"The reply does not come out of its {THINKS}.")
-            at = end + len(THOUGHT)
-            yield None
-        elif opening[0] == THOUGHT:
-            at = opening.end()
-            yield None
+        at = opening.end()
+        if opening[0] == THINKS and (at := text.find(THOUGHT, at) + len(THOUGHT)) < len(THOUGHT):
+            _refuse(f"The reply does not come out of its {THINKS}.")
+        if opening[0] in (THINKS, THOUGHT):
+            yield None, None
+            continue
+        start = opening.start()
+        try:
+            value, at = DECODER.raw_decode(text, start)
+        except RecursionError:
+            _refuse(DEEP)
+        except ValueError as error:
+            at = _closing(text, start)
+            yield start, error
         else:
-            at = _closing(text, opening.start())
-            yield _Span(opening.start(), at)
+            _check_depth(value)
+            yield start, _clean(value) if ESCAPED.search(text, start, at) else value
 
 
 def _closing(text: str, start: int) -> int:
@@ -144,27 +147,28 @@ def _closing(text: str, start: int) -> int:
     Raises:
         ReplyInvalid: it is not, or too many stand in each other.
     """
-    depth = 0
-    for token in TOKENS.finditer(text, start):
-        match token[0]:
-            case "{" | "[":
-                depth += 1
-                if depth > DEEPEST:
-                    _refuse(f"The JSON is nested deeper than {DEEPEST}.")
-            case "}" | "]":
-                depth -= 1
-                if not depth:
-                    return token.end()
+    depth, at = 0, start
+    while token := BRACKET.match(text, at):
+        at = token.end()
+        depth += 1 if token[1] in "{[" else -1
+        if not depth:
+            return at
+        if depth > DEEPEST:
+            _refuse(DEEP)
     return _refuse(f"The JSON is not finished: {text[start]!r} in {_shown(text, start)} is never closed.")
 
 
-def _decode(text: str) -> Any:
-    """Read JSON; line breaks may stand in strings as they are.
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = (item for each in level for item in (each.values() if isinstance(each, dict) else each))
+        level = [item for item in inner if isinstance(item, dict | list)]
+        if not level:
+            return
+    _refuse(DEEP)
 
-    Raises:
-        ValueError: it is none, or has a number that cannot be kept.
-    """
-    return _clean(DECODER.decode(text))
+
+# Line breaks may stand in strings as they are; numbers are such as can be kept.
 
 
 def _int(digits: str) -> int:

@@ -130,7 +130,8 @@ class Wrapping:
 
     def around(self, inner: Model) -> Model:
         """Wrap a model. Rules and recordings are local and sure: they are only measured, recorded and reworded."""
-        model: Model = Traced(Meter(Legible(inner), self.on_call, self.clock))
+        model: Model = inner if isinstance(inner, Rules) else Legible(inner)
+        model = Traced(Meter(model, self.on_call, self.clock))
         if isinstance(inner, Provider):
             model = Limit(model, self.at_once, self.per_minute, clock=self.clock)
             model = Budgeted(model, self.budget) if self.budget else model
