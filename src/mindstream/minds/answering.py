@@ -89,6 +89,8 @@ class Answering:
         self._turns: set[asyncio.Task[None]] = set()
         self._excused = ""
         """Which excuse was made last; it is made once, until the Talker's model answers again."""
+        self._last_word_s = _now_s()
+        """When something was said last, by whomever, in seconds of the loop's clock."""
 
     def is_answering(self, heard: int) -> bool:
         """Tell whether an utterance (its seq) is being answered now."""
@@ -99,6 +101,7 @@ class Answering:
 
         Whoever is being answered, or waits for it, when an alarm stops the talk hears no more of that answer.
         """
+        self._last_word_s = _now_s()
         alarm = recognised(self._pack, text)
         if alarm and alarm.stops:
             self._break_off()
@@ -223,6 +226,7 @@ class Answering:
         try:
             async with contextlib.aclosing(words) as pieces:
                 async for piece in pieces:
+                    self._last_word_s = _now_s()
                     answer.words += piece
                     answer.kept += "" if isinstance(piece, Aside) else piece
                     await exchange.show(self._stream.show(Piece(text=piece, answers=answer.heard), AGENT))
@@ -278,16 +282,14 @@ class Answering:
 
     @contextlib.contextmanager
     def _filling_silence(self, text: str, heard: int, exchange: Exchange) -> Iterator[asyncio.Task[None]]:
-        """Say now and then that the answer takes longer, until the block ends or the task is cancelled.
-
-        Not while somebody else is answered: nobody speaks over another.
-        """
+        """Say now and then that the answer takes longer, where nothing else is said; until the task is cancelled."""
 
         async def fill() -> None:
             while True:
-                await asyncio.sleep(self._patience.word_s)
-                if self._answering and heard not in self._answering and self._floor.locked():
+                if (quiet_s := _now_s() - self._last_word_s) < self._patience.word_s:
+                    await asyncio.sleep(self._patience.word_s - quiet_s)
                     continue
+                self._last_word_s = _now_s()
                 with contextlib.suppress(Exception):  # no words now; perhaps next time
                     exchange.put(await self._say_waiting(text, heard, longer=True))
 
@@ -318,3 +320,7 @@ class Answering:
             return self._talker.by_rule(text, answer.heard, answer.late)
         except Exception:  # noqa: BLE001 (not even what memory holds can be read: something true is said all the same)
             return next(iter(phrases(self._pack, "no_words", language_of(text, self._pack.languages))), "…")
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
