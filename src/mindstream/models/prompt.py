@@ -23,7 +23,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -45,6 +45,17 @@ class Prompt(BaseModel, Generic[R]):
 
     role: ClassVar[str] = "reasoner"
     """Which model answers, unless the caller says otherwise."""
+    reply_tokens: ClassVar[int] = 0
+    """How long the reply may get; 0: 1,000 tokens of free text, 4,000 of structured data."""
+    lets_go: ClassVar[tuple[tuple[str, Literal["first", "last"]], ...]] = (
+        ("recalled", "first"),
+        ("conversation", "last"),
+        ("history", "last"),
+        ("notes", "last"),
+        ("known", "first"),
+    )
+    """Which lists lose items where a model's window is small, the least needed first, and which end is kept: of what is
+    numbered for the model, the first."""
 
     @classmethod
     def label(cls) -> str:

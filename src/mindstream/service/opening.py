@@ -13,6 +13,7 @@ from mindstream.minds.mind import Mind
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
+from mindstream.private_files import append_private
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings
 
@@ -72,7 +73,7 @@ def answering(
     """
     if record is not None:
         try:
-            with record.open("a"):
+            with append_private(record):
                 pass
         except OSError as error:
             raise SettingsError(f"the recording {record} cannot be written: {error.strerror}") from None

@@ -36,7 +36,11 @@ class Repair:
         used: list[Usage] = []
         doubted = ""
         for left in range(self._times, -1, -1):
-            text, calls, usage = await gathered(self._model, request)
+            try:
+                text, calls, usage = await gathered(self._model, request)
+            except ReplyInvalid as error:  # it went on and on
+                request, wrong = request.then(_check(str(error))), str(error)
+                continue
             used += [usage] if usage else []
             turns, wrong = _complaints(request, text, calls)
             if not wrong and left and not doubted and (turns := _doubts(request, text, calls)):
@@ -82,8 +86,11 @@ def _doubts(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[Messa
 
 
 def _shown(text: str, wrong: str) -> tuple[Message, Message]:
-    check = f"(A check of your reply, not the user:) {escaped(wrong)}"
-    return Message("assistant", text[:_SHOWN]), Message("user", check)
+    return Message("assistant", text[:_SHOWN]), _check(wrong)
+
+
+def _check(wrong: str) -> Message:
+    return Message("user", f"(A check of your reply, not the user:) {escaped(wrong)}")
 
 
 def _whole(text: str, calls: tuple[Call, ...], used: list[Usage]) -> list[Part]:

@@ -1,0 +1,69 @@
+"""Make requests fit the model's window, known or learnt."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from mindstream.errors import PromptTooLong
+from mindstream.models.limits import all_tokens
+from mindstream.models.model import Model, Part, Request
+from mindstream.models.shorten import request_tokens, shorten
+
+TRIES = 4
+SPARE = 0.95
+"""The share of the window that is used: tokens are estimated."""
+
+
+class Fit:
+    """Cuts a request that does not fit the model's window, and asks again; at once where `window` (tokens) is known.
+
+    What the endpoint says of its window, and of how it counts, is kept for the next request.
+    """
+
+    def __init__(self, model: Model, window: int | None = None) -> None:
+        self.name = model.name
+        self._model = model
+        self._window = window
+        self._longest_reply = 0
+        self._counts = 1.0
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        asked = self._fitted(request)
+        for attempt in range(1, TRIES + 1):
+            begun = False
+            try:
+                async with aclosing(self._model.reply(asked)) as parts:
+                    async for part in parts:
+                        begun = True
+                        yield part
+                return
+            except PromptTooLong as error:
+                shorter = self._fitted(request, self._learn(asked, error))
+                if begun or attempt == TRIES or shorter == asked:
+                    raise
+                asked = shorter
+
+    def _learn(self, asked: Request, error: PromptTooLong) -> int | None:
+        """Keep what the endpoint says; return the tokens to aim at where it does not say enough."""
+        estimate = request_tokens(asked)
+        if error.longest_reply:
+            self._longest_reply = error.longest_reply
+            return None
+        if error.counted and error.counted > estimate * self._counts:
+            self._counts = min(10.0, error.counted / estimate)
+        if error.window and error.window != self._window:
+            self._window = error.window
+            return None
+        return estimate * 2 // 3
+
+    def _fitted(self, request: Request, room: int | None = None) -> Request:
+        if self._longest_reply:
+            request = replace(request, longest_reply=self._longest_reply)
+        if self._window:
+            reply = min(all_tokens(request), self._window // 3)
+            request = replace(request, longest_reply=reply)
+            known = int((self._window * SPARE - reply) / self._counts)
+            room = known if room is None else min(room, known)
+        return shorten(request, room) if room is not None and request_tokens(request) > room else request
