@@ -187,6 +187,9 @@ def doctor(
     data: Data = None,
     user: User = None,
     embedder: Embedder = None,
+    context: Annotated[
+        int | None, typer.Option(min=512, metavar="N", help="Also: which prompts fit into a window of N tokens.")
+    ] = None,
     json: AsJson = False,
 ) -> int:
     """Say what is configured, reachable, missing, and how to mend it.
@@ -197,7 +200,7 @@ def doctor(
     from mindstream.settings import choose
 
     flags = {"pack": pack, "model": model, "roles": [*(role or []), *(more_roles or [])], "prompts": prompts}
-    return doctor(choose({**flags, "data": data, "user": user, "embedder": embedder}), json)
+    return doctor(choose({**flags, "data": data, "user": user, "embedder": embedder}), json, context)
 
 
 @app.command(epilog="\b\nExample:\n  mindstream packs --json")

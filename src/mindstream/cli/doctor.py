@@ -17,9 +17,9 @@ MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "broken": ("broken",
 BROKEN = 1
 
 
-def doctor(chosen: Chosen, json: bool) -> int:
+def doctor(chosen: Chosen, json: bool, window: int | None = None) -> int:
     """Print what was found; return 1 where something is broken."""
-    findings = asyncio.run(examine(chosen))
+    findings = asyncio.run(examine(chosen, window))
     broken = [finding for finding in findings if finding.state == "broken"]
     if json:
         for finding in findings:

@@ -48,6 +48,8 @@ def failures(at: Address, ask_otherwise: Callable[[str], str] = _not_at_all) -> 
     """
     from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
 
+    from mindstream.models.wire import HTTP_ERRORS, Refusal
+
     try:
         yield
     except TimeoutError:
@@ -56,6 +58,9 @@ def failures(at: Address, ask_otherwise: Callable[[str], str] = _not_at_all) -> 
         failure = _failure(at, error)
         changed = ask_otherwise(str(failure)) if isinstance(failure, ModelRefused) else ""
         raise (ModelUnavailable(f"{at.name} {changed}") if changed else failure) from None
+    except HTTP_ERRORS as error:  # where an adapter lets it through
+        how = "cannot be listened to" if isinstance(error, Refusal) else "broke off"
+        raise ModelUnavailable(f"{at.name} {how} ({type(error).__name__}: {at.quoted(error)})") from None
     except (UnexpectedModelBehavior, AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
         raise _off_protocol(at, f"{type(error).__name__}: {at.quoted(error)}") from None
 

@@ -14,8 +14,10 @@ import httpx2
 from openai import DefaultAsyncHttpxClient
 
 CONNECT_S = 10.0
-REPLY_BYTES = 16_000_000
-"""A whole reply: 128 vectors of 4,096 numbers as text are 11 MB, 8,000 tokens one by one 3 MB."""
+WHOLE_BYTES = 16_000_000
+"""An answer that comes as a whole: 128 vectors of 4,096 numbers are 11 MB as text."""
+STREAM_BYTES, STREAM_LINES = 8_000_000, 60_000
+"""An answer that comes piece by piece: 8,000 tokens are 3 to 6 MB and 24,000 lines."""
 EVENT_BYTES = 256_000
 """One event of a stream, whatever type it says to have: clients put an event together line by line."""
 HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL)
@@ -26,15 +28,15 @@ class Refusal(httpx2.RequestError):
     """What an endpoint sent is not taken; the message says why."""
 
 
-def http_client(longest: int = EVENT_BYTES) -> httpx2.AsyncClient:
-    """Return a client that takes at most `longest` bytes in one piece: an event of a stream, or a whole answer.
+def http_client(whole_bytes: int = 0) -> httpx2.AsyncClient:
+    """Return a client for streams, or for whole answers of at most `whole_bytes`.
 
     It waits as long as it is told elsewhere, but 10 s for a connection.
     """
 
     async def check(response: httpx2.Response) -> None:
         _check(response)
-        response.stream = _Counted(response.stream, longest)
+        response.stream = _Counted(response.stream, whole_bytes)
 
     return DefaultAsyncHttpxClient(
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
@@ -64,22 +66,24 @@ def _check(response: httpx2.Response) -> None:
 
 
 class _Counted(httpx2.AsyncByteStream):
-    """Passes bytes on until they are too many: in all, or since the last event ended."""
+    """Passes bytes on until they are too many: in all, in lines, or since the last event ended."""
 
-    def __init__(self, stream: Any, longest: int) -> None:
+    def __init__(self, stream: Any, whole_bytes: int) -> None:
         self._stream = stream
-        self._longest = longest
+        self._whole = whole_bytes
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left, since, tail = REPLY_BYTES, 0, b""
+        left, lines, since, tail = self._whole or STREAM_BYTES, STREAM_LINES, 0, b""
         async for data in self._stream:
             left -= len(data)
-            joined = tail + data
-            end = max(joined.rfind(mark) for mark in ENDS)
-            since = len(joined) - end if end >= 0 else since + len(data)
-            if left < 0 or since > self._longest:
-                raise Refusal(f"it sent more than {self._longest:,} bytes without an end")
-            tail = joined[-3:]
+            if not self._whole:
+                lines -= data.count(b"\n")
+                joined = tail + data
+                end = max(joined.rfind(mark) for mark in ENDS)
+                since = len(joined) - end if end >= 0 else since + len(data)
+                tail = joined[-3:]
+            if left < 0 or lines < 0 or since > EVENT_BYTES:
+                raise Refusal("it sends without an end")
             yield data
 
     async def aclose(self) -> None:

@@ -39,8 +39,8 @@ class Finding:
     mend: str = ""
 
 
-async def examine(chosen: Chosen) -> list[Finding]:
-    """Look at everything; nothing is written."""
+async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
+    """Look at everything; nothing is written. `window`: tokens into which the prompts should fit."""
     settings = chosen.settings
     findings = [
         Finding(
@@ -57,7 +57,7 @@ async def examine(chosen: Chosen) -> list[Finding]:
     findings.append(await _embedder(settings.embedder))
     if settings.prompts is not None:
         findings.append(_prompts(settings.prompts))
-    return findings
+    return [*findings, *(_windows(settings, window) if window else ())]
 
 
 def _settings(chosen: Chosen) -> Finding:
@@ -156,6 +156,26 @@ def _prompts(folder: Path) -> Finding:
     if not names:
         return Finding("prompts", "note", f"{folder} holds no words", "a prompt's words lie in a file such as talk.md")
     return Finding("prompts", "ok", f"{folder}: {', '.join(names)}")
+
+
+def _windows(settings: Settings, window: int) -> Iterator[Finding]:
+    from mindstream.service.windows import sizes
+
+    try:
+        measured = list(sizes(load(settings.pack), window, settings.prompts))
+    except MindstreamError as error:
+        yield Finding("window", "broken", str(error))
+        return
+    for each in measured:
+        found = f"{each.name}: about {each.ordinary:,} tokens in an ordinary talk, {each.full:,} at most"
+        room = f"a window of {window:,} has room for {each.room:,} beside the reply"
+        if each.least > each.room:
+            yield Finding("window", "broken", f"{found}; {room}, and {each.least:,} cannot be cut", "a larger window")
+        elif each.full > each.room:
+            when = "also in an ordinary talk" if each.ordinary > each.room else "when there is much to show"
+            yield Finding("window", "note", f"{found}; {room}: the oldest is left out {when}", "a larger window")
+        else:
+            yield Finding("window", "ok", found)
 
 
 def _size(count: float) -> str:

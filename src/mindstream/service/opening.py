@@ -82,4 +82,7 @@ def answering(
     budget = None
     if settings.budget_tokens or settings.budget_usd:
         budget = Budget(tokens=settings.budget_tokens, cost_usd=settings.budget_usd)
-    return Models.named(settings.models, on_call=on_call, budget=budget, record=record, words_dir=settings.prompts)
+    return Models.named(
+        settings.models, on_call=on_call, budget=budget, record=record, words_dir=settings.prompts,
+        context=settings.context,
+    )  # fmt: skip

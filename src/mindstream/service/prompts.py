@@ -94,6 +94,11 @@ def copy(folder: Path) -> Copied:
     return copied
 
 
+def classes() -> list[type[Prompt[Any]]]:
+    """Return all prompts, by name."""
+    return sorted((prompt for prompt, _ in _shipped()), key=lambda prompt: prompt.label())
+
+
 def _shipped() -> Iterator[tuple[type[Prompt[Any]], Path]]:
     """Find each Markdown file with a module beside it that has a prompt of that name."""
     for path in sorted(ROOT.rglob("*.md")):

@@ -50,9 +50,9 @@ class Endpoint:
     async def _ask(self, texts: list[str]) -> NDArray[np.float32]:
         batches: list[NDArray[np.float32]] = []
         adapter = await asyncio.to_thread(import_module, "pydantic_ai.embeddings.openai")
-        from mindstream.models.wire import REPLY_BYTES, http_client
+        from mindstream.models.wire import WHOLE_BYTES, http_client
 
-        async with http_client(REPLY_BYTES) as http:  # closed here: nobody closes an embedder
+        async with http_client(WHOLE_BYTES) as http:  # closed here: nobody closes an embedder
             model = adapter.OpenAIEmbeddingModel(self._address.model, provider=openai_like(self._address, http))
             with failures(self._address):
                 for start in range(0, len(texts), _BATCH):

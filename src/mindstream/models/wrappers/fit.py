@@ -16,6 +16,12 @@ SPARE = 0.95
 """The share of the window that is used: tokens are estimated."""
 
 
+def room(request: Request, window: int) -> tuple[int, int]:
+    """Share a window out: tokens for the question, tokens for the reply with its thoughts."""
+    reply = min(all_tokens(request), window // 3)
+    return int(window * SPARE) - reply, reply
+
+
 class Fit:
     """Cuts a request that does not fit the model's window, and asks again; at once where `window` (tokens) is known.
 
@@ -58,12 +64,11 @@ class Fit:
             return None
         return estimate * 2 // 3
 
-    def _fitted(self, request: Request, room: int | None = None) -> Request:
+    def _fitted(self, request: Request, aim: int | None = None) -> Request:
         if self._longest_reply:
             request = replace(request, longest_reply=self._longest_reply)
         if self._window:
-            reply = min(all_tokens(request), self._window // 3)
+            known, reply = room(request, self._window)
             request = replace(request, longest_reply=reply)
-            known = int((self._window * SPARE - reply) / self._counts)
-            room = known if room is None else min(room, known)
-        return shorten(request, room) if room is not None and request_tokens(request) > room else request
+            aim = min(aim or known, int(known / self._counts))
+        return shorten(request, aim) if aim is not None and request_tokens(request) > aim else request
