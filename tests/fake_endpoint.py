@@ -19,8 +19,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import repeat
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import repeat
 from typing import Any, TypeAlias
 
 WIDTH = 8
@@ -124,6 +124,7 @@ def forever(data: bytes) -> Callable[[], Iterable[bytes]]:
 def redirects(to: str) -> Fails:
     """Send whoever asks on to another place."""
     return Fails(307, "go there", {"Location": to})
+
 
 NO_SUCH_MODEL = Fails(404, "The model `any` does not exist", code="model_not_found")
 WRONG_KEY = Fails(401, "Incorrect API key provided", code="invalid_api_key")

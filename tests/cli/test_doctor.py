@@ -87,3 +87,13 @@ def test_a_damaged_memory_is_broken(folder: Path) -> None:
 def test_an_unknown_pack_is_broken(folder: Path) -> None:
     done = run("doctor", "--data", folder, "--pack", "nowhere")
     assert done.code == 1 and "no pack 'nowhere'" in done.out
+
+
+def test_it_says_which_prompts_fit_into_a_window(folder: Path) -> None:
+    wide = found(run("doctor", "--data", folder, "--context", "200000", "--json"), "window")
+    assert {row["state"] for row in wide} == {"ok"} and any(row["found"].startswith("talk: about") for row in wide)
+    some = found(run("doctor", "--data", folder, "--context", "8192", "--json"), "window")
+    assert "note" in {row["state"] for row in some} and "broken" not in {row["state"] for row in some}
+    narrow = run("doctor", "--data", folder, "--context", "1024", "--json")
+    assert narrow.code == 1 and any("cannot be cut" in row["found"] for row in found(narrow, "window"))
+    assert not found(run("doctor", "--data", folder, "--json"), "window")

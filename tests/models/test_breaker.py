@@ -55,7 +55,7 @@ async def test_after_an_outage_nobody_asks_until_it_has_rested() -> None:
 
 
 async def test_the_rest_grows_with_each_try_that_fails() -> None:
-    model, scripted, clock = breaker(*[DOWN] * 9, "back", DOWN, "again")
+    model, _, clock = breaker(*[DOWN] * 9, "back", DOWN, "again")
     rests = []
     for _ in range(9):
         await fails(model, ModelUnavailable)

@@ -1,4 +1,4 @@
-"""An endpoint that sends too much, too little, too slowly or from elsewhere: the reply ends, the process stays small."""
+"""An endpoint that sends too much, too slowly, or sends us elsewhere: the reply ends, the process stays small."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fake_endpoint import Behaviour, Calls, Fails, FakeEndpoint, Floods, Says, d
 
 from mindstream.errors import ModelRefused, ModelSilent, ModelUnavailable, ReplyInvalid
 from mindstream.models import limits
-from mindstream.models.ask import ask
+from mindstream.models.ask import ask, speak
 from mindstream.models.limits import BYTES_A_TOKEN, CALLS, WORDS_TOKENS, waits
 from mindstream.models.model import Call, Request
 from mindstream.models.provider import Provider, provider
@@ -254,6 +254,19 @@ async def test_a_deep_answer_is_no_fault_of_ours(door: FakeEndpoint, model: Prov
     door.will(Floods(lambda: [b"data: " + b"[" * 100_000 + b"\n\n"]))
     with pytest.raises(ModelUnavailable, match="protocol"):
         await parts_of(model)
+
+
+async def test_half_a_character_is_replaced(door: FakeEndpoint, model: Provider) -> None:
+    broken = b'data: {"choices": [{"index": 0, "delta": {"content": "a\\ud800b"}, "finish_reason": "stop"}]}\n\n'
+    door.will(Floods(lambda: [broken, b"data: [DONE]\n\n"]))
+    assert text_of(await parts_of(model)) == "a?b"
+
+
+@pytest.mark.parametrize("text", ["\x01\x02\x1b", "\u200b\u202e", " \n\t"])
+async def test_signs_that_nobody_sees_are_no_words(door: FakeEndpoint, model: Provider, text: str) -> None:
+    door.will(Says(text))
+    with pytest.raises(ReplyInvalid, match="no words"):
+        [piece async for piece in speak(model, Talk())]
 
 
 def test_an_event_may_be_as_long_as_a_reply() -> None:

@@ -36,7 +36,7 @@ async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGener
     async with aclosing(legible_parts(model.reply(Request(prompt, role or prompt.role)))) as parts:
         async for part in parts:
             if isinstance(part, Piece) and part.text:
-                said = said or bool(part.text.strip())
+                said = said or any(sign.isprintable() and sign != " " for sign in part.text)
                 yield part.text
     if not said:
         raise ReplyInvalid(f"{model.name} answered {prompt.label()!r} with no words")

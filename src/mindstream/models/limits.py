@@ -74,12 +74,12 @@ class Tally:
     def clip(self, text: str) -> str:
         """Count a piece of the reply's text; return as much of it as may be taken."""
         self.said = self.said or not text.isspace()
-        size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-        if size <= self._text:
-            self._text -= size
-            return text
-        self.full = "went on and on"
-        return text.encode("utf-8", "replace")[: self._text].decode("utf-8", "ignore")
+        data = text.encode("utf-8", "replace")  # half a character pair cannot be kept
+        if len(data) > self._text:
+            self.full = "went on and on"
+            data = data[: self._text]
+        self._text -= len(data)
+        return data.decode("utf-8", "ignore")
 
     def think(self, text: str) -> None:
         """Count a piece of the model's thoughts."""

@@ -228,7 +228,7 @@ def _taken(event: Event, tally: Tally) -> tuple[Part | None, bool]:
         call = event.part
         tally.call()
         arguments = call.args if isinstance(call.args, str) else call.args_as_json_str()
-        return Call(call.tool_name, arguments, call.tool_call_id), True
+        return Call(_sound(call.tool_name), _sound(arguments), _sound(call.tool_call_id)), True
     kind, text = _brought(event)
     if not text:
         return None, False
@@ -237,6 +237,10 @@ def _taken(event: Event, tally: Tally) -> tuple[Part | None, bool]:
         return (Piece(text) if text else None), True
     (tally.think if kind == "thinking" else tally.argue)(text)
     return None, True
+
+
+def _sound(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _brought(event: Event) -> tuple[str, str]:

@@ -46,7 +46,10 @@ class Fit:
                         yield part
                 return
             except PromptTooLong as error:
-                shorter = self._fitted(request, self._learn(asked, error))
+                aim = self._learn(asked, error)
+                if aim is not None:  # the reply may be what is too long
+                    request = replace(request, longest_reply=all_tokens(asked) // 2)
+                shorter = self._fitted(request, aim)
                 if begun or attempt == TRIES or shorter == asked:
                     raise
                 asked = shorter
@@ -65,7 +68,7 @@ class Fit:
         return estimate * 2 // 3
 
     def _fitted(self, request: Request, aim: int | None = None) -> Request:
-        if self._longest_reply:
+        if self._longest_reply and not request.longest_reply:
             request = replace(request, longest_reply=self._longest_reply)
         if self._window:
             known, reply = room(request, self._window)

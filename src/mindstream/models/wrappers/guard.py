@@ -20,7 +20,7 @@ TAGS = re.compile(r"""data\(\s*["'](\w+)["']""")
 """The tags in which a prompt's words put what others wrote."""
 USER = re.compile(r"^[ \t*]*(?:user|human)[ *]*:", re.IGNORECASE | re.MULTILINE)
 TURN = re.compile(r"^[ \t*]*(?:user|human|assistant|system|coach)[ *]*:", re.IGNORECASE | re.MULTILINE)
-OPEN_MARK = re.compile(r"(?:<{1,2}[^<>\n]{0,60}|\[/?[INST]{0,4}|(?:^|\n)[ \t]*#{1,3}[^\n]{0,20})$")
+OPEN_MARK = re.compile(r"(?:<[^<>\n]{0,60}|<</?[SY]{0,3}>?|\[/?[INST]{0,4}|(?:^|\n)[ \t]*#{1,3}[^\n]{0,20})$")
 """What the next piece may make a mark of."""
 OPEN_TURN = re.compile(r"(?:^|\n)[ \t*]*([A-Za-z]{0,9})[ *]*$")
 ROLES = ("user", "human")
