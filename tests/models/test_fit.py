@@ -16,6 +16,7 @@ from mindstream.models.roles import Models
 from mindstream.models.scripted import Scripted
 from mindstream.models.shorten import request_tokens, shorten
 from mindstream.models.wrappers.fit import Fit
+from mindstream.models.wrappers.meter import Metered
 
 
 class Chat(Prompt[str]):
@@ -143,9 +144,11 @@ async def test_a_model_that_writes_less_is_asked_for_less(door: FakeEndpoint) ->
 
 async def test_a_window_that_is_known_is_kept_to_before_asking(door: FakeEndpoint) -> None:
     door.otherwise = narrow("too long for the context window", 1_500)
-    async with Models.named({"default": f"{door.url}#any"}, context=1_500) as models:
+    calls: list[Metered] = []
+    async with Models.named({"default": f"{door.url}#any"}, context=1_500, on_call=calls.append) as models:
         assert text_of(await parts_of(models.of("talker"), Request(FULL))) == "It fits."
     assert len(door.chats) == 1
+    assert [cut.what for cut in calls[0].cut][:2] == ["recalled", "history"]
     async with Models.named({"default": f"{door.url}#any"}, context={f"{door.url}#any": 1_500}) as models:
         await parts_of(models.of("talker"), Request(FULL))
     assert len(door.chats) == 2

@@ -26,10 +26,13 @@ from fake_endpoint import (
     Calls,
     Fails,
     FakeEndpoint,
+    Floods,
     Says,
     Sends,
     Stalls,
     Streams,
+    forever,
+    redirects,
 )
 
 from mindstream.clock import SystemClock
@@ -399,10 +402,15 @@ async def test_vendors_of_their_own_are_built_or_say_what_to_install(
     with pytest.raises(SettingsError, match="_API_KEY"):
         provider(f"{kind}:any")
     monkeypatch.setenv(f"{kind.upper()}_API_KEY", KEY)
-    with FakeEndpoint() as door:
-        door.will(WRONG_KEY)
+    with FakeEndpoint() as door, FakeEndpoint() as other:
+        door.will(WRONG_KEY, redirects(f"{other.url}/elsewhere"), Floods(forever(b"x" * 65_536)))
         model = provider(f"{kind}:any", base_url=door.url.removesuffix("/v1"))
         with pytest.raises(ModelRefused, match=f"{kind.upper()}_API_KEY"):
+            await parts_of(model)
+        with pytest.raises(ModelUnavailable, match="it sends us on"):
+            await parts_of(model)
+        assert other.asked == []
+        with pytest.raises(ModelUnavailable, match="without an end"):
             await parts_of(model)
         await model.aclose()
 

@@ -50,7 +50,7 @@ class Guard:
             async for part in parts:
                 if isinstance(part, Piece):
                     if text := reading.read(part.text):
-                        yield Piece(text)
+                        yield part if text == part.text else Piece(text)
                     if reading.ended:
                         return
                 else:
@@ -75,7 +75,7 @@ class Reading:
         held = self._shown < len(self._text)
         text = self._text = self._text + piece
         safe = len(text)
-        if held or not TELLING.isdisjoint(piece) or text.rfind("\n") >= safe - NEAR or safe < NEAR:
+        if held or safe < NEAR or text.find("\n", safe - NEAR) >= 0 or not TELLING.isdisjoint(piece):
             safe = self._safe(text)
         if not self.ended and len(text) // STEP > self._looked:
             self._looked = len(text) // STEP
