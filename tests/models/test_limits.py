@@ -190,7 +190,7 @@ async def test_a_reply_has_a_time_in_which_it_must_be_whole(
     door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(limits.WHOLE_S, "talker", 0.5)
-    monkeypatch.setattr("mindstream.models.limits.REST_S", 0.5)
+    monkeypatch.setattr("mindstream.models.limits.OTHERS_S", 0.5)
     model = provider(f"{door.url}#any", silence_s=5)
     door.will(*[Floods(forever(delta(content="word ")), pause_s=0.05)] * 2)
     assert text_of(await parts_of(model)).startswith("word "), "free text: what was said so far is the answer"

@@ -24,7 +24,7 @@ TALKER_S = 15.0
 BETWEEN_S = 30.0
 """How long it may say nothing between two pieces that carry something."""
 WHOLE_S = {"talker": 60.0}
-REST_S = 180.0
+OTHERS_S = 180.0
 """How long a whole reply may take: the talker's, anybody else's."""
 
 
@@ -40,7 +40,7 @@ class Waits:
 def waits(role: str, silence_s: float = SILENCE_S) -> Waits:
     """Return how long a role waits where an endpoint may say nothing for `silence_s`."""
     first_s = min(TALKER_S, silence_s) if role == "talker" else silence_s
-    return Waits(first_s, min(BETWEEN_S, silence_s), WHOLE_S.get(role, REST_S))
+    return Waits(first_s, min(BETWEEN_S, silence_s), WHOLE_S.get(role, OTHERS_S))
 
 
 def reply_tokens(request: Request) -> int:
