@@ -13,7 +13,7 @@ MindstreamError
 │   │   └── PromptTooLong     … unless with less: it does not fit the model's window
 │   ├── ModelUnavailable      it may help later: down, cut off
 │   │   ├── RateLimited       … after `retry_after_s`
-│   │   ├── ModelSilent       it said nothing for too long
+│   │   ├── ModelSilent       it said nothing for too long, or took too long over all
 │   │   └── ModelResting      it was not asked: it failed lately, and is left alone for `rest_s`
 │   ├── ReplyInvalid          it answered, but not with what was asked for
 │   └── BudgetSpent           the tokens, money or calls that were allowed are used up
@@ -100,7 +100,7 @@ class RateLimited(ModelUnavailable):
 
 
 class ModelSilent(ModelUnavailable):
-    """The endpoint said nothing for as long as it may; to ask again at once would only double the wait."""
+    """The endpoint said nothing, or did not end, for as long as it may; to ask again at once would double the wait."""
 
 
 class ModelResting(ModelUnavailable):

@@ -59,6 +59,7 @@ class Tally:
 
     Attributes:
         full: which limit was reached, in words; "" while none is.
+        late: it was the limit of time.
         said: there were words in it.
         called: there was a call in it.
     """
@@ -69,7 +70,7 @@ class Tally:
         self._arguments = CALL_BYTES
         self._calls = CALLS
         self.full = ""
-        self.said = self.called = False
+        self.said = self.called = self.late = False
 
     def clip(self, text: str) -> str:
         """Count a piece of the reply's text; return as much of it as may be taken."""

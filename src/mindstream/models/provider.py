@@ -100,7 +100,8 @@ class Provider:
     def _check(self, request: Request, answer: pydantic.ModelResponse | None, tally: Tally) -> None:
         """Let a reply pass that is whole, or free text that was cut where it became too much."""
         if tally.full and not tally.called and not (tally.said and request.schema is None):
-            raise ReplyInvalid(f"{self.name} {tally.full}: its reply to {request.prompt.label()!r} was not taken")
+            error = ModelSilent if tally.late else ReplyInvalid  # to ask again would take as long
+            raise error(f"{self.name} {tally.full}: its reply to {request.prompt.label()!r} was not taken")
         if answer and not (tally.said or tally.called) and answer.finish_reason == "content_filter":
             why = (answer.provider_details or {}).get("refusal", "its filter found the request unfit")
             raise ModelRefused(f"{self.name} refuses to answer: {self._address.quoted(why)}")
@@ -148,7 +149,7 @@ class _Watch:
                 return await coming
         except TimeoutError:
             if self._until > self._end:
-                tally.full = f"took longer than {self._waits.whole_s:g} s"
+                tally.late, tally.full = True, f"took longer than {self._waits.whole_s:g} s"
                 return None
         raise ModelSilent(f"{self._name} said nothing for {self._patience_s:g} s. Is it busy, or still loading?")
 
