@@ -60,7 +60,7 @@ KINDS: dict[str, Callable[[], BaseException]] = {
 }
 HANG = "hang"
 PATIENCE = Patience(deadline_s=6.0, speaking_s=6.0, thinking_s=4.0, lease_s=3.0)
-OF_THE_STORE = ("commit", "claim", "release", "renew", "give_up", "latest", "events", "open_work", "known", "changes")
+OF_THE_STORE = ("commit", "claim", "renew", "give_up", "latest", "events", "open_work", "known", "changes")
 
 
 @dataclass

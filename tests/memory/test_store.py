@@ -16,7 +16,7 @@ from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import Heard, Remembered, Thought
 from mindstream.memory.record import Kind, Record, Triple, new_id
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Finish, Revision, Store, Wake
+from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
 from mindstream.memory.strength import Held
 from mindstream.memory.tables import MIGRATIONS
 
@@ -256,8 +256,10 @@ async def test_a_run_that_lost_its_lease_cannot_commit(store: Store) -> None:
 async def test_released_work_is_taken_up_with_what_comes_next(store: Store) -> None:
     first = await heard(store, "me", 100.0)
     work = await store.claim("ann", "belief", "me", 50.0, 100.0)
-    await store.release([each.id for each in work], "me", "no answer")
-    assert store.open_work("ann")[0].error == "no answer"
+    put_back = PutBack(tuple(each.id for each in work), "me", "no answer")
+    await store.commit(Commit(mind="ann", at=51.0, put_back=put_back))
+    (open_,) = store.open_work("ann")
+    assert (open_.error, open_.failures, open_.running) == ("no answer", 1, False)
     second = await heard(store, "me", 100.0)
     assert [each.cause for each in await store.claim("ann", "belief", "me", 60.0, 100.0)] == [first, second]
 

@@ -155,9 +155,6 @@ class SqliteStore:
     async def renew(self, work_ids: Sequence[int], owner: str, lease: Moment) -> None:
         await self._database.write(lambda connection: work.renew(connection, work_ids, owner, lease))
 
-    async def release(self, work_ids: Sequence[int], owner: str, error: str) -> None:
-        await self._database.write(lambda connection: work.release(connection, work_ids, owner, error))
-
     async def give_up(self, owner: str) -> None:
         await self._database.write(lambda connection: work.give_up(connection, owner))
 
@@ -196,6 +193,8 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
         work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
     if commit.finish:
         work.finish(connection, commit.finish.work, commit.finish.owner, logged[0].seq)
+    if commit.put_back:
+        work.release(connection, commit.put_back.work, commit.put_back.owner, commit.put_back.error)
     return logged
 
 

@@ -72,6 +72,15 @@ class Finish:
     owner: str
 
 
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """Work that a failed run lets go of, and why; it is tried again."""
+
+    work: tuple[int, ...]
+    owner: str
+    error: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """What is written together: all of it, or nothing."""
@@ -82,6 +91,7 @@ class Commit:
     revisions: tuple[Revision, ...] = ()
     wake: Wake | None = None
     finish: Finish | None = None
+    put_back: PutBack | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +175,6 @@ class Store(Protocol):
 
     async def renew(self, work: Sequence[int], owner: str, lease: Moment) -> None:
         """Hold on to work that is still going on."""
-
-    async def release(self, work: Sequence[int], owner: str, error: str) -> None:
-        """Put work back after a run that failed or was broken off."""
 
     async def give_up(self, owner: str) -> None:
         """Let go of everything that `owner` holds."""

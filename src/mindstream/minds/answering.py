@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, replace
 
-from mindstream.errors import ModelError, ModelRefused, ModelUnavailable, StorageError
+from mindstream.errors import ModelError, ModelRefused, ModelResting, ModelUnavailable, StorageError
 from mindstream.isolation import describe, is_ours
 from mindstream.log.events import Failed, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.record import New
@@ -15,6 +15,7 @@ from mindstream.memory.store import Entry
 from mindstream.minds.exchange import Exchange
 from mindstream.minds.gates.gate import Decision
 from mindstream.minds.gates.keeper import Gatekeeper
+from mindstream.minds.patience import Patience
 from mindstream.minds.talker import Talker, after, in_pieces
 from mindstream.packs.pack import Alarm, in_language
 from mindstream.packs.reading import language_of
@@ -25,27 +26,6 @@ from mindstream.reasoners.conversation import AGENT
 
 WRITES = 3
 """So often an answer that was shown is tried to be kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long things may take, in seconds.
-
-    Attributes:
-        deadline_s: how long the Talker waits for the Reasoner before it says that it takes longer.
-        word_s: how long there may be silence before a word is said: that it still thinks.
-        speaking_s: how long the Talker's model may be silent, before its first word and between two.
-        thinking_s: how long a run of a Reasoner may think.
-        lease_s: how long work stays with a process that has died.
-        retry_s: how long a Reasoner's work rests after the first run that failed; after the next, four times as long.
-    """
-
-    deadline_s: float = 30.0
-    word_s: float = 4.0
-    speaking_s: float = 30.0
-    thinking_s: float = 180.0
-    lease_s: float = 10.0
-    retry_s: float = 0.5
 
 
 @dataclass
@@ -280,6 +260,16 @@ class Answering:
         event = Waiting(text=filler, slots=(self._pack.name,), answers=heard, belief_version=self._belief_version())
         return (await self._stream.commit(Entry(event, AGENT), *self._gate.decision(heard)))[0]
 
+    async def _say_longer(self, text: str, heard: int) -> Logged:
+        """Say that it takes longer, whether that can be logged or not."""
+        try:
+            return await self._say_waiting(text, heard, longer=True)
+        except BaseException as error:  # no fault is a reason to be silent
+            if is_ours(error):
+                raise
+            words = next(iter(phrases(self._pack, "wait_longer", language_of(text, self._pack.languages))), "…")
+            return self._stream.show(Waiting(text=words, slots=(), answers=heard, belief_version=0), AGENT)
+
     @contextlib.contextmanager
     def _filling_silence(self, text: str, heard: int, exchange: Exchange) -> Iterator[asyncio.Task[None]]:
         """Say now and then that the answer takes longer, where nothing else is said; until the task is cancelled."""
@@ -290,8 +280,7 @@ class Answering:
                     await asyncio.sleep(self._patience.word_s - quiet_s)
                     continue
                 self._last_word_s = _now_s()
-                with contextlib.suppress(Exception):  # no words now; perhaps next time
-                    exchange.put(await self._say_waiting(text, heard, longer=True))
+                exchange.put(await self._say_longer(text, heard))
 
         filling = asyncio.ensure_future(fill())
         try:
@@ -300,6 +289,8 @@ class Answering:
             filling.cancel()
 
     async def _log_failure(self, failure: BaseException) -> None:
+        if isinstance(failure, ModelResting):  # that it is down was said when it was found out
+            return
         event = Failed(text=describe(failure), where="talker")
         try:
             await self._stream.commit(Entry(event, AGENT))

@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mindstream.errors import SettingsError, StorageError
-from mindstream.minds.answering import Patience
 from mindstream.minds.mind import Mind
+from mindstream.minds.patience import Patience
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
