@@ -230,9 +230,14 @@ async def test_work_belongs_to_who_heard_until_its_lease_runs_out(store: Store) 
 
 async def test_only_one_run_of_a_slot_goes_on(store: Store) -> None:
     await heard(store, "me", 100.0)
-    assert await store.claim("ann", "belief", "me", 50.0, 200.0)
+    assert await store.claim("ann", "belief", "me", 50.0, 150.0)
     await heard(store, "other", 100.0)
-    assert await store.claim("ann", "belief", "other", 60.0, 200.0) == []
+    assert await store.claim("ann", "belief", "other", 60.0, 150.0) == []
+
+
+async def test_a_lease_of_a_clock_that_ran_ahead_holds_up_nobody(store: Store) -> None:
+    await heard(store, "ahead", 1e9)
+    assert len(await store.claim("ann", "belief", "me", 50.0, 150.0)) == 1
 
 
 async def test_what_piled_up_is_claimed_at_once(store: Store) -> None:
