@@ -22,20 +22,29 @@ LINK = re.compile(
     _FLAGS,
 )
 """A link with its scheme, with www, or as a bare name with a path or a common ending; all of it ASCII."""
+_MAYBE = re.compile(r"://|\.[a-z0-9]", re.IGNORECASE)
+"""What every link has: most texts have none of it, and are done with."""
 BEGUN = re.compile(
     rf"(?:h|ht|htt|https?|https?:|https?:/|https?://{_REST}*|{_BEFORE}(?:w|ww|www|www\.{_REST}*))\Z", _FLAGS
 )  # fmt: skip
 """A link, or what can become one, at the end of what has come so far."""
 
 
+def has_links(text: str) -> bool:
+    """Tell whether there is a link in a text."""
+    return bool(_MAYBE.search(text) and LINK.search(text))
+
+
 def links(texts: Iterable[str]) -> frozenset[str]:
     """Return the links in these texts, written in one way: without scheme, `www.` and what ends a sentence."""
-    return frozenset(bare(found[0]) for text in texts for found in LINK.finditer(text))
+    return frozenset(bare(found[0]) for text in texts if _MAYBE.search(text) for found in LINK.finditer(text))
 
 
 def without_links(text: str, given: Set[str], pattern: re.Pattern[str] = LINK) -> tuple[str, list[str]]:
     """Return a text without the links that are not given (see `links`), and those."""
     gone: list[str] = []
+    if not _MAYBE.search(text):
+        return text, gone
 
     def keep(found: re.Match[str]) -> str:
         if (link := bare(found[0])) in given:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mindstream.language.links import bare, links, without_links
 from mindstream.models.model import Message
-from mindstream.packs.pack import Pack
+from mindstream.packs.pack import Pack, Resource
 from mindstream.reasoners.belief.plan import NamedResource, Plan, StepEdit
 
 SHOWN = 400
@@ -63,11 +63,21 @@ def given(pack: Pack, plan: Plan, said: Iterable[str], turns: Sequence[Message])
         elif turn.role == "user":
             said.append(turn.text)
         own |= links(f"{call.tool} {call.arguments}" for call in turn.calls) - known
-    planned = [resource for step in plan.steps for resource in step.resources]
-    known |= {bare(link) for link in [each.link for each in pack.resources] + [each.link for each in planned] if link}
-    known |= links(_texts(plan.model_dump(mode="json")))
-    titles = frozenset(map(_letters, [each.title for each in pack.resources] + [each.title for each in planned]))
+    packs_links, packs_titles = pack.cached(("given", ""), lambda: _named(pack.resources))
+    planned_links, planned_titles = _named(resource for step in plan.steps for resource in step.resources)
+    known |= packs_links | planned_links | links(_texts(plan.model_dump(mode="json")))
+    titles = packs_titles | planned_titles
     return Given(frozenset(known), links(said) | known, titles, _letters(" ".join(results)))
+
+
+def _named(resources: Iterable[Resource | NamedResource]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the links and the titles of resources, as they are compared."""
+    links_of, titles = set(), set()
+    for resource in resources:
+        titles.add(_letters(resource.title))
+        if resource.link:
+            links_of.add(bare(resource.link))
+    return frozenset(links_of), frozenset(titles)
 
 
 def grounded_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> list[StepEdit]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mindstream.errors import InputError, ReplyInvalid
-from mindstream.language.links import LINK
+from mindstream.language.links import has_links
 from mindstream.memory.belief import Belief, merged
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt
@@ -122,7 +122,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
         """Leave out resources and links that nobody gave; the thought says which."""
         whole = reply.model_dump(mode="json")
         resources = any(edit.resources for edit in reply.plan)
-        if not resources and not LINK.search(json.dumps(whole, ensure_ascii=False)):
+        if not resources and not has_links(json.dumps(whole, ensure_ascii=False)):
             return reply, ""
         said = [line.text for line in self.conversation] + [*self.notes, *self.utterances, self.reply]
         known, made_up = given(self.pack, self.plan, said, turns), MadeUp()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mindstream.language.links import links, without_links
+from mindstream.language.links import has_links, links, without_links
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt, rule
 from mindstream.packs import moves
@@ -50,6 +50,8 @@ class ExtractFacts(Prompt[Facts]):
 
     def grounded(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
         """Leave out links that nobody said: a note may be said again."""
+        if not any(has_links(f"{fact.text} {fact.object}") for fact in reply.facts):
+            return reply, ""
         given = links([*self.utterances, *self.known, *(line.text for line in self.conversation)])
         gone: list[str] = []
 
