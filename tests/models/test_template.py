@@ -11,8 +11,9 @@ from asking import parts_of, talk
 
 from mindstream.errors import SettingsError
 from mindstream.models.prompt import Prompt
+from mindstream.models.sandbox import MOST_TEXT
 from mindstream.models.scripted import Scripted
-from mindstream.models.template import MOST_TEXT, MOST_WORDS, templates
+from mindstream.models.template import MOST_WORDS, templates
 from mindstream.models.wrappers.reworded import Reworded
 from mindstream.packs.load import load
 from mindstream.reasoners.belief.plan import Plan, PlanStep

@@ -6,23 +6,20 @@ template cannot call what it likes, cannot loop in a loop, and stops when it has
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mindstream.errors import SettingsError
-from mindstream.models.fence import fenced, fenced_short, listed, numbered
 
 if TYPE_CHECKING:
-    from jinja2 import Environment, nodes
+    from jinja2 import nodes
 
 Render: TypeAlias = Callable[[Mapping[str, Any]], str]
 
-MOST_WORDS, MOST_TEXT, MOST_WORK = 100_000, 2_000_000, 20_000_000
-"""Characters that a template may have, that may come of it, and that its filters and calls may handle on the way."""
+MOST_WORDS = 100_000
+"""Characters that a template may have."""
 PARTS = re.compile(r"^# (system|user)[ \t]*$", re.MULTILINE)
 NODES = frozenset({
     "Add", "And", "Assign", "Call", "Compare", "CondExpr", "Const", "Filter", "For", "Getattr", "Getitem", "If",
@@ -31,12 +28,6 @@ NODES = frozenset({
 })  # fmt: skip
 CALLED = frozenset({"written", "items", "keys", "values", "get"})
 """Methods that a template may call: of a plan, and of mappings."""
-JINJAS = (
-    "capitalize", "count", "d", "default", "int", "length", "list", "lower", "reverse", "string", "title", "trim",
-    "upper",
-)  # fmt: skip
-"""Filters that are taken from Jinja."""
-_WORK = "_work"
 
 
 @lru_cache(256)
@@ -62,31 +53,24 @@ def templates(words: str, label: str) -> tuple[Render, Render]:
 def _render(words: str, label: str) -> Render:
     from jinja2 import TemplateError, TemplateSyntaxError
 
+    from mindstream.models.sandbox import SANDBOX, render
+
     where = f"the words of the prompt {label!r}"
     try:
-        environment = _environment()
-        _check(environment.parse(words), where)
-        template = environment.from_string(words)
+        _check(SANDBOX.parse(words), where)
+        template = SANDBOX.from_string(words)
     except TemplateSyntaxError as error:
         raise SettingsError(f"{where}, line {error.lineno}: {error.message}") from None
     except (TemplateError, RecursionError, MemoryError, SyntaxError, ValueError) as error:
         raise SettingsError(f"{where} are not a template: {error or type(error).__name__}") from None
 
-    def render(fields: Mapping[str, Any]) -> str:
-        texts, left = [], MOST_TEXT
+    def rendered(fields: Mapping[str, Any]) -> str:
         try:
-            for text in template.generate({**fields, _WORK: _Work()}):
-                texts.append(text)
-                left -= len(text)
-                if left < 0:
-                    raise _TooMuch(f"more than {MOST_TEXT:,} characters come of them")
-        except SettingsError:
-            raise
+            return render(template, fields)
         except Exception as error:  # noqa: BLE001 (a template is foreign code: whatever it raises, its author is told)
             raise SettingsError(f"{where}: {error or type(error).__name__}") from None
-        return "".join(texts).strip()
 
-    return render
+    return rendered
 
 
 def _check(tree: nodes.Template, where: str) -> None:
@@ -106,6 +90,8 @@ def _wrong(node: nodes.Node) -> str:
     """Say what is wrong with a part of a template; "" where nothing is."""
     from jinja2 import nodes
 
+    from mindstream.models.sandbox import SANDBOX
+
     kind = type(node).__name__
     if kind not in NODES:
         return f"{_name(kind)} cannot be used in the words of a prompt"
@@ -116,8 +102,8 @@ def _wrong(node: nodes.Node) -> str:
             return ""
         case nodes.Call():
             return f"nothing can be called but {', '.join(sorted(CALLED))}"
-        case nodes.Filter(name=name) if name not in _environment().filters:
-            return f"there is no filter {name!r}; there are: {', '.join(sorted(_environment().filters))}"
+        case nodes.Filter(name=name) if name not in SANDBOX.filters:
+            return f"there is no filter {name!r}; there are: {', '.join(sorted(SANDBOX.filters))}"
         case nodes.For() if node.recursive or any(True for part in node.body + node.else_ for _ in _loops(part)):
             return "a loop cannot stand in a loop"
         case nodes.Assign() if not isinstance(node.target, nodes.Name):
@@ -134,89 +120,3 @@ def _loops(node: nodes.Node) -> Iterable[nodes.Node]:
 def _name(kind: str) -> str:
     signs = {"Concat": "~", "Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
     return repr(signs.get(kind, kind.lower()))
-
-
-# What rendering may cost.
-
-
-class _TooMuch(Exception):  # noqa: N818
-    """A template wants more than any text takes."""
-
-
-@dataclass(slots=True)
-class _Work:
-    """What a rendering may still do."""
-
-    left: int = MOST_WORK
-
-    def spend(self, size: int) -> None:
-        """Count what is about to be made, or was made, in characters or items.
-
-        Raises:
-            _TooMuch: it is too long, or all of it is too much.
-        """
-        self.left -= size + 100
-        if size > MOST_TEXT or self.left < 0:
-            raise _TooMuch("rendering them takes more than any text does")
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import StrictUndefined, pass_context
-    from jinja2.filters import FILTERS
-    from jinja2.runtime import Context
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    class Sandbox(ImmutableSandboxedEnvironment):
-        intercepted_binops = frozenset({"+"})
-
-        def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-            context[_WORK].spend(_size(left) + _size(right))
-            return super().call_binop(context, operator, left, right)
-
-        def call(__self, __context: Context, __called: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
-            result = super().call(__context, __called, *args, **kwargs)
-            __context[_WORK].spend(_size(result))
-            return result
-
-    def counted(plain: Callable[..., Any]) -> Callable[..., Any]:
-        @pass_context
-        def filtered(context: Context, *args: Any, **kwargs: Any) -> Any:
-            result = plain(*args, **kwargs)
-            context[_WORK].spend(_size(result))
-            return result
-
-        return filtered
-
-    @pass_context
-    def attributes(context: Context, values: Iterable[object], attribute: str) -> list[object]:
-        return [context.environment.getattr(value, attribute) for value in values]
-
-    @pass_context
-    def join(context: Context, values: Iterable[object], between: str = "") -> str:
-        texts = [str(value) for value in values]
-        context[_WORK].spend(sum(map(len, texts)) + len(between) * len(texts))
-        return between.join(texts)
-
-    @pass_context
-    def replace(context: Context, text: object, old: str, new: str) -> str:
-        context[_WORK].spend(len(str(text)) + (str(text).count(old) + 1) * len(new))
-        return str(text).replace(old, new)
-
-    plain = {name: FILTERS[name] for name in JINJAS} | {
-        "data": fenced, "short": fenced_short, "listed": listed, "numbered": numbered, "tojson": _json,
-        "first": lambda values: next(iter(values), ""), "last": lambda values: next(reversed(values), ""),
-    }  # fmt: skip
-    environment = Sandbox(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-    environment.filters = {name: counted(each) for name, each in plain.items()}
-    environment.filters |= {"map": attributes, "join": join, "replace": replace}
-    environment.globals.clear()
-    return environment
-
-
-def _size(value: object) -> int:
-    return len(value) if isinstance(value, str | list | tuple | dict) else 0
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
