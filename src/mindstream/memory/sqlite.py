@@ -16,9 +16,10 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
-from mindstream.log.events import Logged, event
-from mindstream.memory.record import UNIQUE, Kind, Record, Triple, normalised, same_words
-from mindstream.memory.store import Changes, Commit, Entry, Revision
+from mindstream.log.events import Logged, Unknown, event
+from mindstream.memory.record import MAX_VERSION, UNIQUE, Kind, Record, Triple, normalised, same_words
+from mindstream.memory.salvage import is_sound, moment, salvaged
+from mindstream.memory.store import Changes, Commit, Entry, Revision, checked_commit
 from mindstream.memory.tables import MIGRATIONS
 
 COLUMNS = (
@@ -38,6 +39,7 @@ class SqliteStore:
         self._database = Database(self.folder, MIGRATIONS)
 
     async def commit(self, commit: Commit) -> list[Logged]:
+        commit = checked_commit(commit)
         return await self._database.write(lambda connection: _commit(connection, commit))
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
@@ -76,7 +78,8 @@ class SqliteStore:
         slot: str | None = None,
         before: int | None = None,
     ) -> list[Record]:
-        where: list[str] = ["stream = ?", HOLDS]
+        # What is newest in a slot holds, whatever became of its mark: a version is written after it or never.
+        where: list[str] = ["stream = ?", HOLDS if slot is None else f"version BETWEEN 1 AND {MAX_VERSION}"]
         values: list[Any] = [stream]
         for column, value in (("episode", episode), ("slot", slot)):
             if value is not None:
@@ -119,18 +122,23 @@ class SqliteStore:
         if kinds is not None:
             where.append(f"kind IN ({','.join('?' * len(kinds))})")
             values.extend(kinds)
-        rows = self._database.read(
-            f"SELECT seq, mind, at, by, kind, payload FROM log WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?",
-            [*values, limit],
-        )
-        return [Logged(seq, mind, at, by, event(kind, payload)) for seq, mind, at, by, kind, payload in rows]
+        return self._logged(f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?", [*values, limit], kinds)
 
     def last(self, mind: str, kind: str) -> Logged | None:
-        rows = self._database.read(
-            "SELECT seq, mind, at, by, kind, payload FROM log WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT 1",
-            (mind, kind),
-        )
-        return next((Logged(seq, who, at, by, event(name, told)) for seq, who, at, by, name, told in rows), None)
+        for limit in (1, -1):  # nearly always the newest can be read
+            found = self._logged("WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT ?", [mind, kind, limit], [kind])
+            if found:
+                return found[0]
+        return None
+
+    def _logged(self, where: str, values: Sequence[Any], kinds: Sequence[str] | None) -> list[Logged]:
+        """Read rows of the log; who asks for kinds gets none that cannot be read."""
+        rows = self._database.read(f"SELECT seq, mind, at, by, kind, payload FROM log {where}", values)
+        read = [
+            Logged(seq, mind, moment(at) or 0.0, str(by), event(kind, payload))
+            for seq, mind, at, by, kind, payload in rows
+        ]
+        return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
 
     def count(self, mind: str, kind: str) -> int:
         return int(self._database.read("SELECT count(*) FROM log WHERE mind = ? AND kind = ?", (mind, kind))[0][0])
@@ -170,7 +178,7 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
     for entry in commit.entries:
         seq = connection.execute(
             "INSERT INTO log (mind, at, by, kind, payload) VALUES (?, ?, ?, ?, ?)",
-            (commit.mind, commit.at, entry.by, entry.event.kind, entry.event.model_dump_json()),
+            (commit.mind, commit.at, entry.by, *entry.event.entry()),
         ).lastrowid
         assert seq is not None
         logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event))
@@ -245,9 +253,13 @@ def _erase(connection: sqlite3.Connection, stream: str, ids: Sequence[str] | Non
 
 def _next_change(connection: sqlite3.Connection) -> int:
     """Number the commits that touch records; two in one transaction may not share a number, readers ask 'after'."""
-    return int(
-        connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()[0]
-    )
+    row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
+    if row is None:  # lost: count on from the highest that is there
+        row = connection.execute(
+            "INSERT INTO counters SELECT 'changed', 1 + max((SELECT coalesce(max(changed), 0) FROM records),"
+            " (SELECT coalesce(max(changed), 0) FROM erased)) RETURNING value"
+        ).fetchone()
+    return int(row[0])
 
 
 INSERT = f"INSERT INTO records ({COLUMNS}, changed, same) VALUES ({','.join('?' * 29)})"
@@ -277,6 +289,14 @@ def _data(text: str) -> dict[str, Any]:
 
 
 def _record(row: tuple[Any, ...]) -> Record:
+    try:
+        record = _read(row)
+        return record if is_sound(record) else salvaged(row)
+    except (ValueError, TypeError, RecursionError):
+        return salvaged(row)
+
+
+def _read(row: tuple[Any, ...]) -> Record:
     (
         id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
         superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
