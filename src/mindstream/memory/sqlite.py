@@ -20,6 +20,7 @@ from mindstream.log.events import Logged, Unknown, event
 from mindstream.memory.record import MAX_VERSION, UNIQUE, Kind, Record, Triple, normalised, same_words
 from mindstream.memory.salvage import is_sound, moment, salvaged
 from mindstream.memory.store import Changes, Commit, Entry, Revision, checked_commit
+from mindstream.memory.sums import sum_of_event, sum_of_record, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
 
 COLUMNS = (
@@ -176,9 +177,9 @@ class SqliteStore:
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
     logged, changed = [], _next_change(connection)
     for entry in commit.entries:
+        row = (commit.mind, commit.at, entry.by, *entry.event.entry())
         seq = connection.execute(
-            "INSERT INTO log (mind, at, by, kind, payload) VALUES (?, ?, ?, ?, ?)",
-            (commit.mind, commit.at, entry.by, *entry.event.entry()),
+            "INSERT INTO log (mind, at, by, kind, payload, sum) VALUES (?, ?, ?, ?, ?, ?)", (*row, sum_of_event(*row))
         ).lastrowid
         assert seq is not None
         logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event))
@@ -223,6 +224,7 @@ def _revise(connection: sqlite3.Connection, stream: str, revision: Revision, cha
     new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
     if revision.vector is not None:
         new["vector"] = revision.vector.tobytes()
+        new["vector_sum"] = sum_of_vector(new["vector"])
     sets = ", ".join(f"{name} = ?" for name in (*new, "changed"))
     where, values = "id = ? AND stream = ?", [*new.values(), changed, revision.id, stream]
     if revision.was:
@@ -262,19 +264,20 @@ def _next_change(connection: sqlite3.Connection) -> int:
     return int(row[0])
 
 
-INSERT = f"INSERT INTO records ({COLUMNS}, changed, same) VALUES ({','.join('?' * 29)})"
+INSERT = f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
 
 
 def _row(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
     about = record.about
-    return (
+    row = (
         record.id, record.stream, record.kind, record.text, record.created, record.accessed, record.by, record.episode,
         record.importance, record.level, record.lasting, record.valid_from, record.valid_until, record.superseded_by,
         record.forgotten, about and about.subject, about and about.predicate, about and about.object,
         _json(record.keywords), _json(record.evidence), record.depth, record.slot, record.version,
         _json(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(),
-        changed, same_words(record.text) if record.kind in UNIQUE else None,
     )  # fmt: skip
+    same = same_words(record.text) if record.kind in UNIQUE else None
+    return (*row, changed, same, sum_of_record(row), sum_of_vector(row[-1]))
 
 
 def _json(value: Any) -> str | None:

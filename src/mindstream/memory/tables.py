@@ -50,5 +50,12 @@ def _m003_failures_of_work(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE work ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
 
 
-MIGRATIONS: list[Migration] = [_m001_log_records_work, _m002_same_words, _m003_failures_of_work]
+def _m004_sums(connection: sqlite3.Connection) -> None:
+    """Rows from before have none: a file of any size opens at once, and `doctor --mend` gives them theirs."""
+    connection.execute("ALTER TABLE records ADD COLUMN words_sum INTEGER")
+    connection.execute("ALTER TABLE records ADD COLUMN vector_sum INTEGER")
+    connection.execute("ALTER TABLE log ADD COLUMN sum INTEGER")
+
+
+MIGRATIONS: list[Migration] = [_m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums]
 """Append only: a file remembers how many of these it has seen."""

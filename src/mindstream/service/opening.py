@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mindstream.errors import SettingsError, StorageError
+from mindstream.log.files import private_folder
 from mindstream.minds.mind import Mind
 from mindstream.minds.patience import Patience
 from mindstream.models.roles import Models
@@ -46,15 +47,7 @@ def private(folder: Path) -> Path:
     Raises:
         StorageError: it cannot be made.
     """
-    try:
-        if not folder.exists():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"the data folder {folder} cannot be made: {error.strerror}; choose another with --data"
-        ) from None
-    if not folder.is_dir():
-        raise StorageError(f"the data folder {folder} is not a folder; choose another with --data")
+    private_folder(folder)
     return folder
 
 

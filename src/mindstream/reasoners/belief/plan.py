@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from mindstream.models.fence import CUT_NOTE, cut, indented
@@ -166,3 +166,31 @@ class Plan(BaseModel):
             f"- {step.full()}" if step.state in whole else f"- {indented(step.title)} ({MARKS[step.state]})"
             for step in self.steps
         )
+
+
+def read_plan(data: object) -> Plan:
+    """Read a plan from a record's data, whoever wrote it: what does not fit is left out, the rest stands.
+
+    A step in a state that nobody knows is for later; of two that are "now" the second is for later, too.
+    """
+    held = data.get("steps") if isinstance(data, dict) else None
+    steps: dict[str, PlanStep] = {}
+    for each in held if isinstance(held, list) else []:
+        step = _step(each)
+        if step is not None:
+            taken = step.state == "now" and any(other.state == "now" for other in steps.values())
+            steps[step.title.casefold()] = step.model_copy(update={"state": "later"}) if taken else step
+    return Plan(steps=list(steps.values()))
+
+
+def _step(data: object) -> PlanStep | None:
+    kept = dict(data) if isinstance(data, dict) else {}
+    while kept.get("title"):
+        try:
+            return PlanStep.model_validate(kept)
+        except ValidationError as error:
+            misfits = {found["loc"][0] for found in error.errors() if found["loc"]} & kept.keys()
+            if not misfits:
+                break
+            kept = {name: value for name, value in kept.items() if name not in misfits}
+    return None
