@@ -184,7 +184,7 @@ def opened(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
             return connection
         except sqlite3.OperationalError as error:
             connection.close()
-            if not _is_busy(error) or clock.elapsed() > until:
+            if not is_busy(error) or clock.elapsed() > until:
                 raise
             time.sleep(0.01 + 0.04 * chance.fraction(str(os.getpid()), clock.elapsed()))
         except BaseException:
@@ -234,7 +234,8 @@ def _seen(connection: sqlite3.Connection, known: int, path: Path) -> int:
     return seen
 
 
-def _is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: sqlite3.Error) -> bool:
+    """Tell whether somebody else holds the file."""
     return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
@@ -245,13 +246,17 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except MindstreamError:
         raise
+    except UnicodeDecodeError as error:  # in SQLite's own words about the damage
+        raise StorageError(f"{path}: the file is damaged; {MEND}, or put a copy back in its place") from error
     except sqlite3.Error as error:
         code = (error.sqlite_errorname if hasattr(error, "sqlite_errorname") else "") or ""
         text = str(error)
-        if _is_busy(error):
+        if is_busy(error):
             advice = f"another program has held it for over {BUSY_S:.0f} seconds; close that program and try again"
-        elif code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-            advice = f"the file is damaged or is no database; {MEND}, or put a copy back in its place"
+        elif code.startswith("SQLITE_NOTADB"):
+            advice = "the file is damaged or is no database; move it away, or put a copy back in its place"
+        elif code.startswith("SQLITE_CORRUPT"):
+            advice = f"the file is damaged; {MEND}, or put a copy back in its place"
         elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
             advice = "the disk is full; make room and say it again"
         elif code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):

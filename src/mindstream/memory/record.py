@@ -38,7 +38,7 @@ MAX_LEVEL, MAX_DEPTH, MAX_VERSION = 32_000, 1_000_000, 2**53
 EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
 """The second day that a calendar can write, and the last but one, so that every time zone can."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ID = re.compile(r"[\w-]{6,64}")
 
@@ -150,7 +150,7 @@ def checked_text(text: str) -> str:
     """
     if not isinstance(text, str):
         raise InputError(f"a text is wanted, not {_shown(text)}")
-    clean = _CONTROL.sub("", text.replace("\r\n", "\n")).strip()
+    clean = CONTROL.sub("", text.replace("\r\n", "\n")).strip()
     if not clean:
         raise InputError("there is nothing to read in that text: it is empty, or holds control characters only")
     size = len(clean.encode())
@@ -311,7 +311,7 @@ def _name(name: str, what: str) -> str:
         raise InputError(f"{what}: a text is wanted, not {_shown(name)}")
     if len(name) > MAX_NAME:
         raise InputError(f"{what}: at most {MAX_NAME} characters are wanted, not {len(name):,}")
-    return name if name.isprintable() else " ".join(_CONTROL.sub("", name).split())
+    return name if name.isprintable() else " ".join(CONTROL.sub("", name).split())
 
 
 def _about(about: Triple) -> Triple:

@@ -15,6 +15,7 @@ import numpy as np
 from mindstream.clock import Moment
 from mindstream.log.events import written_text
 from mindstream.memory.record import (
+    CONTROL,
     EARLIEST,
     KINDS,
     LATEST,
@@ -94,7 +95,8 @@ def moment(value: Any, earliest: Moment = 0.0) -> Moment | None:
 
 def name(value: object) -> str:
     """Return a name that can be printed, however it stands there."""
-    return " ".join("".join(each if each.isprintable() else " " for each in written_text(value)).split())[:MAX_NAME]
+    text = written_text(value)
+    return (" ".join(CONTROL.sub(" ", text).split()) if CONTROL.search(text) else text)[:MAX_NAME]
 
 
 def ids(text: object, own: str = "") -> tuple[str, ...]:

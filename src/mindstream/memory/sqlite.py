@@ -28,6 +28,7 @@ COLUMNS = (
     " superseded_by, forgotten, subject, predicate, object, keywords, evidence, depth, slot, version, data, seq,"
     " embedder, vector"
 )
+FIELDS = COLUMNS.split(", ")
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds"))
 HOLDS = "valid_until IS NULL AND forgotten IS NULL"
 
@@ -186,7 +187,7 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
         if entry.distinct:
             _check_distinct(connection, entry, commit.revisions)
         try:
-            connection.executemany(INSERT, [_row(record, seq, changed) for record in entry.records])
+            connection.executemany(INSERT, [insertion(record, seq, changed) for record in entry.records])
         except sqlite3.IntegrityError as error:
             raise Conflict(f"a record with that id, or that version of the slot, is there already ({error})") from None
         for record in entry.records:
@@ -267,15 +268,21 @@ def _next_change(connection: sqlite3.Connection) -> int:
 INSERT = f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
 
 
-def _row(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
+def row_of(record: Record, seq: int) -> tuple[Any, ...]:
+    """Return a record as it stands in the table: the values of COLUMNS."""
     about = record.about
-    row = (
+    return (
         record.id, record.stream, record.kind, record.text, record.created, record.accessed, record.by, record.episode,
         record.importance, record.level, record.lasting, record.valid_from, record.valid_until, record.superseded_by,
         record.forgotten, about and about.subject, about and about.predicate, about and about.object,
         _json(record.keywords), _json(record.evidence), record.depth, record.slot, record.version,
         _json(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(),
     )  # fmt: skip
+
+
+def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
+    """Return the values of INSERT."""
+    row = row_of(record, seq)
     same = same_words(record.text) if record.kind in UNIQUE else None
     return (*row, changed, same, sum_of_record(row), sum_of_vector(row[-1]))
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Literal
 
 import mindstream
-from mindstream.errors import MindstreamError
-from mindstream.log.database import APPLICATION_ID, FILE
+from mindstream.errors import MindstreamError, StorageError
+from mindstream.log.database import FILE
+from mindstream.log.files import check_plain
 from mindstream.packs.load import load, shipped
+from mindstream.service.damage import Fault, faults, looking_into, standing
 from mindstream.service.reach import reached
 from mindstream.settings import DEFAULT, ROLES, Chosen, Settings, unknown_variables
 
@@ -22,6 +24,7 @@ ROOM_BYTES = 100_000_000
 """Less free space than this is worth a word."""
 ANOTHER = "choose another folder with --data"
 AWAY = "move it away, or put a copy back in its place"
+MEND = "mindstream doctor --mend: makes a copy first, keeps what can be read, says what cannot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +92,45 @@ def _folder(data: Path) -> Iterator[Finding]:
     if free < ROOM_BYTES:
         yield Finding("data", "note", f"only {_size(free)} are free where {data} lies", "make room")
     file = data / FILE
-    yield _database(file) if file.exists() else Finding("data", "ok", f"{data}, still without a memory")
-
-
-def _database(file: Path) -> Finding:
-    size = sum(path.stat().st_size for path in file.parent.glob(f"{FILE}*"))
+    if not os.path.lexists(file):
+        yield Finding("data", "ok", f"{data}, still without a memory")
+        return
     try:
-        connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=2)
-        try:
-            if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-                return Finding("data", "broken", f"{file} is a database of another program", ANOTHER)
-            wrong = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)") if row[0] != "ok"]
-            users = connection.execute("SELECT count(DISTINCT stream) FROM records").fetchone()[0]
-        finally:
-            connection.close()
+        check_plain(file)
+        yield from _database(file)
+    except StorageError as error:
+        yield Finding("data", "broken", str(error), ANOTHER)
     except sqlite3.Error as error:
-        return Finding("data", "broken", f"{file} cannot be read: {error}", AWAY)
-    if wrong:
-        return Finding("data", "broken", f"{file} is damaged: {wrong[0]}", AWAY)
-    return Finding("data", "ok", f"{file.parent}, {_size(size)}, {users} user{'s' * (users != 1)}, not damaged")
+        yield Finding("data", "broken", f"{file} cannot be read: {error}", AWAY)
+
+
+def _database(file: Path) -> Iterator[Finding]:
+    size = sum(path.stat().st_size for path in file.parent.glob(f"{FILE}*"))
+    with looking_into(file) as connection:
+        match standing(connection):
+            case "foreign":
+                yield Finding("data", "broken", f"{file} is a database of another program", ANOTHER)
+                return
+            case "newer":
+                yield Finding("data", "broken", f"{file} was written by a newer mindstream", "upgrade mindstream")
+                return
+        found = list(faults(connection))
+    yield from _counted(file, found)
+    if all(fault.harmless for fault in found):
+        yield Finding("data", "ok", f"{file.parent}, {_size(size)}, not damaged")
+
+
+def _counted(file: Path, found: list[Fault]) -> Iterator[Finding]:
+    """Say of each kind of fault how many there are, whose, and where to look."""
+    kinds: dict[tuple[bool, str], list[Fault]] = {}
+    for fault in found:
+        kinds.setdefault((fault.harmless, fault.what), []).append(fault)
+    for (harmless, what), some in kinds.items():
+        users = ", ".join(sorted({fault.user for fault in some if fault.user}))
+        rows = [fault.row for fault in some if fault.row]
+        where = f" ({'of ' + users + '; ' if users else ''}{', '.join(rows[:2])}{', …' if len(rows) > 2 else ''})"
+        state: Literal["note", "broken"] = "note" if harmless else "broken"
+        yield Finding("data", state, f"{file}: {len(some):,} {what}{where if users or rows else ''}", MEND)
 
 
 def _pack(settings: Settings) -> Iterator[Finding]:
