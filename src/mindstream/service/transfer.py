@@ -54,7 +54,7 @@ class Line(BaseModel):
     by: str = ""
     episode: str = ""
     importance: float | None = Field(None, ge=1, le=10, allow_inf_nan=False)
-    level: int = Field(0, ge=0)
+    level: int = Field(0, ge=-1)
     lasting: bool = False
     valid_from: When | None = None
     valid_until: When | None = None
