@@ -147,8 +147,6 @@ class Columns:
     def _comparable(self, record: Record) -> Vector | None:
         """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""
         vector = record.vector if record.embedder == self.embedder else None
-        if vector is not None and not np.isfinite(vector).all():
-            return None
         if vector is not None and not self.width:
             self.width = len(vector)
             self.vectors = Vectors(self.width, self.before.values[: len(self.vectors)].tolist())

@@ -36,7 +36,7 @@ UNREADABLE = "(what stood here cannot be read any more)"
 
 
 def salvaged(row: tuple[Any, ...]) -> Record:
-    """Return what a row of the records holds, as far as it can be read; the columns are those of sqlite.COLUMNS."""
+    """Return what a row of the records holds, as far as it can be read; the columns are those of rows.COLUMNS."""
     (
         id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
         superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,17 +18,13 @@ from mindstream.log import work
 from mindstream.log.database import Database
 from mindstream.log.events import Logged, Unknown, event
 from mindstream.memory.record import MAX_VERSION, UNIQUE, Kind, Record, Triple, normalised, same_words
+from mindstream.memory.rows import COLUMNS, INSERT, insertion
 from mindstream.memory.salvage import is_sound, moment, salvaged
 from mindstream.memory.store import Changes, Commit, Entry, Revision, checked_commit
-from mindstream.memory.sums import sum_of_event, sum_of_record, sum_of_vector
+from mindstream.memory.strength import Held
+from mindstream.memory.sums import sum_of_event, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
 
-COLUMNS = (
-    "id, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,"
-    " superseded_by, forgotten, subject, predicate, object, keywords, evidence, depth, slot, version, data, seq,"
-    " embedder, vector"
-)
-FIELDS = COLUMNS.split(", ")
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds"))
 HOLDS = "valid_until IS NULL AND forgotten IS NULL"
 
@@ -234,8 +230,16 @@ def _revise(connection: sqlite3.Connection, stream: str, revision: Revision, cha
     if revision.holds:
         where += f" AND {HOLDS}"
     touched = connection.execute(f"UPDATE records SET {sets} WHERE {where}", values).rowcount
-    if not touched and (revision.was or revision.holds):
+    if not touched and revision.was and _is_still(connection, stream, revision.id, revision.was):
+        _revise(connection, stream, replace(revision, was=None), changed)
+    elif not touched and (revision.was or revision.holds):
         raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
+
+
+def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: Held) -> bool:
+    """Tell whether a row in which something odd stands is read as it was before."""
+    rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
+    return [(record.level, record.accessed) for record in map(_record, rows)] == [(was.level, was.time)]
 
 
 def _erase(connection: sqlite3.Connection, stream: str, ids: Sequence[str] | None) -> int:
@@ -263,32 +267,6 @@ def _next_change(connection: sqlite3.Connection) -> int:
             " (SELECT coalesce(max(changed), 0) FROM erased)) RETURNING value"
         ).fetchone()
     return int(row[0])
-
-
-INSERT = f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
-
-
-def row_of(record: Record, seq: int) -> tuple[Any, ...]:
-    """Return a record as it stands in the table: the values of COLUMNS."""
-    about = record.about
-    return (
-        record.id, record.stream, record.kind, record.text, record.created, record.accessed, record.by, record.episode,
-        record.importance, record.level, record.lasting, record.valid_from, record.valid_until, record.superseded_by,
-        record.forgotten, about and about.subject, about and about.predicate, about and about.object,
-        _json(record.keywords), _json(record.evidence), record.depth, record.slot, record.version,
-        _json(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(),
-    )  # fmt: skip
-
-
-def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
-    """Return the values of INSERT."""
-    row = row_of(record, seq)
-    same = same_words(record.text) if record.kind in UNIQUE else None
-    return (*row, changed, same, sum_of_record(row), sum_of_vector(row[-1]))
-
-
-def _json(value: Any) -> str | None:
-    return json.dumps(value, ensure_ascii=False) if value else None
 
 
 @lru_cache(256)

@@ -12,7 +12,7 @@ def sum_of_event(mind: str, at: float, by: str, kind: str, payload: str) -> int:
 
 
 def sum_of_record(row: tuple[Any, ...]) -> int:
-    """Return the sum of a record's row (sqlite.COLUMNS) but for how it is held, and its vector: they may change."""
+    """Return the sum of a record's row (rows.COLUMNS) but for how it is held, and its vector: they may change."""
     id_, stream, kind, text, created, _accessed, by, episode = row[:8]
     valid_from, (depth, slot, version, data, seq) = row[11], row[20:25]
     words = (

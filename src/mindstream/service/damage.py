@@ -18,8 +18,8 @@ from mindstream.errors import InputError
 from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import KINDS, Unknown, event
 from mindstream.memory.record import UNIQUE, Record, checked_name, checked_record, same_words
+from mindstream.memory.rows import FIELDS, row_of
 from mindstream.memory.salvage import moment, salvaged
-from mindstream.memory.sqlite import FIELDS, row_of
 from mindstream.memory.sums import sum_of_event, sum_of_record, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
 
@@ -34,6 +34,7 @@ TABLES = {
     "erased": ["rowid", "stream", "id", "changed"],
 }  # fmt: skip
 """The columns that are read, the number of the row first."""
+UNSUMMED = "rows without a sum: from before there were any, or changed on purpose"
 KEPT = " (they are kept as they stand)"
 TRIES = 20_000
 """So often a part of a table that cannot be read is halved, to come to the rows around it."""
@@ -211,7 +212,7 @@ def _log(tables: Tables) -> Iterator[Fault]:
             kept = whole is True or (isinstance(payload, str) and isinstance(kind, str) and kind not in KINDS)
             yield Fault(f"rows of the log that this mindstream cannot read{KEPT * kept}", user, str(seq), kept)
         if whole is None:
-            yield Fault("rows from before sums were kept", user, str(seq), harmless=True)
+            yield Fault(UNSUMMED, user, str(seq), harmless=True)
         elif not whole:
             yield Fault("rows of the log that are not as they were written", user, str(seq))
 
@@ -235,7 +236,7 @@ def _record(row: Row, record: Record, tables: Tables) -> Iterator[Fault]:
         yield Fault("records that would not be known again by their words", user, record.id)
     whole = sum_agrees(sum_of_record, (held,), row[WORDS_SUM])
     if whole is None:
-        yield Fault("rows from before sums were kept", user, record.id, harmless=True)
+        yield Fault(UNSUMMED, user, record.id, harmless=True)
     elif not whole:
         yield Fault("records that are not as they were written", user, record.id)
     if held[-1] is not None and sum_agrees(sum_of_vector, (held[-1],), row[VECTOR_SUM]) is False:

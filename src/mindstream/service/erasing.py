@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import mmap
 import re
 import sqlite3
@@ -18,7 +17,9 @@ from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
 from mindstream.log.database import BUSY_S, FILE, explained
+from mindstream.log.events import event, written_text
 from mindstream.service.memory import Memory, nobody
+from mindstream.service.mending import COPIES
 from mindstream.service.minds import GATES
 from mindstream.service.opening import history
 
@@ -54,10 +55,12 @@ def kept(memory: Memory, folder: Path) -> Kept:
     typed = history(folder, memory.user)
     with _connected(folder) as connection:
         rows = {table: _count(connection, table, memory.user) for table in TABLES}
+        connection.text_factory = lambda content: content.decode("utf-8", "replace")
         words = _probes(connection, memory.user)
     if not any(rows.values()) and not typed.exists():
         raise InputError(nobody(memory.user, memory.store.streams()))
-    return Kept(rows, [path for path in (typed, *sorted(folder.glob(GATES))) if path.exists()], words)
+    files = (typed, *sorted(folder.glob(GATES)), *sorted(folder.glob(f"{COPIES}/*")))
+    return Kept(rows, [path for path in files if path.exists()], words)
 
 
 async def erase(memory: Memory, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
@@ -70,6 +73,8 @@ async def erase(memory: Memory, folder: Path, what: Kept, progress: Callable[[in
     for path in what.files:
         try:
             path.unlink(missing_ok=True)
+            if path.parent.match(COPIES) and not any(path.parent.iterdir()):
+                path.parent.rmdir()
         except OSError as error:
             raise StorageError(f"{path} cannot be deleted: {error.strerror}; do that, then erase again") from None
     await asyncio.to_thread(_rewrite, folder, memory.user)
@@ -121,9 +126,10 @@ def _probes(connection: sqlite3.Connection, user: str) -> list[str]:
     """Choose what to look for: the beginnings of the user's longest texts, as they stand in the file."""
     found: set[str] = set()
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
-        found.add(_probe(text))
-    for (payload,) in connection.execute("SELECT payload FROM log WHERE mind = ?", (user,)):
-        found |= {_probe(text) for text in _texts(json.loads(payload))}
+        found.add(_probe(written_text(text)))
+    for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
+        held = event(kind, payload).model_dump(mode="json")  # one that cannot be read has its payload as a text
+        found |= {_probe(text) for text in _texts(held)}
     said = [word for word in found if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
     return sorted(said, key=lambda word: (-len(word), word))[:PROBES]
 

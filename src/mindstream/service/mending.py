@@ -23,8 +23,8 @@ from mindstream.log.database import APPLICATION_ID, FILE, explained, is_busy
 from mindstream.log.events import Unknown, event, written_text
 from mindstream.log.files import BESIDE, check_plain, private_file
 from mindstream.memory.record import SLOTTED, Record, checked_record
+from mindstream.memory.rows import FIELDS, INSERT, insertion, row_of
 from mindstream.memory.salvage import moment
-from mindstream.memory.sqlite import FIELDS, INSERT, insertion, row_of
 from mindstream.memory.sums import sum_of_event, sum_of_record
 from mindstream.memory.tables import MIGRATIONS
 from mindstream.service.damage import (
