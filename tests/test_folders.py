@@ -14,10 +14,11 @@ from mindstream.log.events import Said, Unknown
 from mindstream.memory.record import checked_record
 from mindstream.memory.salvage import UNREADABLE
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.damage import faults, looking_into
+from mindstream.service.damage import faults
 from mindstream.service.erasing import erase, kept
 from mindstream.service.memory import Memory
 from mindstream.service.mending import mend
+from mindstream.service.readable import looking_into
 from mindstream.service.transfer import export, parsed
 
 FOLDERS = sorted((Path(__file__).parent / "folders").glob("*.tar.gz"))

@@ -55,6 +55,8 @@ def check_plain(path: Path) -> None:
         try:
             mode = each.stat().st_mode
         except FileNotFoundError:
+            if each.is_symlink():
+                raise StorageError(f"{each} is a link to nothing; move it away") from None
             continue
         except OSError as error:
             raise StorageError(f"{each} cannot be opened: {error.strerror}; move it away") from None

@@ -7,6 +7,7 @@ calendar can write is that of the record's writing, a vector that cannot be comp
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
@@ -47,7 +48,7 @@ def salvaged(row: tuple[Any, ...]) -> Record:
     written = 0.0 if written is None else written
     slotted = known in SLOTTED and isinstance(slot, str) and slot and _whole(version, 1, MAX_VERSION, 0)
     about = (subject, predicate, object_)
-    other = ids(json.dumps([superseded_by]), str(id_))
+    other = _ids([superseded_by], id_)
     return Record(
         id=written_text(id_), stream=written_text(stream), kind=known, text=written_text(text) or UNREADABLE,
         created=written, accessed=_or(moment(accessed), written), by=name(by), episode=name(episode),
@@ -57,7 +58,7 @@ def salvaged(row: tuple[Any, ...]) -> Record:
         superseded_by=other[0] if other else None,
         forgotten=None if forgotten is None else _or(moment(forgotten), written),
         about=Triple(*map(name, about)) if all(isinstance(each, str) for each in about) else None,
-        keywords=tuple(map(name, _texts(keywords, MAX_KEYWORDS))), evidence=ids(evidence, str(id_)),
+        keywords=tuple(map(name, _texts(keywords, MAX_KEYWORDS))), evidence=_ids(_texts(evidence, MAX_EVIDENCE), id_),
         depth=_whole(depth, 0, MAX_DEPTH, 0), slot=name(slot) if slotted else None,
         version=version if slotted else None, data=fields(data), seq=_whole(seq, 0, 2**62, 0),
         embedder=name(embedder), vector=finite(vector),
@@ -99,12 +100,6 @@ def name(value: object) -> str:
     return (" ".join(CONTROL.sub(" ", text).split()) if CONTROL.search(text) else text)[:MAX_NAME]
 
 
-def ids(text: object, own: str = "") -> tuple[str, ...]:
-    """Return the ids of records in a list that was written as JSON, but its own."""
-    found = (each for each in _texts(text, MAX_EVIDENCE) if 0 < len(each) <= 64 and each.isprintable())
-    return tuple(each for each in found if each != own)
-
-
 def fields(text: object) -> dict[str, Any]:
     """Return a record's data; what is no JSON is kept as a text under `unreadable`."""
     if text is None:
@@ -119,6 +114,12 @@ def finite(content: object) -> Vector | None:
         return None
     vector = np.frombuffer(content, np.float16)
     return vector if np.isfinite(vector).all() else None
+
+
+def _ids(found: Sequence[object], own: object) -> tuple[str, ...]:
+    """Return those that can be the ids of other records."""
+    texts = (each for each in found if isinstance(each, str) and 0 < len(each) <= 64 and each.isprintable())
+    return tuple(each for each in texts if each != own)
 
 
 def _texts(text: object, most: int) -> list[str]:

@@ -16,8 +16,9 @@ from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
 from mindstream.packs.load import load, shipped
-from mindstream.service.damage import Fault, faults, looking_into, standing
+from mindstream.service.damage import Fault, faults, standing
 from mindstream.service.reach import reached
+from mindstream.service.readable import looking_into
 from mindstream.settings import DEFAULT, ROLES, Chosen, Settings, unknown_variables
 
 ROOM_BYTES = 100_000_000

@@ -12,33 +12,20 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from mindstream.errors import InputError
 from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import KINDS, Unknown, event
 from mindstream.memory.record import UNIQUE, Record, checked_name, checked_record, same_words
 from mindstream.memory.rows import FIELDS, row_of
-from mindstream.memory.salvage import moment, salvaged
+from mindstream.memory.salvage import moment
 from mindstream.memory.sums import sum_of_event, sum_of_record, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
+from mindstream.service.readable import CHANGED, SAME, TABLES, VECTOR_SUM, WORDS_SUM, Row, Tables
 
-Row = tuple[Any, ...]
-
-TABLES = {
-    "log": ["seq", "mind", "at", "by", "kind", "payload", "sum"],
-    "records": ["number", *FIELDS, "changed", "same", "words_sum", "vector_sum"],
-    "work": [
-        "id", "mind", "slot", "cause", "owner", "lease", "running", "attempts", "error", "done", "failures",
-    ],
-    "erased": ["rowid", "stream", "id", "changed"],
-}  # fmt: skip
-"""The columns that are read, the number of the row first."""
 UNSUMMED = "rows without a sum: from before there were any, or changed on purpose"
 KEPT = " (they are kept as they stand)"
-TRIES = 20_000
-"""So often a part of a table that cannot be read is halved, to come to the rows around it."""
-CHANGED, SAME, WORDS_SUM, VECTOR_SUM = range(-4, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,76 +45,13 @@ class Fault:
     harmless: bool = False
 
 
-class Tables:
-    """All rows of a database, as far as they can be read.
-
-    Attributes:
-        rows: by table, each as TABLES names it; None where a column is not there.
-        records: the rows of the records, each with what can be read from it.
-        minds: whose each row of the log is.
-        lost: by table, how many parts of it cannot be read.
-    """
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.rows: dict[str, list[Row]] = {}
-        self.lost: Counter[str] = Counter()
-        for table, columns in TABLES.items():
-            self.rows[table] = self._read(connection, table, columns)
-        self.counter = 0
-        with contextlib.suppress(sqlite3.Error, TypeError, ValueError):
-            self.counter = int(connection.execute("SELECT value FROM counters WHERE name = 'changed'").fetchone()[0])
-        self.minds: dict[int, object] = {row[0]: row[1] for row in self.rows["log"]}
-        self.records = [(row, salvaged(row[1:CHANGED])) for row in self.rows["records"]]
-
-    def _read(self, connection: sqlite3.Connection, table: str, columns: list[str]) -> list[Row]:
-        try:
-            there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")} | {"rowid"}
-        except sqlite3.Error:
-            there = set()
-        if len(there) < 2:
-            self.lost[table] += 1
-            return []
-        names = ", ".join(each if each in there else "NULL" for each in columns)
-        sql = f"SELECT {names} FROM {table} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
-        found: list[Row] = []
-        parts, tries = [(0, _last(connection, table))], 0
-        while parts:
-            low, high = parts.pop()
-            try:
-                found += connection.execute(sql, (low, high)).fetchall()
-            except sqlite3.Error:
-                tries += 1
-                if low == high or tries > TRIES:
-                    self.lost[table] += 1
-                else:
-                    parts += [((low + high) // 2 + 1, high), (low, (low + high) // 2)]
-        return found
-
-
-@contextlib.contextmanager
-def looking_into(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database to look at one moment of it, as far as it can be read.
-
-    Raises:
-        sqlite3.DatabaseError: it cannot be read at all.
-    """
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=2, isolation_level=None)) as connection:
-        connection.text_factory = _text
-        connection.execute("PRAGMA writable_schema = ON")  # a broken line of the schema hides its own table only
-        connection.execute("BEGIN")
-        try:
-            yield connection
-        except UnicodeDecodeError as error:  # SQLite's own words about it
-            raise sqlite3.DatabaseError(f"its tables have no names that can be read ({error})") from None
-
-
 def faults(connection: sqlite3.Connection) -> Iterator[Fault]:
     """Yield what is wrong in a database of ours; it may be of an older version.
 
     Raises:
         sqlite3.DatabaseError: it is so damaged that nothing can be read.
     """
+    yield from _opening(connection)
     yield from _pages(connection)
     yield from _schema(connection)
     tables = Tables(connection)
@@ -142,8 +66,18 @@ def faults(connection: sqlite3.Connection) -> Iterator[Fault]:
     yield from _work(tables)
     highest = max((row[-1] for row in tables.rows["erased"] if isinstance(row[-1], int)), default=0)
     highest = max([highest, *(row[CHANGED] for row in tables.rows["records"] if isinstance(row[CHANGED], int))])
-    if tables.counter < highest:
+    if tables.counters.get("changed", -1) < highest:
         yield Fault("counters that stand below what they have counted")
+
+
+def _opening(connection: sqlite3.Connection) -> Iterator[Fault]:
+    """Find what keeps everybody else from opening it, though `looking_into` looks past it."""
+    path = connection.execute("PRAGMA database_list").fetchone()[2]
+    try:
+        with contextlib.closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True)) as strict:
+            strict.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        yield Fault("faults of its pages and indexes", row=str(error))
 
 
 def _pages(connection: sqlite3.Connection) -> Iterator[Fault]:
@@ -309,18 +243,3 @@ def sum_agrees(sum_of: Callable[..., int | None], values: Row, wanted: object) -
         return sum_of(*values) == wanted
     except (TypeError, ValueError):
         return False
-
-
-def _last(connection: sqlite3.Connection, table: str) -> int:
-    """Return the highest number of a row, or of one that can be meant."""
-    for sql in (f"SELECT max(rowid) FROM {table}", "SELECT seq FROM sqlite_sequence", "PRAGMA page_count"):
-        with contextlib.suppress(sqlite3.Error, TypeError, ValueError):
-            return int(connection.execute(sql).fetchone()[0] or 0) + (0 if sql.startswith("SELECT max") else 10_000)
-    return 1_000_000
-
-
-def _text(content: bytes) -> str | bytes:
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content

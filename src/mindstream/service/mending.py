@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.clock import Clock, SystemClock, written
-from mindstream.errors import InputError, StorageError
+from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.database import APPLICATION_ID, FILE, explained, is_busy
 from mindstream.log.events import Unknown, event, written_text
 from mindstream.log.files import BESIDE, check_plain, private_file
@@ -27,18 +27,8 @@ from mindstream.memory.rows import FIELDS, INSERT, insertion, row_of
 from mindstream.memory.salvage import moment
 from mindstream.memory.sums import sum_of_event, sum_of_record
 from mindstream.memory.tables import MIGRATIONS
-from mindstream.service.damage import (
-    TABLES,
-    WORDS_SUM,
-    Row,
-    Tables,
-    chains,
-    is_name,
-    is_work,
-    looking_into,
-    standing,
-    widths,
-)
+from mindstream.service.damage import chains, is_name, is_work, standing, widths
+from mindstream.service.readable import TABLES, WORDS_SUM, Row, Tables, looking_into
 
 COPIES = "mended-*"
 """The folders, in a data folder, that hold copies from before a mending; they hold users' words."""
@@ -97,34 +87,38 @@ def mend(folder: Path, clock: Clock | None = None) -> Mended:
     """
     path = folder / FILE
     check_plain(path)
+    _check_ours(path)
     try:
-        _alone(path)
         copy = _copied(path, written((clock or SystemClock()).now()))
-        aside, new = Aside(copy / ASIDE), copy / "new.db"
-        with explained(path), contextlib.closing(sqlite3.connect(new, isolation_level=None)) as fresh:
-            with looking_into(path) as old:
-                tables = Tables(old)
-            if tables.lost and not any(tables.rows.values()):
-                raise StorageError(f"nothing can be read from {path}; put a copy back in its place, or move it away")
-            kept = _rebuild(tables, fresh, aside)
-            aside.write()
-            _put_back(fresh, path)
-        new.unlink()
     except OSError as error:
-        raise StorageError(f"{path} cannot be mended: {error.strerror}; nothing was changed") from None
+        raise StorageError(f"{path} cannot be copied: {error.strerror}; nothing was changed") from None
+    new = copy / "new.db"
+    try:
+        _check_alone(path)
+        with explained(new), contextlib.closing(sqlite3.connect(new, isolation_level=None)) as fresh:
+            done = _rebuild(path, fresh, copy)
+    except (OSError, MindstreamError) as error:
+        shutil.rmtree(copy, ignore_errors=True)
+        raise StorageError(f"{error}; nothing was changed") from None
+    with explained(path):
+        _put_back(new, path)
+    new.unlink(missing_ok=True)
     private_file(path)
-    return Mended(copy, kept, aside.counts, sum(tables.lost.values()))
+    return done
 
 
-def _alone(path: Path) -> None:
+def _check_ours(path: Path) -> None:
+    with contextlib.suppress(sqlite3.DatabaseError), looking_into(path) as connection:
+        match standing(connection):
+            case "foreign":
+                raise StorageError(f"{path} is a database of another program; choose another data folder")
+            case "newer":
+                raise StorageError(f"{path} was written by a newer mindstream; upgrade mindstream to mend it")
+
+
+def _check_alone(path: Path) -> None:
     """Bring the write-ahead log home, which works only where nobody else has the file open."""
     try:
-        with looking_into(path) as connection:
-            match standing(connection):
-                case "foreign":
-                    raise StorageError(f"{path} is a database of another program; choose another data folder")
-                case "newer":
-                    raise StorageError(f"{path} was written by a newer mindstream; upgrade mindstream to mend it")
         with contextlib.closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
     except UnicodeDecodeError:
@@ -141,26 +135,43 @@ def _copied(path: Path, now: str) -> Path:
     copy.mkdir(mode=0o700)
     for each in (path.with_name(path.name + end) for end in BESIDE):
         if each.exists():
-            shutil.copyfile(each, copy / each.name)
-            private_file(copy / each.name)
+            with each.open("rb") as old, (copy / each.name).open("xb") as new:
+                private_file(copy / each.name)
+                shutil.copyfileobj(old, new)
+                os.fsync(new.fileno())
     return copy
 
 
-def _put_back(fresh: sqlite3.Connection, path: Path) -> None:
+def _put_back(new: Path, path: Path) -> None:
     """Write the new database over the old one, page by page in one transaction: whoever waits for it gets it whole."""
     try:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as old:
-            fresh.backup(old)
+        _write_over(new, path)
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         if isinstance(error, sqlite3.Error) and is_busy(error):
             raise
         for each in BESIDE:  # too damaged to be written over; the copy is safe
             path.with_name(path.name + each).unlink(missing_ok=True)
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as old:
-            fresh.backup(old)
+        _write_over(new, path)
 
 
-def _rebuild(tables: Tables, fresh: sqlite3.Connection, aside: Aside) -> dict[str, int]:
+def _write_over(new: Path, path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(new)) as fresh, contextlib.closing(sqlite3.connect(path)) as old:
+        fresh.backup(old)
+
+
+def _rebuild(path: Path, fresh: sqlite3.Connection, copy: Path) -> Mended:
+    """Write all that can be read into a new database, and the rest down beside the copy."""
+    aside = Aside(copy / ASIDE)
+    with looking_into(path) as old:
+        tables = Tables(old)
+    if tables.lost and not any(tables.rows.values()):
+        raise StorageError(f"nothing can be read from {path}; put a copy back in its place, or move it away")
+    kept = _write(tables, fresh, aside)
+    aside.write()
+    return Mended(copy, kept, aside.counts, sum(tables.lost.values()))
+
+
+def _write(tables: Tables, fresh: sqlite3.Connection, aside: Aside) -> dict[str, int]:
     fresh.execute("PRAGMA temp_store = MEMORY")
     fresh.execute("BEGIN")
     for migration in MIGRATIONS:
@@ -178,7 +189,8 @@ def _rebuild(tables: Tables, fresh: sqlite3.Connection, aside: Aside) -> dict[st
             fresh.execute(into, (*row[:-1], row[-1] or 0))
         else:
             aside.add("work that points nowhere, or cannot be read", "work", row)
-    fresh.execute("UPDATE counters SET value = ? WHERE name = 'changed'", (CHANGE,))
+    counters = tables.counters | {"changed": CHANGE}
+    fresh.executemany("INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)", counters.items())
     fresh.execute("COMMIT")
     counted = ("records", "log", "work")
     return {table: int(fresh.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in counted}
