@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from mindstream.errors import SettingsError, StorageError
+from mindstream.errors import SettingsError
 from mindstream.log.files import private_folder
 from mindstream.minds.mind import Mind
 from mindstream.minds.patience import Patience
