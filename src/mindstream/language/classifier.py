@@ -11,11 +11,12 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mindstream.caches import remember
 
 TOKEN = re.compile(r"[a-z']+|[0-9]+|[\u3400-\u9fff]")
 WORDS, CHARACTERS = 3, (2, 5)
@@ -36,7 +37,7 @@ class View:
     sizes: NDArray[np.float32]
 
 
-@lru_cache(64)
+@remember(64)
 def views(text: str) -> tuple[View, ...]:
     """Return a text's n-grams of words ("w") and of characters ("c")."""
     plain = _plain(text)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 
 import Stemmer
 
+from mindstream.caches import remember
 from mindstream.language.irregular import BASE
 
 STOP_WORDS = """
@@ -30,7 +30,7 @@ FUNCTION_CHARACTERS = frozenset("的了吗呢吧啊么着过在是我你他她�
 _stem = Stemmer.Stemmer("english", maxCacheSize=0).stemWord
 
 
-@lru_cache(maxsize=1 << 15)
+@remember(1 << 15)
 def stem(word: str) -> str:
     """Return the stem of a lower-case word; other than English ones come back as they are."""
     return str(_stem(BASE.get(word, word))) if word.isascii() else word

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mindstream import caches
 from mindstream.language.lexical import Lexical
 from mindstream.language.words import plain_words, terms
 from mindstream.memory.growing import Growing
@@ -194,11 +195,15 @@ class Shelf:
         self._width = width
         self._room = streams
         self._held: dict[str, Columns] = {}
+        caches.watch(self)
 
     def columns(self, stream: str) -> Columns:
         """Return a stream's columns, caught up with the store."""
         held = self._held.pop(stream, None)
-        if held is None or not held.catch_up(self._store):
+        if held is not None and not held.catch_up(self._store):
+            caches.empty(stream)
+            held = None
+        if held is None:
             held = Columns(stream, self._embedder, self._width)
             held.catch_up(self._store)
         self._held[stream] = held
@@ -206,6 +211,6 @@ class Shelf:
             del self._held[next(iter(self._held))]
         return held
 
-    def drop(self, stream: str) -> None:
+    def forget(self, stream: str) -> None:
         """Let a stream's columns go; they are filled anew when they are asked for."""
         self._held.pop(stream, None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
+from mindstream import caches
 from mindstream.clock import MINUTE_S, Moment
 from mindstream.memory.record import Record, normalised
 
@@ -19,12 +20,19 @@ FOR_S = 10 * MINUTE_S
 class Lately:
     """The records of the last recalls of this process; texts are compared only when something is to be written."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+        caches.watch(self)
         self._recalls: deque[tuple[Moment, list[Record], dict[str, Record]]] = deque(maxlen=RECALLS)
 
     def add(self, now: Moment, records: list[Record]) -> None:
         """Take note of what a recall returned."""
         self._recalls.append((now, records, {}))
+
+    def forget(self, stream: str) -> None:
+        """Let go of what was returned, where something of this stream was erased."""
+        if stream == self._stream:
+            self._recalls.clear()
 
     def same(self, texts: Iterable[str], now: Moment) -> dict[str, Record]:
         """Return what was returned lately and says the same as these texts, by normalised text."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
+from mindstream.caches import remember
 from mindstream.clock import Moment
 from mindstream.language.dates import Span, spans
 from mindstream.language.words import STOP, plain_words, terms
@@ -56,7 +56,7 @@ def understood(query: str, columns: Columns, now: Moment) -> Question:
     )
 
 
-@lru_cache(maxsize=1024)
+@remember(1024)
 def _calls(name: str) -> re.Pattern[str]:
     """Return what finds somebody's name in a question: whole, or its first word.
 

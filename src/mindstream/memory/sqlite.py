@@ -6,12 +6,12 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mindstream import caches
 from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
@@ -41,7 +41,9 @@ class SqliteStore:
         return await self._database.write(lambda connection: _commit(connection, commit))
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
-        return await self._database.write(lambda connection: _erase(connection, stream, ids))
+        erased = await self._database.write(lambda connection: _erase(connection, stream, ids))
+        caches.empty(stream)
+        return erased
 
     def version(self) -> int:
         return self._database.version()
@@ -269,13 +271,6 @@ def _next_change(connection: sqlite3.Connection) -> int:
     return int(row[0])
 
 
-@lru_cache(256)
-def _data(text: str) -> dict[str, Any]:
-    """Read a record's data; the latest belief and plan are read several times in a turn."""
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
-
-
 def _record(row: tuple[Any, ...]) -> Record:
     try:
         record = _read(row)
@@ -297,6 +292,6 @@ def _read(row: tuple[Any, ...]) -> Record:
         about=None if subject is None else Triple(subject, predicate, object_),
         keywords=tuple(json.loads(keywords)) if keywords else (),
         evidence=tuple(json.loads(evidence)) if evidence else (),
-        depth=depth, slot=slot, version=version, data=_data(data) if data else {}, seq=seq, embedder=embedder,
+        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
         vector=None if vector is None else np.frombuffer(vector, np.float16),
     )  # fmt: skip

@@ -63,7 +63,7 @@ class Stream:
         self.strength = strength
         self._recaller = Recaller(store, embedder)
         self._touches = Touches(store, self.columns, self.name, clock, strength)
-        self._lately = Lately()
+        self._lately = Lately(self.name)
         self._looked_for_foreign = False
 
     async def __aenter__(self) -> Stream:

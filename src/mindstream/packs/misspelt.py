@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from rapidfuzz.distance import OSA
+
+from mindstream.caches import remember
 
 HASTY = {
     "plan": "pln paln plna plann paln", "plans": "plns palns", "step": "stpe setp stp steo",
@@ -49,7 +50,7 @@ LONG = [
 WORD = re.compile(r"[A-Za-z']+")
 
 
-@lru_cache(10_000)
+@remember(10_000)
 def _right(word: str) -> str:
     if word in EXACT:
         return EXACT[word]

@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 from rapidfuzz.distance import OSA
 
+from mindstream.caches import remember
 from mindstream.language.windows import windows
 from mindstream.language.words import stem
 from mindstream.packs.misspelt import mended
@@ -82,7 +83,7 @@ def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Langua
 
 def read(pack: Pack, text: str) -> Reading:
     """Read an utterance as the rules understand it; what was read lately is remembered."""
-    return pack.cached(("readings", ""), lambda: lru_cache(REMEMBERED)(partial(_read, pack)))(text)
+    return pack.cached(("readings", ""), lambda: remember(REMEMBERED)(partial(_read, pack)))(text)
 
 
 def _read(pack: Pack, text: str) -> Reading:
@@ -256,7 +257,7 @@ def _denied(before: str) -> bool:
     return bool(denials) and not ATTITUDE.search(near[denials[-1].end() :])
 
 
-@lru_cache(100_000)
+@remember(100_000)
 def _same(cue: str, stemmed: str, word: str) -> bool:
     """Tell whether a word is a form of the cue, or a small misspelling of it."""
     if cue == stemmed:

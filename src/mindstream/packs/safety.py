@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache, partial
 
+from mindstream.caches import remember
 from mindstream.language.windows import windows
 from mindstream.packs.pack import Alarm, Pack
 from mindstream.packs.recogniser import harmless, recognises
@@ -25,7 +26,7 @@ def recognised(pack: Pack, text: str) -> Alarm | None:
     recogniser is sure of the contrary ("my doctor asked whether I think of harming myself; I don't"), a pattern's word
     is not enough.
     """
-    return pack.cached(("alarms", ""), lambda: lru_cache(REMEMBERED)(partial(_recognised, pack)))(text)
+    return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_recognised, pack)))(text)
 
 
 def _recognised(pack: Pack, text: str) -> Alarm | None:

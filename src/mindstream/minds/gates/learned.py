@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from mindstream import chance
+from mindstream import caches, chance
 from mindstream.log.events import Decided, Heard, Judged, Logged
 from mindstream.memory.store import Store
 from mindstream.minds.gates.features import Features
@@ -58,6 +58,12 @@ class LearnedGate:
         self._heard: dict[int, str] = {}
         self._open: dict[int, Situation] = {}
         self._load()
+        caches.watch(self)
+
+    def forget(self, _: str) -> None:
+        """Let go of utterances whose outcome has not come: something was erased."""
+        self._heard.clear()
+        self._open.clear()
 
     @property
     def outcomes(self) -> int:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from mindstream import caches
 from mindstream.language.classifier import Classifier, View, views, words
 from mindstream.minds.gates.by_rules import ByRules
 from mindstream.minds.gates.features import Features
@@ -40,6 +41,11 @@ class QuickGate:
     def __init__(self, pack: Pack) -> None:
         self._rules, self._features = ByRules(pack), Features(pack)
         self._last: tuple[Situation, Decision] | None = None
+        caches.watch(self)
+
+    def forget(self, _: str) -> None:
+        """Let go of the last utterance: something was erased."""
+        self._last = None
 
     def decide(self, situation: Situation) -> Decision:
         """Decide; twice the same for the same situation, at the price of one."""

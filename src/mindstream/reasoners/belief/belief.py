@@ -6,9 +6,8 @@ belief, written with the plan. It reads what the Talker heard and said.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
@@ -156,18 +155,4 @@ def plan_slot(pack: Pack) -> str:
 def plan_of(stream: Stream, pack: Pack) -> Plan:
     """Return the plan as it stands; empty before there is one."""
     record = next(iter(stream.store.latest(stream.name, slot=plan_slot(pack))), None)
-    return _read(_Written(record.id, record.data)) if record else Plan()
-
-
-@dataclass(frozen=True)
-class _Written:
-    """A version of the plan, the same as another if it is the same record: records of a plan never change."""
-
-    record: str
-    data: Mapping[str, JsonValue] = field(compare=False)
-
-
-@lru_cache(256)
-def _read(written: _Written) -> Plan:
-    """Read a plan once: every turn looks at it several times, and a long one takes most of a millisecond."""
-    return read_plan(written.data.get("plan"))
+    return read_plan(record.data.get("plan")) if record else Plan()

@@ -1,0 +1,128 @@
+"""What a process keeps of users' words: by content, for itself, and not after they were erased."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mindstream import ManualClock, Mind, SqliteStore, caches
+from mindstream.log.events import Remembered
+from mindstream.memory import sqlite
+from mindstream.memory.record import New
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import Stream
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.packs.load import load
+from mindstream.packs.reading import read
+from mindstream.packs.safety import recognised
+from mindstream.reasoners.belief.belief import plan_of
+from mindstream.reasoners.belief.plan import Plan, PlanStep
+
+PACK = load("sleep")
+SECRET = "zanzibarquilt"
+
+
+@pytest.fixture
+async def store(folder: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(folder)
+    yield store
+    await store.close()
+
+
+async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Stream:
+    """Write a plan under an id of our choosing, as an import does."""
+    async with Mind.open(store, user=user) as mind:
+        plan = Plan(steps=[PlanStep(title=title, state="now")])
+        new = New(text=title, kind="plan", slot="sleep.plan", version=1, data={"plan": plan.model_dump(mode="json")})
+        (record,) = await mind.stream.made([new])
+        event = Remembered(count=1, kinds={"plan": 1})
+        await mind.stream.commit(Entry(event, "test", (replace(record, id=id_),)))
+        return mind.stream
+
+
+async def test_a_plan_of_another_folder_with_the_same_id_is_not_shown(store: SqliteStore, tmp_path: Path) -> None:
+    other = SqliteStore(tmp_path / "other")
+    ann = await a_plan(store, "ann", "Ann's own step", "0000000001abcdefgh")
+    bob = await a_plan(other, "bob", "Bob's own step", "0000000001abcdefgh")
+    assert [step.title for step in plan_of(ann, PACK).steps] == ["Ann's own step"]
+    assert [step.title for step in plan_of(bob, PACK).steps] == ["Bob's own step"]
+    await other.close()
+
+
+async def test_a_plan_that_a_caller_changes_stays_as_it_is_written(store: SqliteStore) -> None:
+    ann = await a_plan(store, "ann", "Ann's own step", "0000000001abcdefgh")
+    plan_of(ann, PACK).steps.clear()
+    assert len(plan_of(ann, PACK).steps) == 1
+
+
+async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> None:
+    for user in ("ann", "bob"):
+        async with Mind.open(store, user=user) as mind:
+            await mind.stream.remember_all([New(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})])
+    [of_ann] = store.latest("ann", ["chat"])
+    of_ann.data["leak"] = "of ann"  # type: ignore[index]
+    of_ann.data["tags"].append("of ann")  # type: ignore[union-attr,call-arg,arg-type]
+    for user in ("ann", "bob"):
+        assert store.latest(user, ["chat"])[0].data == {"by_user": True, "tags": ["a"]}
+
+
+def words_in_caches() -> bool:
+    """Tell whether a remembered argument or answer of any cached function holds the secret."""
+    gc.collect()
+    kept = [held for function in list(caches._functions) for held in gc.get_referents(function)]
+    seen: set[int] = set()
+    while kept:
+        each = kept.pop()
+        if id(each) in seen or isinstance(each, type) or (callable(each) and not isinstance(each, tuple)):
+            continue
+        seen.add(id(each))
+        if isinstance(each, str) and SECRET in each:
+            return True
+        if isinstance(each, dict | list | tuple | set | frozenset) or type(each).__module__.startswith("mindstream"):
+            kept.extend(gc.get_referents(each))
+    return False
+
+
+async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStore) -> None:
+    async with Mind.open(store, user="ann", gate_="quick") as mind:
+        async for _ in mind.hear(f"My {SECRET} keeps me awake, what can I do?"):
+            pass
+        await mind.settled()
+        await mind.stream.recall(SECRET)
+        read(PACK, f"the {SECRET}")
+        recognised(PACK, f"the {SECRET}")
+        assert words_in_caches()
+        assert mind.stream._lately._recalls
+        columns = mind.stream.columns()
+        assert columns.lexical.idf(SECRET) < columns.lexical.idf("nothing like it")
+        await store.erase("ann")
+        assert not words_in_caches()
+        assert not mind.stream._lately._recalls
+        assert mind.stream._recaller.shelf._held == {}
+
+
+async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteStore, folder: Path) -> None:
+    stream, other = Stream(store, "ann", WordLlama(), ManualClock()), SqliteStore(folder)
+    record = await stream.remember(f"The {SECRET} is red.")
+    await stream.recall(SECRET, touch=False)
+    await other._database.write(lambda each: sqlite._erase(each, "ann", [record.id]))  # as if elsewhere
+    read(PACK, f"the {SECRET}")
+    assert await stream.recall("red", touch=False) == []
+    assert not any(records for _, records, _ in stream._lately._recalls)
+    assert not words_in_caches()
+    await other.close()
+
+
+async def test_one_users_erasing_leaves_anothers_recent_recalls(store: SqliteStore) -> None:
+    ann, bob = (Stream(store, user, WordLlama(), ManualClock()) for user in ("ann", "bob"))
+    for stream in (ann, bob):
+        await stream.remember("tea in the garden")
+        await stream.recall("tea", touch=False)
+    await store.erase("ann")
+    assert not ann._lately._recalls
+    assert bob._lately._recalls
+    assert "bob" in bob._recaller.shelf._held
