@@ -137,7 +137,7 @@ async def test_pending_importance_is_rated_in_batches(world: World) -> None:
     await world.stream.remember("hello", "belief")
     model = Scripted({"rate_importance": [Importance(ratings=[7] * 20), Importance(ratings=[2] * 5)]})
     await world.stream.sleep(model, n=0)
-    rated = [record.importance for record in world.store.latest("ann", n=99)]
+    rated = [record.importance for record in world.store.latest("ann", n=99, now=world.clock.now())]
     assert rated == [2.0] * 5 + [7.0] * 20 + [None]
     assert world.told()["importance"].changed == 25
 
@@ -146,7 +146,7 @@ async def test_pending_importance_is_rated_in_batches(world: World) -> None:
 async def test_ratings_that_do_not_fit_are_not_written(world: World, reply: str | Importance) -> None:
     await world.stream.remember_all([New(text="one"), New(text="two")])
     await world.stream.sleep(Scripted({"rate_importance": [reply]}), n=0)
-    assert [record.importance for record in world.store.latest("ann", n=9)] == [None, None]
+    assert [record.importance for record in world.store.latest("ann", n=9, now=world.clock.now())] == [None, None]
     assert world.told()["importance"].error
 
 

@@ -26,6 +26,7 @@ from mindstream.memory.strength import Held
 STREAMS, KINDS = ("ann", "bob"), ("note", "observation", "chat")
 streams, kinds = st.sampled_from(STREAMS), st.sampled_from(KINDS)
 texts = st.sampled_from(["tea", "Tea!", "coffee", "茶", "a longer text about tea"])
+PAST, FUTURE = 1.0, 9e9
 ANOTHER = Path(__file__).with_name("another_process.py")
 
 
@@ -74,7 +75,7 @@ class Machine(RuleBasedStateMachine):
 
     def holding(self, stream: str, kind: Kind | None = None) -> list[Record]:
         ours = [each for each in self.records.values() if each.stream == stream and kind in (None, each.kind)]
-        return [each for each in ours if each.valid_until is None and each.forgotten is None]
+        return [each for each in ours if (each.valid_until or FUTURE) > self.now and each.forgotten is None]
 
     def one(self, data: st.DataObject) -> Record:
         return self.records[data.draw(st.sampled_from(sorted(self.records)))]
@@ -112,6 +113,10 @@ class Machine(RuleBasedStateMachine):
         self.another.stdin.flush()
         assert self.another.stdout.readline() == "ok\n"
 
+    @rule(stream=streams, kind=kinds, text=texts, until=st.sampled_from([PAST, FUTURE]))
+    def write_with_an_end(self, stream: str, kind: Kind, text: str, until: float) -> None:
+        self.commit(stream, replace(self.record(stream, kind, text), valid_until=until))
+
     @precondition(lambda self: self.records)
     @rule(data=st.data(), level=st.integers(-1, 6))
     def touch(self, data: st.DataObject, level: int) -> None:
@@ -134,7 +139,7 @@ class Machine(RuleBasedStateMachine):
         old = self.one(data)
         new = self.record(old.stream, old.kind, text)
         ending = Revision(id=old.id, valid_until=self.now, superseded_by=new.id, holds=True)
-        if old.valid_until is None and old.forgotten is None:
+        if (old.valid_until or FUTURE) > self.now and old.forgotten is None:
             self.commit(old.stream, new, revisions=(ending,))
             self.records[old.id] = replace(old, valid_until=new.created, superseded_by=new.id)
         else:
@@ -195,9 +200,10 @@ class Machine(RuleBasedStateMachine):
     def what_holds_is_latest_and_known(self) -> None:
         for stream in STREAMS:
             holding = self.holding(stream)
-            assert [each.id for each in self.store.latest(stream, n=999)] == [each.id for each in holding]
+            assert [each.id for each in self.store.latest(stream, n=999, now=self.now)] == [each.id for each in holding]
             notes = {normalised(each.text) for each in holding if each.kind == "note"}
-            assert self.second.known(stream, "note", ["TEA", "coffee.", "nobody"]).keys() == notes & {"tea", "coffee"}
+            known = self.second.known(stream, "note", ["TEA", "coffee.", "nobody"], now=self.now)
+            assert known.keys() == notes & {"tea", "coffee"}
 
     def seen(self, record: Record) -> Record:
         return replace(record, seq=0)

@@ -20,6 +20,7 @@ from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, St
 from mindstream.memory.strength import Held
 from mindstream.memory.tables import MIGRATIONS
 
+NOW = 3e9
 EVENT = Remembered(count=1, kinds={"note": 1})
 
 
@@ -55,7 +56,7 @@ async def test_another_stream_never_sees_it(store: Store) -> None:
     record = a_record("mine")
     await store.commit(writing(record))
     assert store.records("bob", [record.id]) == []
-    assert store.latest("bob", n=10) == []
+    assert store.latest("bob", n=10, now=NOW) == []
     assert store.changes("bob", 0).records == []
     assert store.events("bob") == []
     await store.commit(Commit(mind="bob", at=1e9, revisions=(Revision(id=record.id, forgotten=1e9),)))
@@ -90,7 +91,7 @@ async def test_a_new_version_of_a_slot_supersedes_the_one_before(store: Store) -
     first, second = (replace(a_record(f"plan {n}", "plan"), slot="plan", version=n) for n in (1, 2))
     await store.commit(writing(first))
     await store.commit(writing(second, at=2e9))
-    assert [record.text for record in store.latest("ann", ["plan"], n=9)] == ["plan 2"]
+    assert [record.text for record in store.latest("ann", ["plan"], n=9, now=NOW)] == ["plan 2"]
     assert store.records("ann", [first.id])[0].superseded_by == second.id
 
 
@@ -102,7 +103,7 @@ async def test_one_bad_write_does_not_spoil_its_neighbours(store: Store) -> None
         *(store.commit(bad if n == 5 else writing(a_record(f"note {n}"))) for n in range(10)), return_exceptions=True
     )
     assert [type(result) for result in results] == [list] * 5 + [Conflict] + [list] * 4
-    assert len(store.latest("ann", ["note"], n=20)) == 9
+    assert len(store.latest("ann", ["note"], n=20, now=NOW)) == 9
 
 
 async def test_latest_leaves_out_what_is_superseded_or_forgotten(store: Store) -> None:
@@ -113,16 +114,17 @@ async def test_latest_leaves_out_what_is_superseded_or_forgotten(store: Store) -
         Revision(id=records[1].id, forgotten=2e9),
     )
     await store.commit(Commit(mind="ann", at=2e9, revisions=revisions))
-    assert [record.text for record in store.latest("ann", ["note"], n=9)] == ["note 0", "note 2"]
+    assert [record.text for record in store.latest("ann", ["note"], n=9, now=NOW)] == ["note 0", "note 2"]
 
 
 async def test_what_says_the_same_is_known_while_it_holds(store: Store) -> None:
     tea, other = a_record("Ann likes  TEA."), a_record("ann likes tea", "thought")
     await store.commit(writing(tea, other, a_record("ann likes coffee")))
-    assert [record.id for record in store.known("ann", "note", ["ann likes tea!", "nobody knows"]).values()] == [tea.id]
-    assert store.known("bob", "note", ["ann likes tea"]) == {}
+    known = store.known("ann", "note", ["ann likes tea!", "nobody knows"], now=NOW)
+    assert [record.id for record in known.values()] == [tea.id]
+    assert store.known("bob", "note", ["ann likes tea"], now=NOW) == {}
     await store.commit(Commit(mind="ann", at=2e9, revisions=(Revision(id=tea.id, forgotten=2e9),)))
-    assert store.known("ann", "note", ["ann likes tea"]) == {}
+    assert store.known("ann", "note", ["ann likes tea"], now=NOW) == {}
 
 
 async def test_distinct_holds_against_a_writer_at_the_same_moment(store: Store) -> None:
@@ -133,7 +135,7 @@ async def test_distinct_holds_against_a_writer_at_the_same_moment(store: Store) 
     assert sorted(type(result).__name__ for result in results) == ["Conflict"] * 4 + ["list"]
     await store.commit(once("tea", "chat"))
     await store.commit(once("tea", "chat"))
-    [old] = store.latest("ann", ["note"])
+    [old] = store.latest("ann", ["note"], now=NOW)
     ending = Revision(id=old.id, valid_until=2e9, superseded_by="x")
     entry = Entry(EVENT, "ann", (a_record("Tea."),), distinct=True)
     await store.commit(Commit(mind="ann", at=2e9, entries=(entry,), revisions=(ending,)))
@@ -197,7 +199,7 @@ def an_older_file(folder: Path) -> None:
 async def test_an_older_file_learns_what_says_the_same(folder: Path) -> None:
     an_older_file(folder)
     store = SqliteStore(folder)
-    assert list(store.known("ann", "note", ["tea"])) == ["tea"]
+    assert list(store.known("ann", "note", ["tea"], now=NOW)) == ["tea"]
     await store.close()
 
 

@@ -14,7 +14,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
@@ -77,6 +77,20 @@ class Database:
                     return self._reader.execute(sql, parameters).fetchall()
                 finally:
                     self._reader.text_factory = str
+
+    def each(self, sql: str, parameters: Sequence[Any] = ()) -> Generator[tuple[Any, ...]]:
+        """Yield the rows of a query one by one; whoever stops early closes it."""
+        with explained(self.path), contextlib.closing(self._reader.execute(sql, parameters)) as cursor:
+            yield from cursor
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """See one moment of the file in all that is read within the block, whatever others write meanwhile."""
+        self.read("BEGIN")
+        try:
+            yield
+        finally:
+            self.read("COMMIT")
 
     def version(self) -> int:
         """Return a number that changes whenever anybody, in this process or another, has committed."""

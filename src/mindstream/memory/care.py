@@ -53,7 +53,8 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
         record = _correctable(stream, old)
         if normalised(text) == normalised(record.text):
             return record
-        there = stream.store.known(stream.name, record.kind, [text]) if record.kind in UNIQUE else {}
+        now, unique = stream.clock.now(), record.kind in UNIQUE
+        there = stream.store.known(stream.name, record.kind, [text], now=now) if unique else {}
         new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence)
         now = stream.clock.now()
         fresh = () if there else (new,)
@@ -75,7 +76,8 @@ def _correctable(stream: Stream, id_: str) -> Record:
         raise InputError(f"the record {id_} is a version of {record.slot!r}: change that with `believe`")
     if record.superseded_by:
         raise InputError(f"the record {id_} was superseded by {record.superseded_by}: correct that one")
-    if record.forgotten is not None or record.valid_until is not None:
+    ended = record.valid_until is not None and record.valid_until <= stream.clock.now()
+    if record.forgotten is not None or ended:
         raise InputError(f"the record {id_} is forgotten, or holds no more: remember the new text instead")
     return record
 

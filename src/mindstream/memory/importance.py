@@ -33,7 +33,9 @@ async def rate(
     """
     columns = stream.columns()
     pending = np.isnan(columns.importance.values) & (columns.forgotten.values == OPEN)
-    pending &= (columns.valid_until.values == OPEN) & np.isin(columns.kind.values, [KIND_CODES[kind] for kind in kinds])
+    pending &= (columns.valid_until.values > stream.clock.now()) & np.isin(
+        columns.kind.values, [KIND_CODES[kind] for kind in kinds]
+    )
     ids = [columns.ids[at] for at in np.flatnonzero(pending)[::-1][:most]]
     for start in range(0, len(ids), AT_ONCE):
         records = stream.store.records(stream.name, ids[start : start + AT_ONCE])

@@ -17,6 +17,7 @@ from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
 from mindstream.log.events import Logged, Unknown, event
+from mindstream.memory import portions
 from mindstream.memory.record import MAX_VERSION, UNIQUE, Kind, Record, Triple, normalised, same_words
 from mindstream.memory.rows import COLUMNS, INSERT, insertion
 from mindstream.memory.salvage import is_sound, moment, salvaged
@@ -26,7 +27,8 @@ from mindstream.memory.sums import sum_of_event, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
 
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds"))
-HOLDS = "valid_until IS NULL AND forgotten IS NULL"
+HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
+"""Asked with a moment: what it says holds then, as recall means it (memory/filters), and it is not forgotten."""
 
 
 class SqliteStore:
@@ -48,14 +50,9 @@ class SqliteStore:
     def version(self) -> int:
         return self._database.version()
 
-    def changes(self, stream: str, since: int) -> Changes:
-        rows = self._database.read(
-            f"SELECT changed, {COLUMNS} FROM records WHERE stream = ? AND changed > ? ORDER BY number",
-            (stream, since),
-        )
-        gone = self._database.read("SELECT changed, id FROM erased WHERE stream = ? AND changed > ?", (stream, since))
-        upto = max([since, *(row[0] for row in rows), *(row[0] for row in gone)])
-        return Changes([_record(row[1:]) for row in rows], [row[1] for row in gone], upto)
+    def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+        found = portions.read(self._database, COLUMNS.split(", "), stream, since, after, most)
+        return Changes([_record(row) for row in found.rows], found.gone, found.upto, found.left)
 
     def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         found: dict[str, Record] = {}
@@ -74,13 +71,14 @@ class SqliteStore:
         kinds: Sequence[Kind] | None = None,
         n: int = 1,
         *,
+        now: Moment,
         episode: str | None = None,
         slot: str | None = None,
         before: int | None = None,
     ) -> list[Record]:
         # What is newest in a slot holds, whatever became of its mark: a version is written after it or never.
         where: list[str] = ["stream = ?", HOLDS if slot is None else f"version BETWEEN 1 AND {MAX_VERSION}"]
-        values: list[Any] = [stream]
+        values: list[Any] = [stream, now] if slot is None else [stream]
         for column, value in (("episode", episode), ("slot", slot)):
             if value is not None:
                 where.append(f"{column} = ?")
@@ -97,7 +95,7 @@ class SqliteStore:
         )
         return [_record(row) for row in reversed(rows)]
 
-    def known(self, stream: str, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
+    def known(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}
         hashes = list(wanted)
         found: dict[str, Record] = {}
@@ -106,7 +104,7 @@ class SqliteStore:
             rows = self._database.read(
                 f"SELECT {COLUMNS} FROM records WHERE stream = ? AND kind = ? AND same IN ({','.join('?' * len(some))})"
                 f" AND {HOLDS} ORDER BY number DESC",
-                [stream, kind, *some],
+                [stream, kind, *some, now],
             )
             found |= {normalised(record.text): record for record in map(_record, rows)}
         return {text: found[text] for text in wanted.values() if text in found}
@@ -183,7 +181,7 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
         assert seq is not None
         logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event))
         if entry.distinct:
-            _check_distinct(connection, entry, commit.revisions)
+            _check_distinct(connection, entry, commit)
         try:
             connection.executemany(INSERT, [insertion(record, seq, changed) for record in entry.records])
         except sqlite3.IntegrityError as error:
@@ -192,11 +190,19 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
             if record.slot is not None:  # a new version of a slot supersedes the one before
                 connection.execute(
                     "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
-                    " WHERE stream = ? AND slot = ? AND version = ? AND valid_until IS NULL",
-                    (record.created, record.id, changed, record.stream, record.slot, (record.version or 0) - 1),
+                    " WHERE stream = ? AND slot = ? AND version = ? AND (valid_until IS NULL OR valid_until > ?)",
+                    (
+                        record.created,
+                        record.id,
+                        changed,
+                        record.stream,
+                        record.slot,
+                        (record.version or 0) - 1,
+                        record.created,
+                    ),
                 )
     for revision in commit.revisions:
-        _revise(connection, commit.mind, revision, changed)
+        _revise(connection, commit, revision, changed)
     if commit.wake:
         work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
     if commit.finish:
@@ -206,34 +212,39 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
     return logged
 
 
-def _check_distinct(connection: sqlite3.Connection, entry: Entry, revisions: Sequence[Revision]) -> None:
+def _check_distinct(connection: sqlite3.Connection, entry: Entry, commit: Commit) -> None:
     """Raise Conflict where a record would say what one that holds, and goes on holding, says already."""
-    ending = {revision.id for revision in revisions if revision.valid_until or revision.forgotten}
+    ending = {
+        revision.id
+        for revision in commit.revisions
+        if revision.forgotten is not None or (revision.valid_until is not None and revision.valid_until <= commit.at)
+    }
     for record in entry.records:
         if record.kind in UNIQUE:
             same = connection.execute(
                 f"SELECT id FROM records WHERE stream = ? AND kind = ? AND same = ? AND {HOLDS}",
-                (record.stream, record.kind, same_words(record.text)),
+                (record.stream, record.kind, same_words(record.text), commit.at),
             )
             if {row[0] for row in same} - ending:
                 raise Conflict(f"a {record.kind} that says {record.text[:80]!r} is there already")
 
 
-def _revise(connection: sqlite3.Connection, stream: str, revision: Revision, changed: int) -> None:
+def _revise(connection: sqlite3.Connection, commit: Commit, revision: Revision, changed: int) -> None:
     new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
     if revision.vector is not None:
         new["vector"] = revision.vector.tobytes()
         new["vector_sum"] = sum_of_vector(new["vector"])
     sets = ", ".join(f"{name} = ?" for name in (*new, "changed"))
-    where, values = "id = ? AND stream = ?", [*new.values(), changed, revision.id, stream]
+    where, values = "id = ? AND stream = ?", [*new.values(), changed, revision.id, commit.mind]
     if revision.was:
         where += " AND level = ? AND accessed = ?"
         values += [revision.was.level, revision.was.time]
     if revision.holds:
         where += f" AND {HOLDS}"
+        values.append(commit.at)
     touched = connection.execute(f"UPDATE records SET {sets} WHERE {where}", values).rowcount
-    if not touched and revision.was and _is_still(connection, stream, revision.id, revision.was):
-        _revise(connection, stream, replace(revision, was=None), changed)
+    if not touched and revision.was and _is_still(connection, commit.mind, revision.id, revision.was):
+        _revise(connection, commit, replace(revision, was=None), changed)
     elif not touched and (revision.was or revision.holds):
         raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
 

@@ -50,7 +50,7 @@ class Revision:
 
     Attributes:
         was: Conflict unless its level and its time of access are still these.
-        holds: Conflict unless it is neither superseded nor forgotten.
+        holds: Conflict unless it holds at the time of the commit and is not forgotten.
     """
 
     id: str
@@ -144,11 +144,13 @@ class Changes:
         records: new and changed ones as they are now, in the order of writing; forgotten and superseded too.
         gone: ids of records that were erased for good.
         upto: the point to ask from next time.
+        left: of a portion: what to go on `after`; 0: that was all.
     """
 
     records: list[Record] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     upto: int = 0
+    left: int = 0
 
 
 class Store(Protocol):
@@ -170,8 +172,14 @@ class Store(Protocol):
     def version(self) -> int:
         """Return a number that changes when anybody has committed."""
 
-    def changes(self, stream: str, since: int) -> Changes:
-        """Return what changed in a stream after the point `since` (0: from the beginning)."""
+    def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+        """Return what changed in a stream after the point `since` (0: from the beginning), as of one moment.
+
+        Args:
+            most: a portion of at most so many records, and of no more than can be taken in at once; the next portion
+                has the same `since` and is read `after` what the last one `left`. What changes meanwhile has come
+                with a portion, or comes when asked from the first portion's `upto`; `gone` comes with the first.
+        """
 
     def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         """Return those records of this stream, in the order asked for; unknown ids are left out."""
@@ -182,17 +190,18 @@ class Store(Protocol):
         kinds: Sequence[Kind] | None = None,
         n: int = 1,
         *,
+        now: Moment,
         episode: str | None = None,
         slot: str | None = None,
         before: int | None = None,
     ) -> list[Record]:
-        """Return the newest records that are neither superseded nor forgotten, oldest first.
+        """Return the newest records that hold now and are not forgotten, oldest first.
 
         `before` (a seq): only those that came before that row of the log.
         """
 
-    def known(self, stream: str, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
-        """Return records of a kind (one of UNIQUE) that hold and say the same as these texts, by normalised text."""
+    def known(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+        """Return what of a kind (one of UNIQUE) holds now and says the same as these texts, by normalised text."""
 
     def events(
         self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000

@@ -120,7 +120,8 @@ class Stream:
         """
         if kind not in UNIQUE:
             return {}
-        return self._lately.same(texts, self.clock.now()) | self.store.known(self.name, kind, texts)
+        now = self.clock.now()
+        return self._lately.same(texts, now) | self.store.known(self.name, kind, texts, now=now)
 
     async def made(self, news: Sequence[New]) -> list[Record]:
         """Turn what is to be remembered into records, checked and embedded, not yet written."""
@@ -191,11 +192,15 @@ class Stream:
 
     def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
         """Return the newest records of a kind, oldest first."""
-        return self.store.latest(self.name, [kind], n, episode=episode)
+        return self.store.latest(self.name, [kind], n, now=self.clock.now(), episode=episode)
 
     def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
         """Return the latest version of a belief; version 0 before there is one."""
-        return read(slot, next(iter(self.store.latest(self.name, slot=slot)), None), shape)
+        return read(slot, self.version(slot), shape)
+
+    def version(self, slot: str) -> Record | None:
+        """Return the record of a slot's latest version; None before there is one."""
+        return next(iter(self.store.latest(self.name, now=self.clock.now(), slot=slot)), None)
 
     async def believe(
         self, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"

@@ -47,13 +47,13 @@ class Memory:
 
     def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
         """Return the newest records of each kind that has any, oldest first."""
-        found = {kind: self.store.latest(self.user, [kind], n) for kind in kinds}
+        found = {kind: self.store.latest(self.user, [kind], n, now=self.clock.now()) for kind in kinds}
         return {kind: records for kind, records in found.items() if records}
 
     def held(self) -> list[Record]:
         """Return the latest version of each belief and plan."""
         latest: dict[str, Record] = {}
-        for record in self.store.latest(self.user, ["belief", "plan"], 1000):
+        for record in self.store.latest(self.user, ["belief", "plan"], 1000, now=self.clock.now()):
             if record.slot:  # oldest first, so the newest stays
                 latest[record.slot] = record
         return sorted(latest.values(), key=lambda record: record.slot or "")

@@ -128,7 +128,7 @@ class BeliefReasoner:
 
     async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...], by: str) -> Entry:
         slot = plan_slot(self.pack)
-        before = next(iter(stream.store.latest(stream.name, slot=slot)), None)
+        before = stream.version(slot)
         version = (before.version or 0) + 1 if before else 1
         new = New(
             text=plan.written() or "no steps", kind="plan", by=by, evidence=evidence, slot=slot, version=version,
@@ -154,5 +154,5 @@ def plan_slot(pack: Pack) -> str:
 
 def plan_of(stream: Stream, pack: Pack) -> Plan:
     """Return the plan as it stands; empty before there is one."""
-    record = next(iter(stream.store.latest(stream.name, slot=plan_slot(pack))), None)
+    record = stream.version(plan_slot(pack))
     return read_plan(record.data.get("plan")) if record else Plan()

@@ -127,7 +127,7 @@ class _Reflection:
 async def _reflection(stream: Stream, model: Model) -> _Reflection:
     ids = stream.columns().ids
     upto = ids[-1] if ids else ""
-    recent = stream.store.latest(stream.name, REFLECTED_ON, RECENT)
+    recent = stream.store.latest(stream.name, REFLECTED_ON, RECENT, now=stream.clock.now())
     if not recent:
         return _Reflection(upto, (), ())
     memories = tuple(record.text[:LONGEST] for record in recent)
