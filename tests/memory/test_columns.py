@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.log.events import Remembered
-from mindstream.memory.columns import Columns, Shelf
+from mindstream.memory.columns import Columns
 from mindstream.memory.record import Record, new_id
+from mindstream.memory.shelf import Shelf
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Changes, Commit, Entry, Revision
 

@@ -13,6 +13,7 @@ from mindstream.clock import DAY_S, Moment
 from mindstream.language.words import terms
 from mindstream.memory import duplicates
 from mindstream.memory.record import FADING, UNIQUE, Kind, Record, normalised
+from mindstream.memory.store import read_all
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -82,11 +83,15 @@ class Audit:
 
 async def audit(stream: Stream) -> Audit:
     """Read the whole stream and report."""
-    records = stream.store.changes(stream.name, 0).records
-    now = stream.clock.now()
-    held = [record for record in records if _holds(record, now)]
-    exact = await asyncio.to_thread(_exact, held)
+    records = [record async for some in read_all(stream.store, stream.name) for record in some]
     near = [tuple(each.id for each in group) async for group in duplicates.near(stream)]
+    foreign = (await stream.catch_up()).foreign
+    return await asyncio.to_thread(_report, records, near, foreign, stream.clock.now())
+
+
+def _report(records: Sequence[Record], near: Sequence[tuple[str, ...]], foreign: int, now: Moment) -> Audit:
+    held = [record for record in records if _holds(record, now)]
+    exact = _exact(held)
     same = {id_ for group in exact for id_ in group}
     return Audit(
         records=len(records),
@@ -98,7 +103,7 @@ async def audit(stream: Stream) -> Audit:
         junk=[Junk(record.id, why) for record in held if record.kind in WRITTEN and (why := _junk(record.text))],
         never_recalled=[record.id for record in held if _never_recalled(record, now)],
         echoes=_echoes(records, now),
-        foreign=stream.columns().foreign,
+        foreign=foreign,
     )
 
 

@@ -129,6 +129,7 @@ def archive(stream: Stream) -> list[Record]:
 
 async def purge(stream: Stream, before: Moment | None = None) -> int:
     """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many."""
+    await stream.catch_up()
     ids = _forgotten(stream, OPEN if before is None else before)
     erased = await stream.store.erase(stream.name, ids) if ids else 0
     if erased:
@@ -143,7 +144,7 @@ def _forgotten(stream: Stream, before: Moment) -> list[str]:
 
 async def reembed(stream: Stream, batch: int = BATCH) -> int:
     """Give each record that has none a vector of the stream's embedder, a batch a commit; return how many."""
-    ids, done = list(stream.columns().ids), 0
+    ids, done = list((await stream.catch_up()).ids), 0
     for start in range(0, len(ids), batch):
         records = [
             record for record in stream.store.records(stream.name, ids[start : start + batch])

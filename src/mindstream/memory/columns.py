@@ -1,16 +1,19 @@
 """A stream's records as arrays: what ranking reads, without the texts.
 
-A process holds the columns of the streams that it used last, fills them from `store.changes` and asks for what is new
-before each recall, so that another process's writes are seen at once.
+A process holds the columns of the streams that it used last (memory/shelf), fills them from `store.changes` in portions
+and asks for what is new before each recall, so that another process's writes are seen at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
-from mindstream import caches
 from mindstream.language.lexical import Lexical
 from mindstream.language.words import plain_words, terms
+from mindstream.memory.fields import Fields
 from mindstream.memory.growing import Growing
 from mindstream.memory.record import KINDS, Record, Vector
 from mindstream.memory.store import Changes, Store
@@ -20,6 +23,8 @@ EPISODIC = frozenset({"chat", "observation"})
 """Kinds whose neighbours in the same episode are their context."""
 KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
 ASKS_WITHIN = 80
+PORTION = 128
+"""So many records are taken over at once: some milliseconds."""
 OPEN = float("inf")
 
 
@@ -36,7 +41,9 @@ class Columns:
         importance: NaN where it is not rated. valid_from, valid_until, forgotten: infinite where they are open.
         keywords: for each keyword in lower case, the positions of the records that have it.
         compared: its vector is of this embedder; where it is of another, or missing, words alone find it.
+        fields: what is in the records' data, and their slots.
         only_talk: all records are of the kind chat.
+        traces: something was erased that had been taken over: it is not found, but its neighbours still show it.
     """
 
     def __init__(self, stream: str, embedder: str = "", width: int = 0) -> None:
@@ -44,6 +51,8 @@ class Columns:
         self.embedder = embedder
         self.width = width
         self._version, self._upto = -1, 0
+        self._reading, self._reaching, self._left = -1, 0, 0
+        self.traces = False
         self.ids: list[str] = []
         self.position: dict[str, int] = {}
         self.names: dict[str, int] = {}
@@ -67,6 +76,7 @@ class Columns:
         self.forgotten = Growing(np.float64)
         self.compared = Growing(np.bool_)
         self.keywords: dict[str, list[int]] = {}
+        self.fields = Fields()
         self.only_talk = True
         self.lexical = Lexical()
         self.vectors = Vectors(self.width)
@@ -76,23 +86,55 @@ class Columns:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def catch_up(self, store: Store) -> bool:
-        """Take over what anybody has written since the last time.
+    def catch_up(self, store: Store) -> None:
+        """Take over what anybody has written since the last time."""
+        for _ in self.reading(store):
+            pass
 
-        False: something that stands here was erased for good; begin anew, so that it leaves no trace in its neighbours.
+    def reading(self, store: Store) -> Iterator[None]:
+        """Take over what anybody has written, a portion a step."""
+        while self.take_portion(store):
+            yield
+
+    def take_portion(self, store: Store) -> bool:
+        """Take over a portion of what anybody has written since the last time; tell whether there may be more.
+
+        Whatever is done to the stream between two portions comes with a later one, or is asked for after the last.
         """
-        version = store.version()
-        if version == self._version:
-            return True
-        changes = store.changes(self.stream, self._upto)
-        if any(id_ in self.position for id_ in changes.gone):
-            return False
+        begins = not self._left
+        if begins:
+            version = store.version()
+            if version == self._version:
+                return False
+            self._reading = version
+        changes = store.changes(self.stream, self._upto, self._left, PORTION)
+        if begins:
+            self._reaching = changes.upto
+            self._reserve(changes.ahead)
         self.take(changes)
-        self._upto, self._version = changes.upto, version
-        return True
+        self._left = changes.left
+        if not self._left:
+            self._upto, self._version = self._reaching, self._reading
+        return not (begins and not self._left)
+
+    def _reserve(self, ahead: int) -> None:
+        """Make room for what is to come, and a little more."""
+        if ahead:
+            count = len(self) + ahead + ahead // 8
+            for column in self._columns():
+                column.reserve(count)
+            self.vectors.reserve(count)
+
+    def _columns(self) -> list[Growing[Any]]:
+        return [each for each in vars(self).values() if isinstance(each, Growing)]
 
     def take(self, changes: Changes) -> None:
-        """Take over new and changed records."""
+        """Take over new and changed records, and lose what was erased."""
+        for id_ in changes.gone:
+            if (at := self.position.pop(id_, None)) is not None:
+                self.forgotten.values[at] = -OPEN
+                self.importance.values[at] = np.nan
+                self.traces = True
         for record in changes.records:
             at = self.position.get(record.id)
             if at is None:
@@ -133,6 +175,7 @@ class Columns:
         self._revise(at, record)
         for keyword in record.keywords:
             self.keywords.setdefault(keyword.lower(), []).append(at)
+        self.fields.add(at, record)
         self.lexical.add(_terms(record), group)
         vector = self._comparable(record)
         self.compared.append(vector is not None)
@@ -147,7 +190,7 @@ class Columns:
 
     def _comparable(self, record: Record) -> Vector | None:
         """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""
-        vector = record.vector if record.embedder == self.embedder else None
+        vector = record.vector if record.embedder == self.embedder and _is_sound(record.vector) else None
         if vector is not None and not self.width:
             self.width = len(vector)
             self.vectors = Vectors(self.width, self.before.values[: len(self.vectors)].tolist())
@@ -177,6 +220,14 @@ class Columns:
         self.forgotten.values[at] = OPEN if record.forgotten is None else record.forgotten
 
 
+def _is_sound(vector: Vector | None) -> bool:
+    """Tell whether there is a vector of finite numbers: one that is not would spoil its neighbours and the mean."""
+    if vector is None:
+        return False
+    numbers = vector.astype(np.float32)
+    return bool(np.isfinite(numbers.dot(numbers)))
+
+
 def _terms(record: Record) -> list[str]:
     """Return what a record is found by: its words, its keywords, what it is about."""
     words = terms(record.text)
@@ -184,33 +235,3 @@ def _terms(record: Record) -> list[str]:
         about = () if record.about is None else (record.about.subject, record.about.predicate, record.about.object)
         words += set(terms(" ".join((*record.keywords, *about)))) - set(words)
     return words
-
-
-class Shelf:
-    """The columns of the streams that were used last; the least recently used leave."""
-
-    def __init__(self, store: Store, embedder: str = "", width: int = 0, streams: int = 64) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._width = width
-        self._room = streams
-        self._held: dict[str, Columns] = {}
-        caches.watch(self)
-
-    def columns(self, stream: str) -> Columns:
-        """Return a stream's columns, caught up with the store."""
-        held = self._held.pop(stream, None)
-        if held is not None and not held.catch_up(self._store):
-            caches.empty(stream)
-            held = None
-        if held is None:
-            held = Columns(stream, self._embedder, self._width)
-            held.catch_up(self._store)
-        self._held[stream] = held
-        while len(self._held) > self._room:
-            del self._held[next(iter(self._held))]
-        return held
-
-    def forget(self, stream: str) -> None:
-        """Let a stream's columns go; they are filled anew when they are asked for."""
-        self._held.pop(stream, None)

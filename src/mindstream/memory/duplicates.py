@@ -57,6 +57,7 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
 
     Only what was written after the seq `after` (at most `most` of each kind, the newest) is compared with all others.
     """
+    await stream.catch_up()
     for kind in MERGED:
         for record in _newest(stream, kind, after, most):
             columns = stream.columns()  # as it is now: the group before may have been merged
@@ -82,8 +83,7 @@ def _newest(stream: Stream, kind: Kind, after: int, most: int) -> list[Record]:
 def _near(columns: Columns, kind: Kind, record: Record) -> list[str]:
     if record.vector is None or record.embedder != columns.embedder:
         return []
-    rows = np.flatnonzero(_holding(columns, kind))
-    cosines = columns.vectors.cosines(record.vector.astype(np.float32), rows)
+    rows, cosines = columns.vectors.nearest(record.vector.astype(np.float32), _holding(columns, kind))
     return [columns.ids[at] for at in rows[cosines >= NEAR] if columns.ids[at] != record.id]
 
 

@@ -24,11 +24,16 @@ class Growing(Generic[T]):
     def __len__(self) -> int:
         return self._count
 
+    def reserve(self, rows: int) -> None:
+        """Make room for so many in all, so that growing does not copy what is there again and again."""
+        if rows > len(self._rows):
+            grown = self._empty(rows, self._rows.dtype)
+            grown[: self._count] = self.values
+            self._rows = grown
+
     def append(self, row: ArrayLike) -> None:
         if self._count == len(self._rows):
-            grown = self._empty(self._count + self._count // 4, self._rows.dtype)
-            grown[: self._count] = self._rows
-            self._rows = grown
+            self.reserve(self._count + self._count // 4)
         self._rows[self._count] = row
         self._count += 1
 

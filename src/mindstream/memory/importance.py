@@ -31,7 +31,7 @@ async def rate(
     Raises:
         ModelError: no rating; what was yielded before stands.
     """
-    columns = stream.columns()
+    columns = await stream.catch_up()
     pending = np.isnan(columns.importance.values) & (columns.forgotten.values == OPEN)
     pending &= (columns.valid_until.values > stream.clock.now()) & np.isin(
         columns.kind.values, [KIND_CODES[kind] for kind in kinds]

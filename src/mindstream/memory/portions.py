@@ -16,6 +16,7 @@ from mindstream.memory.record import KINDS
 PORTION_SIZE = 50_000
 """A portion ends where it has so many characters, however few records they are."""
 CHANGED = "SELECT number FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ? LIMIT ?"
+COUNT = "SELECT count(*) FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ?"
 OF_KIND = (
     "SELECT * FROM (SELECT number FROM records INDEXED BY records_latest"
     " WHERE stream = :stream AND kind = '{}' AND number > :after ORDER BY number LIMIT :most)"
@@ -27,13 +28,14 @@ NEXT = f"{' UNION ALL '.join(map(OF_KIND.format, KINDS))} ORDER BY number LIMIT 
 class Portion(NamedTuple):
     """Rows of records, ids that were erased, the newest change of all, and the number to go on after (0: that is all).
 
-    `gone` comes with the first portion.
+    `gone`, and how many rows are `ahead`, come with the first portion.
     """
 
     rows: list[tuple[Any, ...]]
     gone: list[str]
     upto: int
     left: int
+    ahead: int = 0
 
 
 def read(
@@ -47,7 +49,9 @@ def read(
             return Portion(database.read(changed, (stream, since)), gone, upto, 0)
         numbers, whole = _numbers(database, stream, since, after, most)
         rows, reached = _rows(database, columns, numbers, since)
-    return Portion(rows, gone, upto, reached or (0 if whole else numbers[-1]))
+        left = reached or (0 if whole else numbers[-1])
+        ahead = database.read(COUNT, (stream, since))[0][0] - len(rows) if left and not after else 0
+    return Portion(rows, gone, upto, left, ahead)
 
 
 def _newest(database: Database, stream: str, since: int) -> int:

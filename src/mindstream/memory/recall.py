@@ -15,13 +15,14 @@ from pydantic import JsonValue
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
-from mindstream.memory.columns import Columns, Shelf
+from mindstream.memory.columns import Columns
 from mindstream.memory.filters import Filters, allowed, matching
 from mindstream.memory.policies import Bounded, Floats, Found, Policy, Ranking, Signals
 from mindstream.memory.question import understood
 from mindstream.memory.record import FADING, KINDS, Kind, Record
 from mindstream.memory.relevance import Positions, Scored, Weights, relevance, weights_for
 from mindstream.memory.rerank import Reranker, added
+from mindstream.memory.shelf import Shelf
 from mindstream.memory.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
@@ -90,7 +91,7 @@ class Recaller:
             raise InputError("there is nothing to look for: the query is empty")
         if k < 1:
             raise InputError(f"k says how many records to return, at least 1, not {k}")
-        columns = self.shelf.columns(stream)
+        columns = await self.shelf.catch_up(stream)
         if not len(columns):
             return Recall()
         question = understood(query, columns, now)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
     from mindstream.models.model import Model
 
-DRAWN = 20
+DRAWN, BATCH = 20, 256
 LONGEST, MOST = 1000, 100
 """So many characters of a fragment, and so many fragments, are given to who dreams."""
 LATELY = 500
@@ -73,11 +73,11 @@ def _finished(stream: Stream) -> Logged | None:
 async def _fade(stream: Stream, n: int) -> list[Record]:
     """Apply the law of sleep to n random records; return those that are forgotten by it."""
     while True:
-        columns, now, laws = stream.columns(), stream.clock.now(), stream.strength
+        columns, now, laws = await stream.catch_up(), stream.clock.now(), stream.strength
         there = np.isin(columns.kind.values, CODES) & (columns.forgotten.values == OPEN)
         there &= columns.valid_until.values > now
-        ids = [columns.ids[at] for at in np.flatnonzero(there)] if laws else []
-        drawn = chance.sample(ids, n, stream.name, "sleep", now)
+        rows = np.flatnonzero(there).tolist() if laws else []
+        drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]
         revisions: list[Revision] = []
         for id_ in drawn:
             held = held_in(columns, id_)
@@ -140,10 +140,14 @@ async def _merge(stream: Stream) -> None:
 
 async def _expire(stream: Stream) -> None:
     """Archive what was written to hold until a time that has passed by now."""
-    columns, now, last = stream.columns(), stream.clock.now(), _finished(stream)
+    columns, now, last = await stream.catch_up(), stream.clock.now(), _finished(stream)
     ended = (columns.valid_until.values <= now) & (columns.valid_until.values > (last.at if last else -OPEN))
     ended &= (columns.forgotten.values == OPEN) & np.isin(columns.kind.values, CODES)
-    records = stream.store.records(stream.name, [columns.ids[at] for at in np.flatnonzero(ended)])
+    rows = [columns.ids[at] for at in np.flatnonzero(ended)]
+    records: list[Record] = []
+    for start in range(0, len(rows), BATCH):
+        records += stream.store.records(stream.name, rows[start : start + BATCH])
+        await asyncio.sleep(0)
     ids = tuple(record.id for record in records if record.superseded_by is None)
     revisions = [Revision(id=id_, forgotten=now) for id_ in ids]
     event = Slept(step="expiry", looked_at=len(records), changed=len(ids), records=ids)

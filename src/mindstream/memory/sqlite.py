@@ -52,7 +52,7 @@ class SqliteStore:
 
     def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
         found = portions.read(self._database, COLUMNS.split(", "), stream, since, after, most)
-        return Changes([_record(row) for row in found.rows], found.gone, found.upto, found.left)
+        return Changes([_record(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
 
     def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         found: dict[str, Record] = {}

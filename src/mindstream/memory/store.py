@@ -6,7 +6,8 @@ an utterance's log row, its record and the work it causes; a Reasoner's thought,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -145,12 +146,25 @@ class Changes:
         gone: ids of records that were erased for good.
         upto: the point to ask from next time.
         left: of a portion: what to go on `after`; 0: that was all.
+        ahead: with the first portion: how many more records there will be, or fewer.
     """
 
     records: list[Record] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     upto: int = 0
     left: int = 0
+    ahead: int = 0
+
+
+async def read_all(store: Store, stream: str, most: int = 256) -> AsyncIterator[list[Record]]:
+    """Yield all records of a stream in portions, in the order of writing; others run between them."""
+    after = 0
+    while True:
+        changes = store.changes(stream, 0, after, most)
+        yield changes.records
+        if not (after := changes.left):
+            return
+        await asyncio.sleep(0)
 
 
 class Store(Protocol):

@@ -62,7 +62,7 @@ class Stream:
         self.feed = feed or Feed()
         self.strength = strength
         self._recaller = Recaller(store, embedder)
-        self._touches = Touches(store, self.columns, self.name, clock, strength)
+        self._touches = Touches(store, self.catch_up, self.name, clock, strength)
         self._lately = Lately(self.name)
         self._looked_for_foreign = False
 
@@ -81,6 +81,10 @@ class Stream:
     async def settle(self) -> None:
         """Write the touches that wait, now."""
         await self._touches.settle()
+
+    async def catch_up(self) -> Columns:
+        """Return the stream's records as arrays, with all that anybody has written; others run while much is read."""
+        return await self._recaller.shelf.catch_up(self.name)
 
     def columns(self) -> Columns:
         """Return the stream's records as arrays, with all that anybody has written."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from mindstream.clock import Clock, Moment
@@ -41,7 +41,7 @@ class Touches:
     """
 
     def __init__(
-        self, store: Store, columns: Callable[[], Columns], stream: str, clock: Clock, laws: Strength | None
+        self, store: Store, columns: Callable[[], Awaitable[Columns]], stream: str, clock: Clock, laws: Strength | None
     ) -> None:
         self._store = store
         self._columns = columns
@@ -95,7 +95,7 @@ class Touches:
 
     async def _write(self, touches: Sequence[Touch]) -> None:
         for attempt in range(1, ATTEMPTS + 1):
-            revisions = _revisions(self._columns(), touches, self._laws)
+            revisions = _revisions(await self._columns(), touches, self._laws)
             if not revisions:
                 return
             try:

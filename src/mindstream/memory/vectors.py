@@ -6,7 +6,7 @@ about 0.0001). A search compares one bit per number first (the sign about the me
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)
 OPEN_EPISODES = 100
 """The last vectors of so many episodes are kept as they came."""
+PORTION = 4_096
+"""So many are measured at once."""
 EXACT_UP_TO = 2_000
 """So many are always scored exactly; beyond, only the nearest by their bits."""
 
@@ -40,6 +42,11 @@ class Vectors:
 
     def __len__(self) -> int:
         return len(self._sums)
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many in all."""
+        for column in (self._sums, self._lengths, self._bits):
+            column.reserve(count)
 
     def append(self, vector: NDArray[np.float16] | None, before: int = -1) -> None:
         """Add a record's unit vector; it and the one `before` it in its episode (-1: none) lend each other half."""
@@ -78,18 +85,33 @@ class Vectors:
         row[:] = halved(restored(row) + lent)
         self._changed.append(at)
 
-    def _settle(self) -> None:
-        """Measure what is new; the mean anew each time that the stream has doubled."""
-        if len(self._sums) >= 2 * self._seen:
-            self._seen, total = len(self._sums), np.zeros(self.width, np.float32)
-            for rows in _portions(np.arange(self._seen)):
+    @property
+    def is_far_behind(self) -> bool:
+        """There is more to measure than should be done at once."""
+        return len(self._changed) > PORTION or (len(self) > PORTION and len(self) >= 2 * self._seen)
+
+    def settling(self) -> Iterator[None]:
+        """Measure what is new, a portion a step; the mean anew each time that the stream has doubled.
+
+        Vectors may be added between two steps.
+        """
+        if len(self) >= 2 * self._seen:
+            count, total = len(self), np.zeros(self.width, np.float32)
+            for rows in _portions(count):
                 total += self._units(rows).sum(0)
-            there = int(np.count_nonzero(self._lengths.values))
-            self._mean = total / np.float32(max(1, there))
-            self._changed = list(range(self._seen))
-        for rows in _portions(np.array(self._changed, np.int64)):
+                yield
+            there = int(np.count_nonzero(self._lengths.values[:count]))
+            self._seen, self._mean = count, total / np.float32(max(1, there))
+            self._changed = list(range(len(self)))
+        while self._changed:
+            rows = np.array(self._changed[:PORTION], np.int64)
             self._bits.values[rows] = self._signs(self._units(rows) - self._mean)
-        self._changed.clear()
+            del self._changed[:PORTION]
+            yield
+
+    def _settle(self) -> None:
+        for _ in self.settling():
+            pass
 
     def _units(self, rows: NDArray[np.int64]) -> Floats:
         """Measure vectors and return them with the length 1."""
@@ -116,6 +138,12 @@ class Vectors:
         nearer = self.cosines(query, rows) - np.float32(self._mean @ query)
         return rows, np.where(self._lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 
+    def nearest(self, query: Floats, among: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Floats]:
+        """Return the positions that are nearest to a unit vector (all, where there are few), and their cosines."""
+        self._settle()
+        rows = self._candidates(query, among, np.empty(0, np.int64))
+        return rows, self.cosines(query, rows)
+
     def cosines(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
         """Return the cosines of these positions with a unit vector."""
         self._settle()
@@ -138,8 +166,8 @@ class Vectors:
         return np.flatnonzero(chosen & among)
 
 
-def _portions(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    return [rows[start : start + 4096] for start in range(0, len(rows), 4096)]
+def _portions(count: int) -> list[NDArray[np.int64]]:
+    return [np.arange(start, min(start + PORTION, count)) for start in range(0, count, PORTION)]
 
 
 def halved(numbers: Floats) -> NDArray[np.uint16]:

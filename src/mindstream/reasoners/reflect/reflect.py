@@ -77,6 +77,7 @@ async def reflect_if_due(stream: Stream, model: Model, start: float = START) -> 
         ModelError: see `reflect`.
     """
     await rate(stream, model)
+    await stream.catch_up()
     return await reflect(stream, model) if counter(stream, start) <= 0 else []
 
 
@@ -99,6 +100,7 @@ class ReflectReasoner:
     async def think(self, occasion: Occasion) -> Conclusion:
         stream = occasion.stream
         await rate(stream, self.model)
+        await stream.catch_up()
         left = counter(stream, self.start)
         if left > 0:
             return Conclusion(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name, _nothing)
@@ -125,7 +127,7 @@ class _Reflection:
 
 
 async def _reflection(stream: Stream, model: Model) -> _Reflection:
-    ids = stream.columns().ids
+    ids = (await stream.catch_up()).ids
     upto = ids[-1] if ids else ""
     recent = stream.store.latest(stream.name, REFLECTED_ON, RECENT, now=stream.clock.now())
     if not recent:

@@ -1,0 +1,191 @@
+"""Columns are filled in portions: the loop runs between them, and what is done meanwhile is not missed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mindstream import ManualClock, SqliteStore, Stream
+from mindstream.log.events import Remembered
+from mindstream.memory.columns import PORTION, Columns
+from mindstream.memory.record import Record, new_id
+from mindstream.memory.shelf import Shelf
+from mindstream.memory.store import Changes, Commit, Entry, Revision
+
+NOW = 1e9
+PORTIONS = 10
+
+
+class CountingStore(SqliteStore):
+    """A store that counts how often it is asked for changes, and lets a test do something in between."""
+
+    asked = 0
+    between: Callable[[], None] | None = None
+
+    def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+        self.asked += 1
+        if after and self.between:
+            self.between()
+        return super().changes(stream, since, after, most)
+
+
+def some(count: int, first: int = 0) -> list[Record]:
+    texts = (f"turn {n} about thing{n % 7}" for n in range(first, first + count))
+    vector = np.full(8, 8**-0.5, np.float16)
+    return [
+        Record(
+            id=new_id(NOW), stream="ann", kind="chat", text=text, created=NOW, accessed=NOW, episode=text[-1],
+            embedder="plain", vector=vector,
+        )
+        for text in texts
+    ]  # fmt: skip
+
+
+def writing(*records: Record) -> Commit:
+    return Commit(mind="ann", at=NOW, entries=(Entry(Remembered(count=1, kinds={}), "test", records),))
+
+
+@pytest.fixture
+async def store(folder: Path) -> AsyncIterator[CountingStore]:
+    store = CountingStore(folder)
+    await store.commit(writing(*some(PORTION * PORTIONS - 1)))
+    yield store
+    await store.close()
+
+
+async def reached(store: CountingStore, asked: int) -> None:
+    """Wait until the store was asked for so many portions."""
+    for _ in range(100_000):
+        if store.asked >= asked:
+            return
+        await asyncio.sleep(0)
+
+
+def like_new(columns: Columns, store: SqliteStore) -> None:
+    """Compare columns with ones that are filled at once."""
+    fresh = Shelf(store, "plain", 8).columns("ann")
+    live = [id_ for id_ in columns.ids if id_ in columns.position]
+    assert live == fresh.ids
+    if not columns.traces:
+        assert np.array_equal(columns.before.values, fresh.before.values)
+        assert np.array_equal(columns.level.values, fresh.level.values)
+        assert np.array_equal(columns.lexical.scores(["thing3"]), fresh.lexical.scores(["thing3"]))
+
+
+async def test_the_loop_runs_between_portions(store: CountingStore) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    await Shelf(store, "plain", 8).catch_up("ann")
+    beside.cancel()
+    assert turns >= PORTIONS
+
+
+async def test_recalls_at_the_same_time_share_one_filling(store: CountingStore) -> None:
+    shelf = Shelf(store, "plain", 8)
+    found = await asyncio.gather(*(shelf.catch_up("ann") for _ in range(8)))
+    assert all(columns is found[0] for columns in found)
+    assert len(found[0]) == PORTION * PORTIONS - 1
+    assert store.asked <= PORTIONS + 2
+
+
+async def test_a_filling_that_is_broken_off_is_gone_on_with(store: CountingStore) -> None:
+    shelf = Shelf(store, "plain", 8)
+    filling = asyncio.create_task(shelf.catch_up("ann"))
+    await reached(store, PORTIONS // 2)
+    filling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await filling
+    like_new(await shelf.catch_up("ann"), store)
+    assert store.asked <= 2 * (PORTIONS + 2)
+
+
+async def test_who_cannot_wait_finishes_what_another_began(store: CountingStore) -> None:
+    shelf = Shelf(store, "plain", 8)
+    filling = asyncio.create_task(shelf.catch_up("ann"))
+    await reached(store, PORTIONS // 2)
+    at_once = shelf.columns("ann")
+    assert len(at_once) == PORTION * PORTIONS - 1
+    assert await filling is at_once
+    like_new(at_once, store)
+
+
+async def test_what_is_written_and_touched_between_portions_is_there(store: CountingStore, folder: Path) -> None:
+    shelf, other = Shelf(store, "plain", 8), SqliteStore(folder)
+    first = store.changes("ann", 0).records
+    filling = asyncio.create_task(shelf.catch_up("ann"))
+    for n in range(3):
+        await reached(store, 2 + 2 * n)
+        await other.commit(writing(*some(3, 10_000 + n)))
+        await other.commit(
+            Commit(
+                mind="ann", at=NOW, revisions=(Revision(id=first[n].id, level=4), Revision(id=first[-n].id, level=5))
+            )
+        )
+    await filling
+    like_new(await shelf.catch_up("ann"), store)
+    await other.close()
+
+
+async def test_what_is_erased_between_portions_is_not_found(store: CountingStore, folder: Path) -> None:
+    shelf, other = Shelf(store, "plain", 8), SqliteStore(folder)
+    records = store.changes("ann", 0).records
+    filling = asyncio.create_task(shelf.catch_up("ann"))
+    await reached(store, 4)
+    await other.erase("ann", [records[1].id, records[-1].id])
+    columns = await filling
+    assert records[1].id not in columns.position
+    assert records[-1].id not in columns.position
+    like_new(await shelf.catch_up("ann"), store)
+    assert not (await shelf.catch_up("ann")).traces
+    await other.close()
+
+
+async def test_constant_erasing_does_not_keep_a_recall_from_its_answer(store: CountingStore, folder: Path) -> None:
+    stream, other = Stream(store, "ann", Plain(), ManualClock()), SqliteStore(folder)
+    left = [record.id for record in store.changes("ann", 0).records]
+
+    async def erase() -> None:
+        while left:
+            await other.erase("ann", [left.pop(0)])
+
+    erasing = asyncio.create_task(erase())
+    found = await asyncio.wait_for(stream.recall("thing3", touch=False), 20)
+    assert found
+    erasing.cancel()
+    await asyncio.gather(erasing, return_exceptions=True)
+    await other.close()
+
+
+class Plain:
+    name, width = "plain", 8
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.full((len(texts), 8), 8**-0.5, np.float32)
+
+
+async def test_a_vector_that_is_no_number_never_gets_into_columns(folder: Path) -> None:
+    store = SqliteStore(folder)
+    sound, *others = some(4)
+    await store.commit(writing(sound))
+    sick = [float("nan"), float("inf"), -float("inf")]
+    columns = Shelf(store, "plain", 8).columns("ann")
+    rows = [np.array([value, *[0.1] * 7], np.float16) for value in sick]
+    columns.take(Changes([replace(each, vector=row) for each, row in zip(others, rows, strict=True)]))
+    assert columns.foreign == 3
+    found, nearer = columns.vectors.near(np.full(8, 8**-0.5, np.float32), np.ones(4, bool), np.arange(4))
+    assert np.isfinite(nearer).all()
+    assert list(found) == [0, 1, 2, 3]
+    await store.close()
