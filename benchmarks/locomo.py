@@ -26,7 +26,7 @@ from locomo_data import Conversation, conversations
 
 from mindstream.clock import DAY_S
 from mindstream.log.events import Remembered
-from mindstream.memory.policies import Bounded, Cosine, Found, Generative, Policy, Ranking
+from mindstream.memory.policies import Bounded, Candidates, Cosine, Generative, Policy, Ranking, best
 from mindstream.memory.recall import Recaller
 from mindstream.memory.relevance import Weights, weights_for
 from mindstream.memory.sqlite import SqliteStore
@@ -156,9 +156,11 @@ class Decay:
 
     half_life_days: float
 
-    def rank(self, found: Found) -> Ranking:
-        age_days = (found.now - found.accessed) / DAY_S
-        return found.relevance * 0.5 ** (age_days / self.half_life_days), {}
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        rows = candidates.rows
+        signals = candidates.signals(rows)
+        age_days = (candidates.now - signals.accessed) / DAY_S
+        return best(rows, signals.relevance * 0.5 ** (age_days / self.half_life_days), n)
 
 
 def variants(embedder: str) -> tuple[dict[str, Weights], dict[str, Policy]]:

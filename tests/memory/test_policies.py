@@ -1,58 +1,160 @@
-from dataclasses import asdict
+"""Each policy ranks all candidates by its own score: compared with scoring every one of them."""
+
+from __future__ import annotations
+
+import math
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mindstream.memory.policies import Bounded, Cosine, Found, Generative, Policy, Ranking, Signals
+from mindstream.memory.policies import Bounded, Candidates, Cosine, Floats, Generative, Policy, Rows, Signals
 
 NOW, DAY, HOUR = 1_700_000_000.0, 86_400.0, 3_600.0
+NAN = float("nan")
 
 
-def signals(relevance: list[float], age_s: list[float], importance: list[float]) -> Signals:
-    return Signals(
+def candidates(
+    relevance: list[float], age_s: list[float], importance: list[float], strength: list[float] | None = None
+) -> Candidates:
+    given_ = Signals(
         relevance=np.array(relevance),
         accessed=NOW - np.array(age_s),
         importance=np.array(importance),
-        strength=np.full(len(relevance), 0.5),
+        strength=np.array(strength or [0.5] * len(relevance)),
     )
 
+    def signals(rows: Rows) -> Signals:
+        return Signals(given_.relevance[rows], given_.accessed[rows], given_.importance[rows], given_.strength[rows])
 
-def ranked(policy: Policy, found: Signals, among: Signals | None = None) -> Ranking:
-    cosine = np.arange(len(found.relevance)) / 10
-    return policy.rank(Found(**asdict(found), cosine=cosine, now=NOW, candidates=lambda: among or found))
+    def cosines(rows: Rows) -> Floats:
+        found: Floats = np.sin(rows * 7.0)
+        return found
+
+    return Candidates(np.array(relevance, np.float32), NOW, signals, cosines)
 
 
-@given(st.floats(0.1, 100), st.floats(0, 1e9), st.one_of(st.floats(1, 10), st.just(float("nan"))))
+numbers = st.floats(-60, 60, width=32) | st.sampled_from([0.0, 1.0, 1.5, 30.0])
+records = st.lists(
+    st.tuples(
+        numbers,
+        st.floats(0, 1e9),
+        st.floats(1, 10) | st.just(NAN),
+        st.sampled_from([0.5, 0.75, 0.875, 1.0, 0.0]),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+def rated(importance: float) -> float:
+    return 0.5 if math.isnan(importance) else (importance - 1) / 9
+
+
+def spread(values: list[float]) -> list[float]:
+    low, high = min(values), max(values)
+    return [0.5 if high - low < 1e-12 else (value - low) / (high - low) for value in values]
+
+
+def by_bounded(policy: Bounded, rows: list[tuple[float, float, float, float]]) -> list[float]:
+    def factor(age: float, importance: float, strength: float) -> float:
+        recency: float = 1 + policy.recency * (2 * 0.5 ** (age / policy.half_life_s) - 1)
+        return recency * (1 + policy.importance * (2 * rated(importance) - 1)) * (
+            1 + policy.strength * (2 * strength - 1)
+        )  # fmt: skip
+
+    return [each + abs(each) * (factor(*more) - 1) for each, *more in rows]
+
+
+def by_generative(policy: Generative, rows: list[tuple[float, float, float, float]]) -> list[float]:
+    parts = zip(
+        spread([policy.decay ** (age / HOUR) for _, age, _, _ in rows]),
+        spread([rated(importance) for _, _, importance, _ in rows]),
+        spread([relevance for relevance, *_ in rows]),
+        strict=True,
+    )
+    return [policy.recency * a + policy.importance * b + policy.relevance * c for a, b, c in parts]
+
+
+BOUNDED = [Bounded(), Bounded(0, 0, 0), Bounded(0.5, 0.2, 0.1), Bounded(-0.1, 0.1, 0), Bounded(0.9, 0.9, 2.0)]
+GENERATIVE = [Generative(), Generative(0.5, 2, 3, 0.99)]
+
+
+@settings(max_examples=60)
+@given(records, st.integers(1, 12), st.sampled_from([*BOUNDED, *GENERATIVE, Cosine()]))
+def test_a_policy_finds_what_scoring_everything_finds(
+    drawn: list[tuple[float, float, float, float, bool]], n: int, policy: Policy
+) -> None:
+    relevance = [each if passes else -math.inf for each, *_, passes in drawn]
+    columns = list(zip(*(each[1:4] for each in drawn), strict=True))
+    asked = candidates(relevance, *(list(column) for column in columns))
+    ranking = policy.rank(asked, n)
+
+    rows = [row for row, each in enumerate(drawn) if each[4]]
+    signals = [(drawn[row][0], *drawn[row][1:4]) for row in rows]
+    if isinstance(policy, Bounded):
+        scores = by_bounded(policy, signals)
+    elif isinstance(policy, Generative):
+        scores = by_generative(policy, signals) if rows else []
+    else:
+        scores = [math.sin(row * 7.0) for row in rows]
+    wanted = sorted(scores, reverse=True)[:n]
+    assert np.allclose(ranking.scores, wanted, rtol=1e-9, atol=1e-9)
+    of = dict(zip(rows, scores, strict=True))
+    assert np.allclose([of[row] for row in ranking.rows.tolist()], wanted, rtol=1e-9, atol=1e-9)
+    assert len(set(ranking.rows.tolist())) == len(wanted)
+    for one, other in zip(ranking.rows, ranking.rows[1:], strict=False):
+        assert of[int(one)] > of[int(other)] - 1e-9
+
+
+@given(st.floats(0.1, 100), st.floats(0, 1e9), st.floats(1, 10) | st.just(NAN))
 def test_bounded_never_moves_relevance_far(relevance: float, age: float, importance: float) -> None:
-    score, _ = ranked(Bounded(), signals([relevance], [age], [importance]))
+    score = Bounded().rank(candidates([relevance], [age], [importance]), 1).scores
     assert 0.95 * 0.9**2 * relevance <= score[0] + 1e-9
     assert score[0] - 1e-9 <= 1.05 * 1.1**2 * relevance
 
 
-def test_bounded_prefers_the_newer_of_two_alike() -> None:
-    score, _ = ranked(Bounded(), signals([1, 1], [300 * DAY, 0], [5, 5]))
-    assert score[1] > score[0]
+def test_bounded_looks_at_little_of_much() -> None:
+    looked_at: list[int] = []
+    much = candidates(np.linspace(0, 50, 10_000).tolist(), [0.0] * 10_000, [5.0] * 10_000)
+
+    def signals(rows: Rows) -> Signals:
+        looked_at.append(len(rows))
+        return much.signals(rows)
+
+    Bounded().rank(Candidates(much.relevance, NOW, signals, much.cosines), 40)
+    assert sum(looked_at) < 5_000
+
+
+def test_of_two_alike_the_newer_comes_first() -> None:
+    assert Bounded().rank(candidates([1, 1, 1], [0, 0, 0], [5, 5, 5]), 2).rows.tolist() == [2, 1]
+    assert Bounded().rank(candidates([1, 1], [300 * DAY, 0], [5, 5]), 2).rows.tolist() == [1, 0]
+
+
+def test_the_one_that_is_best_by_the_policy_is_found_wherever_it_stands_by_relevance() -> None:
+    relevance = [10.0] * 20 + [9.0]
+    asked = candidates(relevance, [900 * DAY] * 20 + [0], [1.0] * 20 + [10.0])
+    assert Generative().rank(asked, 1).rows.tolist() == [20]
+    assert Bounded().rank(asked, 1).rows.tolist() == [20]
 
 
 def test_generative_is_the_formula_of_the_paper() -> None:
-    score, parts = ranked(Generative(), signals([0, 1, 2], [0, HOUR, 2 * HOUR], [1, 10, 5.5]))
+    found = Generative().rank(candidates([0, 1, 2], [0, HOUR, 2 * HOUR], [1, 10, 5.5]), 3)
+    order = np.argsort(found.rows)
+    parts = {name: values[order] for name, values in found.parts.items()}
     assert np.allclose(parts["relevance"], [0, 0.5, 1])
     assert np.allclose(parts["importance"], [0, 1, 0.5])
     assert np.allclose(parts["recency"], [1, (0.995 - 0.995**2) / (1 - 0.995**2), 0])
-    assert np.allclose(score, parts["relevance"] + parts["importance"] + parts["recency"])
+    assert np.allclose(found.scores[order], parts["relevance"] + parts["importance"] + parts["recency"])
 
 
 def test_generative_gives_a_half_where_all_are_equal() -> None:
-    score, _ = ranked(Generative(), signals([3, 3], [DAY, DAY], [4, 4]))
-    assert np.allclose(score, 1.5)
+    assert np.allclose(Generative().rank(candidates([3, 3], [DAY, DAY], [4, 4]), 2).scores, 1.5)
 
 
-def test_generative_measures_against_all_candidates_not_only_what_was_found() -> None:
-    _, parts = ranked(Generative(), signals([1, 2], [0, 0], [1, 1]), signals([0, 1, 2], [0, 0, 0], [1, 1, 1]))
-    assert np.allclose(parts["relevance"], [0.5, 1])
-
-
-def test_cosine_is_the_cosine() -> None:
-    given_ = signals([1, 2], [0, 0], [1, 1])
-    assert np.array_equal(ranked(Cosine(), given_)[0], [0, 0.1])
+@pytest.mark.parametrize("policy", [Bounded(), Generative(), Cosine()])
+def test_nothing_is_ranked_where_nothing_passes(policy: Policy) -> None:
+    nothing = candidates([-math.inf, -math.inf], [0, 0], [5, 5])
+    assert policy.rank(nothing, 1).rows.tolist() == []

@@ -12,7 +12,9 @@ import numpy as np
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Remembered
-from mindstream.memory.columns import OPEN
+from mindstream.memory.columns import OPEN, is_sound
+from mindstream.memory.embedding import sound
+from mindstream.memory.missing_vectors import give
 from mindstream.memory.record import UNIQUE, New, Record, Triple, checked_text, normalised
 from mindstream.memory.store import Entry, Revision
 
@@ -143,21 +145,20 @@ def _forgotten(stream: Stream, before: Moment) -> list[str]:
 
 
 async def reembed(stream: Stream, batch: int = BATCH) -> int:
-    """Give each record that has none a vector of the stream's embedder, a batch a commit; return how many."""
+    """Give each record that has none a vector of the stream's embedder, a batch a commit; return how many.
+
+    Raises:
+        ModelError: the embedder fails; what is done is kept.
+    """
     ids, done = list((await stream.catch_up()).ids), 0
     for start in range(0, len(ids), batch):
         records = [
             record for record in stream.store.records(stream.name, ids[start : start + batch])
-            if record.embedder != stream.embedder.name or record.vector is None
+            if record.embedder != stream.embedder.name or not is_sound(record.vector)
         ]  # fmt: skip
         if records:
-            vectors = (await stream.embedder.embed([record.text for record in records])).astype(np.float16)
-            await stream.commit(
-                revisions=[
-                    Revision(id=record.id, embedder=stream.embedder.name, vector=vector)
-                    for record, vector in zip(records, vectors, strict=True)
-                ]
-            )
+            rows = await stream.embedder.embed([record.text for record in records])
+            await give(stream, records, sound(rows, len(records), stream.embedder.width))
         done += len(records)
         await asyncio.sleep(0)
     return done

@@ -190,7 +190,7 @@ class Columns:
 
     def _comparable(self, record: Record) -> Vector | None:
         """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""
-        vector = record.vector if record.embedder == self.embedder and _is_sound(record.vector) else None
+        vector = record.vector if record.embedder == self.embedder and is_sound(record.vector) else None
         if vector is not None and not self.width:
             self.width = len(vector)
             self.vectors = Vectors(self.width, self.before.values[: len(self.vectors)].tolist())
@@ -220,7 +220,7 @@ class Columns:
         self.forgotten.values[at] = OPEN if record.forgotten is None else record.forgotten
 
 
-def _is_sound(vector: Vector | None) -> bool:
+def is_sound(vector: Vector | None) -> bool:
     """Tell whether there is a vector of finite numbers: one that is not would spoil its neighbours and the mean."""
     if vector is None:
         return False

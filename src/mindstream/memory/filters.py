@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from mindstream.clock import Moment
-from mindstream.memory.columns import KIND_CODES, Columns
-from mindstream.memory.record import Kind, Record
+from mindstream.memory.columns import KIND_CODES, PORTION, Columns
+from mindstream.memory.fields import entries, is_plain
+from mindstream.memory.record import Kind
 from mindstream.memory.store import Store
 
-FIELDS = frozenset({"by", "episode", "slot"})
+Mask: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +31,10 @@ class Filters:
     where: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-def allowed(columns: Columns, filters: Filters, now: Moment) -> NDArray[np.bool_]:
-    """Mark the records that pass, as far as the columns know: `matching` looks at the rest."""
+def allowed(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
+    """Mark the records that pass; `alike`: where large values are what `where` asks for, as `compare_large` found."""
     at = now if filters.as_of is None else filters.as_of
-    mask: NDArray[np.bool_] = (columns.valid_until.values > at) & (columns.forgotten.values > at)
+    mask: Mask = (columns.valid_until.values > at) & (columns.forgotten.values > at)
     if filters.as_of is not None:
         mask &= (columns.created.values <= at) & (columns.valid_from.values <= at)
     if filters.kinds is not None:
@@ -40,31 +43,37 @@ def allowed(columns: Columns, filters: Filters, now: Moment) -> NDArray[np.bool_
         mask &= columns.created.values >= filters.since
     if filters.until is not None:
         mask &= columns.created.values <= filters.until
-    for name, known, column in (
-        ("by", columns.names, columns.by), ("episode", columns.episodes, columns.episode),
-    ):  # fmt: skip
-        wanted = filters.where.get(name)
-        if isinstance(wanted, str):
-            mask &= column.values == known.get(wanted, -1 if wanted == "" else -2)
+    for name, wanted in filters.where.items():
+        mask &= _has(columns, name, wanted, alike)
     return mask
 
 
-def matching(
-    store: Store, columns: Columns, filters: Filters, ranked: Iterator[NDArray[np.int64]], wanted: int
-) -> NDArray[np.int64]:
-    """Return the first positions of a ranking whose records are what `where` asks for; the store is read as needed."""
-    rest = {name: value for name, value in filters.where.items() if name not in ("by", "episode")}
-    found: list[int] = []
-    for some in ranked:
-        if rest:
-            records = store.records(columns.stream, [columns.ids[at] for at in some])
-            found.extend(columns.position[record.id] for record in records if _is(record, rest))
-        else:
-            found.extend(some.tolist())
-        if len(found) >= wanted:
-            break
-    return np.array(found[:wanted], np.int64)
+def _has(columns: Columns, name: str, wanted: JsonValue, alike: Mapping[str, Sequence[int]]) -> Mask:
+    """Mark the records in which a field or an entry of data is what is wanted."""
+    named = {"by": (columns.names, columns.by), "episode": (columns.episodes, columns.episode)}
+    if name in named:
+        known, column = named[name]
+        none = -1 if wanted == "" else -2
+        has: Mask = column.values == (known.get(wanted, none) if isinstance(wanted, str) else -2)
+        return has
+    if is_plain(wanted):
+        return columns.fields.having(name, wanted, len(columns))
+    has = np.zeros(len(columns), np.bool_)
+    has[list(alike[name])] = True
+    return has
 
 
-def _is(record: Record, wanted: Mapping[str, JsonValue]) -> bool:
-    return all((record.slot if name == "slot" else record.data.get(name)) == value for name, value in wanted.items())
+async def compare_large(store: Store, columns: Columns, filters: Filters) -> dict[str, list[int]]:
+    """Return where large values, of which the columns know only that they are there, are what `where` asks for."""
+    alike: dict[str, list[int]] = {}
+    for name, wanted in filters.where.items():
+        if name in ("by", "episode") or is_plain(wanted):
+            continue
+        places, alike[name] = columns.fields.large(name), []
+        for start in range(0, len(places), PORTION):
+            ids = [columns.ids[at] for at in places[start : start + PORTION]]
+            records = store.records(columns.stream, ids)
+            found = [each.id for each in records if dict(entries(each)).get(name) == wanted]
+            alike[name] += [columns.position[id_] for id_ in found if id_ in columns.position]
+            await asyncio.sleep(0)
+    return alike

@@ -1,10 +1,10 @@
-"""From relevance to a ranking: what recency, importance and strength may change."""
+"""From relevance to a ranking of all candidates: what recency, importance and strength may change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mindstream.clock import DAY_S, HOUR_S, Moment
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +33,51 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Signals):
-    """The records that were found.
+class Candidates:
+    """All records that pass the filters.
 
     Attributes:
-        cosine: of their vectors with the query's.
-        candidates: gives what is known of all records that pass the filters, found or not.
+        relevance: of every record of the stream; minus infinity: no candidate.
+        now: the moment of the question.
+        signals: gives what is known of some rows.
+        cosines: gives the cosines of some rows' vectors with the question's; those without one have 0.
     """
 
-    cosine: Floats
+    relevance: NDArray[np.floating]
     now: Moment
-    candidates: Callable[[], Signals]
+    signals: Callable[[Rows], Signals]
+    cosines: Callable[[Rows], Floats]
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of the candidates."""
+        return np.flatnonzero(self.relevance > -np.inf)
 
 
-Ranking = tuple[Floats, Mapping[str, Floats]]
+class Ranking(NamedTuple):
+    """The best candidates, best first: their rows, their scores, and the parts that these are made of."""
+
+    rows: Rows
+    scores: Floats
+    parts: Mapping[str, Floats] = {}
 
 
 class Policy(Protocol):
-    """A way to rank what was found."""
+    """A way to rank."""
 
-    def rank(self, found: Found) -> Ranking:
-        """Return the score of each record that was found, and the parts it is made of."""
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        """Return the n best of all candidates; of two alike, the one that was written later comes first."""
+
+
+def best(rows: Rows, scores: NDArray[np.floating], n: int, parts: Mapping[str, Floats] | None = None) -> Ranking:
+    """Return the n best of some rows by their scores, the newer of two alike first."""
+    among = np.arange(len(rows))
+    if 0 < n < len(rows):
+        among = np.flatnonzero(scores >= np.partition(scores, -n)[-n])
+    order = among[np.lexsort((-rows[among], -scores[among]))][:n]
+    return Ranking(
+        rows[order], scores[order].astype(np.float64), {name: values[order] for name, values in (parts or {}).items()}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +92,34 @@ class Bounded:
     strength: float = 0.1
     half_life_s: float = 7 * DAY_S
 
-    def rank(self, found: Found) -> Ranking:
-        age = np.maximum(found.now - found.accessed, 0)
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        rows = self._within_reach(candidates.relevance, n)
+        signals = candidates.signals(rows)
+        age = np.maximum(candidates.now - signals.accessed, 0)
         nudges = {
             "recency": 1 + self.recency * (2 * 0.5 ** (age / self.half_life_s) - 1),
-            "importance": 1 + self.importance * (2 * _rated(found.importance) - 1),
-            "strength": 1 + self.strength * (2 * found.strength - 1),
+            "importance": 1 + self.importance * (2 * _rated(signals.importance) - 1),
+            "strength": 1 + self.strength * (2 * signals.strength - 1),
         }
         factor = nudges["recency"] * nudges["importance"] * nudges["strength"]
-        return found.relevance + np.abs(found.relevance) * (factor - 1), nudges
+        return best(rows, signals.relevance + np.abs(signals.relevance) * (factor - 1), n, nudges)
+
+    def _within_reach(self, relevance: NDArray[np.floating], n: int) -> Rows:
+        """Return the rows that may be among the n best, whatever their nudges are.
+
+        The n most relevant have at least the score that the last of them has at worst; what cannot reach that at best
+        is out.
+        """
+        if n >= len(relevance):
+            return np.flatnonzero(relevance > -np.inf)
+        shares = np.abs([self.recency, self.importance, self.strength])
+        least, most = float(np.prod(1 - shares)) - 1, float(np.prod(1 + shares)) - 1
+        last = float(np.partition(relevance, -n)[-n])
+        if last == -np.inf or shares.max() >= 1 or most >= 1:
+            return np.flatnonzero(relevance > -np.inf)
+        at_worst = last + abs(last) * least
+        reach = at_worst / (1 + most if at_worst > 0 else 1 - most)
+        return np.flatnonzero(relevance >= reach - 1e-6 * abs(reach))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,39 +134,37 @@ class Generative:
     relevance: float = 1.0
     decay: float = 0.995
 
-    def rank(self, found: Found) -> Ranking:
-        among = found.candidates()
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        rows = candidates.rows
+        signals = candidates.signals(rows)
+        hours = np.maximum(candidates.now - signals.accessed, 0) / HOUR_S
         parts = {
-            "recency": self.recency * _spread(self._recent(found, found.now), self._recent(among, found.now)),
-            "importance": self.importance * _spread(_rated(found.importance), _rated(among.importance)),
-            "relevance": self.relevance * _spread(found.relevance, among.relevance),
+            "recency": self.recency * _spread(self.decay**hours),
+            "importance": self.importance * _spread(_rated(signals.importance)),
+            "relevance": self.relevance * _spread(signals.relevance),
         }
-        return parts["recency"] + parts["importance"] + parts["relevance"], parts
-
-    def _recent(self, signals: Signals, now: Moment) -> Floats:
-        hours = np.maximum(now - signals.accessed, 0) / HOUR_S
-        recency: Floats = self.decay**hours
-        return recency
+        return best(rows, parts["recency"] + parts["importance"] + parts["relevance"], n, parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Cosine:
     """The cosine of the vectors alone (memory sharing, seed 003)."""
 
-    def rank(self, found: Found) -> Ranking:
-        return found.cosine, {}
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        rows = candidates.rows
+        return best(rows, candidates.cosines(rows), n)
 
 
 def _rated(importance: Floats) -> Floats:
     """Bring importance to 0 … 1; what is not rated yet counts as the middle."""
-    return np.where(np.isnan(importance), 0.5, (importance - 1) / 9)
+    return np.where(np.isnan(importance), 0.5, np.clip((importance - 1) / 9, 0, 1))
 
 
-def _spread(values: Floats, among: Floats) -> Floats:
-    """Stretch to 0 … 1 between the least and the most of `among`; all equal gives 1/2."""
-    if not len(among):
+def _spread(values: Floats) -> Floats:
+    """Stretch to 0 … 1 between the least and the most; all equal gives 1/2."""
+    if not len(values):
         return values
-    low, high = among.min(), among.max()
+    low, high = values.min(), values.max()
     if high - low < 1e-12:
         return np.full(len(values), 0.5)
     spread: Floats = (values - low) / (high - low)

@@ -1,7 +1,8 @@
 """Recall: from a question to the records that answer it. Ranking is this one piece of code, whatever the store.
 
 Relevance is a sum: the words that match (BM25), the nearness of the vectors, and in talk what a record's neighbours
-and its episode lend it. A policy then ranks what was found.
+and its episode lend it. A policy then ranks all that pass the filters: what it puts among the first 4k is found, the
+first k of these are returned, the others passed over.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from pydantic import JsonValue
 from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.memory.columns import Columns
-from mindstream.memory.filters import Filters, allowed, matching
-from mindstream.memory.policies import Bounded, Floats, Found, Policy, Ranking, Signals
+from mindstream.memory.embedding import Embedding
+from mindstream.memory.filters import Filters, allowed, compare_large
+from mindstream.memory.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals, best
 from mindstream.memory.question import understood
 from mindstream.memory.record import FADING, KINDS, Kind, Record
 from mindstream.memory.relevance import Positions, Scored, Weights, relevance, weights_for
@@ -27,6 +29,7 @@ from mindstream.memory.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
 FOUND_PER_RETURNED = 4
+"""So many are found for each that is returned: what they lose by being passed over, memory/strength says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,12 @@ class Recall:
     Attributes:
         returned: the best, best first.
         passed_over: ids of records that were found, but not returned.
+        without_vectors: why words alone were compared; "" where vectors were, too.
     """
 
     returned: list[Recalled] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
+    without_vectors: str = ""
 
 
 class Recaller:
@@ -59,7 +64,7 @@ class Recaller:
         reranker: Reranker | None = None, streams: int = 64,
     ) -> None:  # fmt: skip
         self.store = store
-        self.embedder = embedder
+        self.embedding = Embedding(embedder)
         self.policy = policy or Bounded()
         self.weights = weights or weights_for(embedder.name)
         self.reranker = reranker
@@ -95,40 +100,44 @@ class Recaller:
         if not len(columns):
             return Recall()
         question = understood(query, columns, now)
-        vectors = await self.embedder.embed(question.wordings)
+        embedded = await self.embedding.soon(question.wordings)
+        vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
         filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {})
-        candidates = allowed(columns, filters, now)
-        scored = relevance(columns, question, vectors, candidates, self.weights)
-        found = matching(self.store, columns, filters, scored.best(), FOUND_PER_RETURNED * k)
+        alike = await compare_large(self.store, columns, filters)
+        scored = relevance(columns, question, vectors, allowed(columns, filters, now, alike), self.weights)
         if self.reranker is not None:
-            await self._look_again(self.reranker, query, columns, scored, found)
-        ranking = (policy or self.policy).rank(_found(columns, found, candidates, scored, vectors[-1], now))
-        return self._recalled(columns, scored, found, ranking, k)
+            await self._look_again(self.reranker, query, columns, scored, FOUND_PER_RETURNED * k)
+        candidates = _candidates(columns, scored, vectors[-1], now)
+        ranking = (policy or self.policy).rank(candidates, FOUND_PER_RETURNED * k)
+        without = "" if embedded is not None else self._without_vectors()
+        return self._recalled(columns, scored, ranking, k, without)
 
-    async def _look_again(
-        self, reranker: Reranker, query: str, columns: Columns, scored: Scored, found: Positions
-    ) -> None:
+    def _without_vectors(self) -> str:
+        failing = self.embedding
+        return f"{failing.embedder.name} gives no vectors ({failing.failure}): until it does, words alone are compared"
+
+    async def _look_again(self, reranker: Reranker, query: str, columns: Columns, scored: Scored, n: int) -> None:
+        """Let the most relevant be read together with the question."""
+        found = best(np.flatnonzero(scored.total > -np.inf), scored.total[scored.total > -np.inf], n).rows
         texts = [record.text for record in self.store.records(columns.stream, [columns.ids[at] for at in found])]
         if texts and len(texts) == len(found):  # else something was erased just now
             again = await reranker.scores(query, texts)
             scored.total[found] = added(scored.total[found].astype(np.float64), again)
 
-    def _recalled(self, columns: Columns, scored: Scored, found: Positions, ranking: Ranking, k: int) -> Recall:
+    def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, without: str) -> Recall:
         """Read the k best from the store, and tell which were passed over."""
-        scores, nudges = ranking
-        order = np.lexsort((-found, -scores))
-        best = [columns.ids[found[i]] for i in order[:k]]
-        records = {record.id: record for record in self.store.records(columns.stream, best)}
+        ids = [columns.ids[at] for at in ranking.rows]
+        records = {record.id: record for record in self.store.records(columns.stream, ids[:k])}
         returned = [
             Recalled(
-                records[columns.ids[found[i]]],
-                float(scores[i]),
-                scored.parts(int(found[i])) | {name: float(values[i]) for name, values in nudges.items()},
+                records[id_],
+                float(ranking.scores[i]),
+                scored.parts(int(ranking.rows[i])) | {name: float(each[i]) for name, each in ranking.parts.items()},
             )
-            for i in order[:k]
-            if columns.ids[found[i]] in records
+            for i, id_ in enumerate(ids[:k])
+            if id_ in records
         ]
-        return Recall(returned, [columns.ids[found[i]] for i in order[k:]])
+        return Recall(returned, ids[k:], without)
 
     def about(
         self, stream: str, keywords: Sequence[str], n: int = 10, *, now: Moment, kinds: Sequence[Kind] | None = None
@@ -137,35 +146,30 @@ class Recaller:
         columns = self.shelf.columns(stream)
         if not len(columns):
             return []
-        candidates = allowed(columns, Filters(kinds=kinds), now)
+        candidates = allowed(columns, Filters(kinds=kinds), now, {})
         positions = {at for word in keywords for at in columns.keywords.get(word.lower(), ()) if candidates[at]}
         return self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
 
 
 FADING_CODES = np.array([kind in FADING for kind in KINDS])
-Four = tuple[Floats, Floats, Floats, Floats]
 
 
-def _found(
-    columns: Columns,
-    found: Positions,
-    candidates: NDArray[np.bool_],
-    scored: Scored,
-    vector: NDArray[np.float32],
-    now: Moment,
-) -> Found:
+def _candidates(columns: Columns, scored: Scored, vector: NDArray[np.float32], now: Moment) -> Candidates:
     """Gather what a policy may look at."""
 
-    def signals(rows: Positions) -> Four:
+    def signals(rows: Positions) -> Signals:
         level = columns.level.values[rows].astype(np.float64)
         strength = np.where(columns.lasting.values[rows], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
-        return (
+        return Signals(
             scored.total[rows].astype(np.float64),
             columns.accessed.values[rows],
             columns.importance.values[rows].astype(np.float64),
             np.where(FADING_CODES[columns.kind.values[rows]], strength, 0.5),
         )
 
-    comparable = len(vector) == columns.width
-    cosine = columns.vectors.cosines(vector, found).astype(np.float64) if comparable else np.zeros(len(found))
-    return Found(*signals(found), cosine, now, lambda: Signals(*signals(np.flatnonzero(candidates))))
+    def cosines(rows: Positions) -> Floats:
+        if len(vector) != columns.width or not np.any(vector):
+            return np.zeros(len(rows))
+        return columns.vectors.cosines(vector, rows).astype(np.float64)
+
+    return Candidates(scored.total, now, signals, cosines)

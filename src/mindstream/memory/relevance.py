@@ -5,7 +5,6 @@ Tuned on LoCoMo (see benchmarks/locomo.py); every constant lies on a plateau.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,17 +64,6 @@ class Scored:
     def parts(self, at: int) -> dict[str, float]:
         """Return what one record's relevance is made of."""
         return {name: float(values[at]) for name, values in self._parts.items()}
-
-    def best(self) -> Iterator[Positions]:
-        """Yield positions of candidates, best first (the newer of two alike), in growing portions."""
-        behind = -self.total
-        left = int(np.count_nonzero(behind < np.inf))
-        done, portion = 0, 256
-        while done < left:
-            upto = min(left, done + portion)
-            some = np.argpartition(behind, upto - 1)[:upto] if upto < len(behind) else np.arange(len(behind))
-            yield some[np.lexsort((-some, behind[some]))][done:upto]
-            done, portion = upto, portion * 4
 
 
 def relevance(

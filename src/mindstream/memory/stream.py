@@ -16,6 +16,7 @@ from mindstream.log.feed import Feed
 from mindstream.memory import audit, care, sleep, writing
 from mindstream.memory.belief import Belief, Patch, merged, read, told
 from mindstream.memory.lately import Lately
+from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recalled, Recaller
 from mindstream.memory.record import UNIQUE, Kind, New, Record, Triple, checked_name
@@ -37,7 +38,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 class Stream:
     """One mind's memory in a store. The name is a wall: no other stream is ever read or written.
 
-    Close it (or leave its `async with`) before the store: touches of the last second may wait to be written.
+    Close it (or leave its `async with`) before the store: touches of the last second may wait to be written, and a task
+    may be asking for vectors.
 
     Args:
         strength: the laws by which its records last and fade; None: nothing ever does.
@@ -62,9 +64,11 @@ class Stream:
         self.feed = feed or Feed()
         self.strength = strength
         self._recaller = Recaller(store, embedder)
+        self.embedding = self._recaller.embedding
+        self.missing = MissingVectors(self, self.embedding)
         self._touches = Touches(store, self.catch_up, self.name, clock, strength)
         self._lately = Lately(self.name)
-        self._looked_for_foreign = False
+        self._looked_for_foreign = self._said_without_vectors = False
 
     async def __aenter__(self) -> Stream:
         return self
@@ -75,7 +79,8 @@ class Stream:
         await self.close()
 
     async def close(self) -> None:
-        """Write the touches that wait. The store stays open."""
+        """Write the touches that wait, and stop asking for vectors. The store stays open."""
+        await self.missing.close()
         await self._touches.close()
 
     async def settle(self) -> None:
@@ -163,7 +168,7 @@ class Stream:
         self._lately.add(self.clock.now(), [each.record for each in found.returned])
         if touch and found.returned:
             self._touches.add([each.record.id for each in found.returned], found.passed_over)
-        self._look_for_foreign()
+        self._tell_of_vectors(found.without_vectors)
         return found.returned
 
     async def commit(
@@ -184,6 +189,8 @@ class Stream:
 
     async def _published(self, commit: Commit) -> list[Logged]:
         logged = await self.store.commit(commit)
+        for entry in commit.entries:
+            self.missing.written(entry.records)
         for each in logged:
             self.feed.publish(each)
         return logged
@@ -270,8 +277,15 @@ class Stream:
         """Look for what should not be there: duplicates, junk, echoes. Changes nothing."""
         return await audit.audit(self)
 
-    def _look_for_foreign(self) -> None:
-        """Say once that some records can be found by their words only."""
+    def _tell_of_vectors(self, without: str) -> None:
+        """Say once that some records, or for the time being all, can be found by their words only."""
+        if without:
+            self.missing.begin()
+            if not self._said_without_vectors:
+                self.show(Failed(text=without, where="recall"))
+            self._said_without_vectors = True
+            return
+        self._said_without_vectors = False
         if not self._looked_for_foreign and (offer := care.offer(self)):
             self.show(Failed(text=offer, where="recall"))
         self._looked_for_foreign = True

@@ -147,9 +147,13 @@ class Vectors:
     def cosines(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
         """Return the cosines of these positions with a unit vector."""
         self._settle()
-        # Not "@": its threads wait for one another where the machine is busy.
-        dots: Floats = np.vecdot(restored(self._sums.values[rows]), query)
-        return (dots / np.maximum(self._lengths.values[rows], 1e-6)).astype(np.float32, copy=False)
+        found = np.zeros(len(rows), np.float32)
+        for start in range(0, len(rows), PORTION):
+            some = rows[start : start + PORTION]
+            # Not "@": its threads wait for one another where the machine is busy.
+            dots = np.vecdot(restored(self._sums.values[some]), query)
+            found[start : start + PORTION] = dots / np.maximum(self._lengths.values[some], 1e-6)
+        return found
 
     def _candidates(self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]) -> NDArray[np.int64]:
         if np.count_nonzero(among) <= EXACT_UP_TO:

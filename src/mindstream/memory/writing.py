@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from mindstream.clock import Moment
-from mindstream.errors import Conflict, ModelError
+from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
 from mindstream.memory.record import (
     MAX_DEPTH,
     UNIQUE,
     New,
     Record,
-    Vector,
     checked_moment,
     checked_record,
     new_id,
@@ -64,14 +61,16 @@ async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
     now = stream.clock.now()
     records = [checked_record(_record(stream, new, now)) for new in news]  # refused before anybody embeds them
     depths = _depths(stream, [new.evidence for new in news])
-    vectors = await _vectors(stream, [record.text for record in records])
-    return [
+    vectors = await stream.embedding.at_once([record.text for record in records])
+    records = [
         replace(
             record, depth=depth if new.depth is None else new.depth, vector=vector,
             embedder="" if vector is None else stream.embedder.name,
         )
         for new, record, vector, depth in zip(news, records, vectors, depths, strict=True)
     ]  # fmt: skip
+    stream.missing.owe(records)
+    return records
 
 
 def _record(stream: Stream, new: New, now: Moment) -> Record:
@@ -82,19 +81,6 @@ def _record(stream: Stream, new: New, now: Moment) -> Record:
         about=new.about, keywords=new.keywords, evidence=new.evidence, depth=new.depth or 0, slot=new.slot,
         version=new.version, data=new.data,
     )  # fmt: skip
-
-
-async def _vectors(stream: Stream, texts: Sequence[str]) -> Sequence[Vector | None]:
-    """Embed; without an embedder nothing is lost: the words are kept, `reembed` gives vectors later."""
-    if not texts:
-        return []
-    try:
-        vectors = await stream.embedder.embed(texts)
-    except ModelError:
-        return [None] * len(texts)
-    with np.errstate(over="ignore"):  # a number that is too large is no vector, as one that is none
-        rows = vectors.astype(np.float16)
-    return [row if np.isfinite(row).all() else None for row in rows]
 
 
 def _depths(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[int]:

@@ -1,0 +1,108 @@
+"""Vectors that come later: a task behind a stream asks an embedder that was silent, until it has answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mindstream.errors import StorageError
+from mindstream.memory.embedding import Embedding, Floats
+from mindstream.memory.record import Record
+from mindstream.memory.store import Revision
+
+if TYPE_CHECKING:
+    from mindstream.memory.stream import Stream
+
+MOST = 10_000
+"""So many records wait at most; `reembed` finds the others."""
+AT_ONCE = 64
+REST_S, LONGEST_REST_S = 0.5, 60.0
+"""How long to rest after a failure; twice as long each time."""
+PROBE = "hello"
+
+
+class MissingVectors:
+    """The records of a stream that were written without a vector, and the task that gives them one."""
+
+    def __init__(self, stream: Stream, embedding: Embedding) -> None:
+        self._stream, self._embedding = stream, embedding
+        self._owed: dict[str, None] = {}
+        self._waiting: dict[str, None] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._at_once = AT_ONCE
+
+    def owe(self, records: Iterable[Record]) -> None:
+        """Take note of records that could not be embedded; they count once they are written."""
+        _add(self._owed, (record.id for record in records if record.vector is None))
+
+    def written(self, records: Iterable[Record]) -> None:
+        """Look after those of these records that are owed a vector."""
+        if self._owed:
+            ids = [record.id for record in records if record.id in self._owed]
+            for id_ in ids:
+                del self._owed[id_]
+            _add(self._waiting, ids)
+            if ids:
+                self.begin()
+
+    def begin(self) -> None:
+        """Ask the embedder in the background, if nobody does already."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._run())
+
+    async def close(self) -> None:
+        """Stop; what still waits is found by its words, and by `reembed`."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        rest_s = REST_S
+        while self._waiting or self._embedding.is_silent:
+            asked = self._embedding.is_silent
+            answers = not asked or await self._embedding.patiently([PROBE]) is not None
+            with contextlib.suppress(StorageError):  # what waits goes on waiting
+                if answers and await self._give(sure=asked):
+                    rest_s = REST_S
+                    continue
+            await asyncio.sleep(rest_s)
+            rest_s = min(2 * rest_s, LONGEST_REST_S)
+
+    async def _give(self, sure: bool) -> bool:
+        """Give some records their vectors; return whether there is reason to go on at once.
+
+        `sure`: the embedder has just answered something else.
+        """
+        stream, ids = self._stream, list(self._waiting)[: self._at_once]
+        records = stream.store.records(stream.name, ids)
+        rows = await self._embedding.patiently([record.text for record in records]) if records else None
+        if records and rows is None:
+            if sure and len(ids) == 1:  # it answers, but not to this
+                del self._waiting[ids[0]]
+            self._at_once = 1
+            return False
+        if rows is not None:
+            await give(stream, records, rows)
+        for id_ in ids:
+            del self._waiting[id_]
+        self._at_once = min(AT_ONCE, 2 * self._at_once)
+        return not self._embedding.is_silent
+
+
+async def give(stream: Stream, records: Sequence[Record], rows: Floats) -> None:
+    """Write the vectors of records that are there."""
+    revisions = [
+        Revision(id=record.id, embedder=stream.embedder.name, vector=vector)
+        for record, vector in zip(records, rows.astype(np.float16), strict=True)
+    ]
+    await stream.commit(revisions=revisions)
+
+
+def _add(waiting: dict[str, None], ids: Iterable[str]) -> None:
+    waiting.update(dict.fromkeys(ids))
+    while len(waiting) > MOST:
+        del waiting[next(iter(waiting))]
