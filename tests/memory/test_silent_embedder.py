@@ -1,0 +1,298 @@
+"""An embedder may be silent, slow or wrong: nothing that is said waits for it, and its vectors come later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from world import Words
+
+from mindstream import ManualClock, Mind, SqliteStore, Stream
+from mindstream.errors import ModelError, ModelUnavailable
+from mindstream.log.events import Failed, Logged
+from mindstream.memory import embedding, missing_vectors
+from mindstream.memory.stream import New
+
+Floats = NDArray[np.float32]
+
+
+class Moody:
+    """An embedder of words that is silent until `awake` is set, and answers in a way of its own."""
+
+    name, width = "moody", 96
+
+    def __init__(self, awake: bool = False, answer: Callable[[Floats], object] = lambda rows: rows) -> None:
+        self.awake = asyncio.Event()
+        self.answer = answer
+        self.asked = 0
+        self._words = Words()
+        if awake:
+            self.awake.set()
+
+    async def embed(self, texts: Sequence[str]) -> Floats:
+        self.asked += 1
+        await self.awake.wait()
+        return self.answer(await self._words.embed(texts))  # type: ignore[return-value]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make everybody less patient, so that the tests are quick."""
+    for module, name, seconds in (
+        (embedding, "AT_ONCE_S", 0.05), (embedding, "SOON_S", 0.1), (missing_vectors, "REST_S", 0.02),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, seconds)
+
+
+@pytest.fixture
+async def store(folder: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(folder)
+    yield store
+    await store.close()
+
+
+def a_stream(store: SqliteStore, embedder: Moody) -> Stream:
+    return Stream(store, "ann", embedder, ManualClock())
+
+
+async def soon(what: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    for _ in range(1000):
+        if what():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never came")
+
+
+def has_vectors(stream: Stream) -> bool:
+    return stream.columns().foreign == 0
+
+
+async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteStore) -> None:
+    moody = Moody()
+    async with Mind.open(store, user="ann", embed=moody) as mind:
+        for text in ("I wake at three because of noise.", "What do you know about me?"):
+            async with asyncio.timeout(10):
+                events = [logged.event.kind async for logged in mind.hear(text)]
+            assert events[0] == "heard"
+            assert events[-1] == "said"
+        await asyncio.wait_for(mind.settled(), 10)
+        texts = [record.text for record in mind.stream.latest("chat", 9)]
+        assert "I wake at three because of noise." in texts
+        asked = moody.asked
+        async for _ in mind.hear("And now?"):
+            pass
+        assert moody.asked - asked <= 2  # the one who asks behind, not who speaks
+        moody.awake.set()
+        await soon(lambda: has_vectors(mind.stream))
+        assert mind.stream.columns().width == 96
+
+
+async def test_nobody_waits_a_second_time(store: SqliteStore) -> None:
+    moody = Moody()
+    async with a_stream(store, moody) as stream:
+        await stream.remember("noise")
+        assert stream.embedding.is_slow
+        begun = moody.asked
+        for n in range(20):
+            await stream.remember(f"noise {n}")
+        assert moody.asked - begun <= 1
+        await stream.recall("noise", touch=False)
+        begun = moody.asked
+        for _ in range(20):
+            await stream.recall("noise", touch=False)
+        assert moody.asked - begun <= 3
+
+
+async def test_a_silent_embedder_is_told_of_once_and_words_are_found(store: SqliteStore) -> None:
+    async with a_stream(store, Moody()) as stream:
+        told: list[Logged] = []
+        await stream.remember("the trams squeal at night")
+        await stream.remember("tea")
+        with stream.feed.listening() as events:
+            for _ in range(5):
+                found = await stream.recall("trams at night", k=1, touch=False)
+                assert found[0].record.text == "the trams squeal at night"
+            stream.feed.close()
+            told = [logged async for logged in events]
+        assert [type(logged.event) for logged in told] == [Failed]
+        assert isinstance(told[0].event, Failed)
+        assert "moody gives no vectors" in told[0].event.text
+
+
+async def test_when_it_answers_again_it_is_heard_again(store: SqliteStore) -> None:
+    moody = Moody()
+    async with a_stream(store, moody) as stream:
+        await stream.remember("trams")
+        await stream.recall("trams", touch=False)
+        moody.awake.set()
+        await soon(lambda: has_vectors(stream))
+        await stream.remember("more trams")  # if the last answer was late, nobody waits for this one
+        await soon(lambda: not stream.embedding.is_slow and not stream.missing._waiting)
+        record = await stream.remember("night trams")
+        assert record.embedder == "moody"
+        assert (await stream.recall("trams", k=1, touch=False))[0].parts["vector"] != 0
+        moody.awake.clear()
+        with stream.feed.listening() as events:
+            await stream.recall("trams", touch=False)
+            stream.feed.close()
+            assert len([logged async for logged in events]) == 1  # a new silence is told anew
+
+
+async def test_a_search_alone_finds_out_that_it_answers_again(store: SqliteStore) -> None:
+    moody = Moody(awake=True)
+    async with a_stream(store, moody) as stream:
+        await stream.remember("trams")
+        moody.awake.clear()
+        await stream.recall("trams", touch=False)
+        assert stream.embedding.is_silent
+        moody.awake.set()
+        await soon(lambda: not stream.embedding.is_silent)
+
+
+async def test_one_that_is_only_slow_is_waited_for_by_questions(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "SOON_S", 20.0)
+    moody = Moody()
+    async with a_stream(store, moody) as stream:
+        await stream.remember("trams")
+        assert (stream.embedding.is_slow, stream.embedding.is_silent) == (True, False)
+        asking = asyncio.create_task(stream.recall("trams", touch=False))
+        await asyncio.sleep(0.02)
+        moody.awake.set()
+        assert len(await asking) == 1
+        await soon(lambda: has_vectors(stream))
+
+
+BAD: dict[str, Callable[[Floats], object]] = {
+    "NaN": lambda rows: np.full_like(rows, np.nan),
+    "infinite": lambda rows: np.full_like(rows, np.inf),
+    "beyond float32": lambda rows: np.full(rows.shape, 1e300),
+    "one NaN in many": lambda rows: np.where(np.arange(96) == 7, np.nan, rows),
+    "one less": lambda rows: rows[:-1],
+    "one more": lambda rows: np.vstack([rows, rows[:1]]),
+    "narrower": lambda rows: rows[:, :8],
+    "a row": lambda rows: rows[0],
+    "nothing": lambda rows: None,
+    "texts": lambda rows: [["x"] * 96 for _ in rows],
+    "ragged": lambda rows: [[0.1] * (n + 1) for n in range(len(rows) + 1)],
+    "deep": lambda rows: rows[None, None],
+}
+
+
+@pytest.mark.parametrize("way", BAD)
+async def test_a_bad_vector_is_no_vector(store: SqliteStore, way: str) -> None:
+    moody = Moody(awake=True, answer=BAD[way])
+    async with a_stream(store, moody) as stream:
+        record = await stream.remember("the trams squeal")
+        assert (record.vector, record.embedder) == (None, "")
+        found = await stream.recall("trams", touch=False)
+        assert np.isfinite(found[0].score)
+        assert stream.columns().foreign == 1
+        with pytest.raises((ModelError, ValueError, TypeError)):
+            await stream.reembed()
+        moody.answer = lambda rows: rows
+        await soon(lambda: has_vectors(stream))
+
+
+async def test_vectors_that_are_too_long_are_brought_to_their_length(store: SqliteStore) -> None:
+    moody = Moody(awake=True, answer=lambda rows: rows * 1e6)
+    async with a_stream(store, moody) as stream:
+        record = await stream.remember("the trams squeal")
+        assert record.vector is not None
+        assert float(np.linalg.norm(record.vector.astype(np.float32))) == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("CUDA"), RecursionError(), ModelUnavailable("down"), TimeoutError()])
+async def test_whatever_it_raises_is_no_reason_to_lose_a_word(store: SqliteStore, error: Exception) -> None:
+    def fail(_: Floats) -> object:
+        raise error
+
+    async with a_stream(store, Moody(awake=True, answer=fail)) as stream:
+        await stream.remember("the trams squeal")
+        assert len(await stream.recall("trams", touch=False)) == 1
+
+
+async def test_a_text_that_it_cannot_take_does_not_stand_in_the_way_of_others(store: SqliteStore) -> None:
+    class Picky(Moody):
+        async def embed(self, texts: Sequence[str]) -> Floats:
+            if any("poison" in text for text in texts):
+                raise ModelUnavailable("not this")
+            return await super().embed(texts)
+
+    async with a_stream(store, Picky(awake=True)) as stream:
+        poison = await stream.remember("poison")
+        others = [await stream.remember(f"trams {n}") for n in range(5)]
+        ids = [record.id for record in others]
+        await soon(lambda: all(record.embedder for record in store.records("ann", ids)))
+        await soon(lambda: not stream.missing._waiting)
+        assert store.records("ann", [poison.id])[0].vector is None
+        assert (await stream.recall("poison", k=1, touch=False))[0].record.id == poison.id
+
+
+async def test_a_batch_is_written_at_once_and_embedded_later(store: SqliteStore) -> None:
+    moody = Moody()
+    async with a_stream(store, moody) as stream:
+        records = await stream.remember_all([New(text=f"trams {n}") for n in range(300)])
+        assert all(record.vector is None for record in records)
+        moody.awake.set()
+        await soon(lambda: has_vectors(stream))
+
+
+async def test_what_is_erased_meanwhile_is_not_embedded(store: SqliteStore) -> None:
+    moody = Moody()
+    async with a_stream(store, moody) as stream:
+        gone, kept = [await stream.remember(text) for text in ("gone", "kept")]
+        await store.erase("ann", [gone.id])
+        moody.awake.set()
+        await soon(lambda: not stream.missing._waiting)
+        assert [record.id for record in store.changes("ann", 0).records] == [kept.id]
+        assert store.records("ann", [kept.id])[0].vector is not None
+
+
+async def test_a_record_that_is_never_written_is_not_waited_for(store: SqliteStore) -> None:
+    async with a_stream(store, Moody()) as stream:
+        await stream.made([New(text="thought, and not written")])
+        assert not stream.missing._waiting
+        assert stream.missing._task is None
+
+
+async def test_closing_does_not_wait_for_it(store: SqliteStore) -> None:
+    stream = a_stream(store, Moody())
+    await stream.remember("trams")
+    async with asyncio.timeout(5):
+        await stream.close()
+    assert not [task for task in asyncio.all_tasks() if "MissingVectors" in repr(task)]
+
+
+async def test_many_at_once_wait_together_not_one_after_another(store: SqliteStore) -> None:
+    moody = Moody()
+    async with a_stream(store, moody) as stream, asyncio.timeout(5):
+        await asyncio.gather(*(stream.remember(f"trams {n}") for n in range(50)))
+        assert len(stream.latest("observation", 99)) == 50
+
+
+async def test_how_many_wait_is_bounded(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing_vectors, "MOST", 5)
+    async with a_stream(store, Moody()) as stream:
+        await stream.remember_all([New(text=f"trams {n}") for n in range(20)])
+        assert len(stream.missing._waiting) == 5
+
+
+async def test_a_cancelled_recall_is_cancelled(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "SOON_S", 60.0)
+    moody = Moody(awake=True)
+    async with a_stream(store, moody) as stream:
+        await stream.remember("trams")
+        moody.awake.clear()
+        asking: Awaitable[object] = asyncio.ensure_future(stream.recall("trams", touch=False))
+        await asyncio.sleep(0.01)
+        asking.cancel()  # type: ignore[attr-defined]
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert not stream.embedding.is_silent
