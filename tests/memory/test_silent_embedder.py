@@ -238,7 +238,7 @@ async def test_a_text_that_it_cannot_take_does_not_stand_in_the_way_of_others(st
 async def test_a_batch_is_written_at_once_and_embedded_later(store: SqliteStore) -> None:
     moody = Moody()
     async with a_stream(store, moody) as stream:
-        records = await stream.remember_all([New(text=f"trams {n}") for n in range(300)])
+        records = await stream.remember_all([New(text=f"trams {n}") for n in range(100)])
         assert all(record.vector is None for record in records)
         moody.awake.set()
         await soon(lambda: has_vectors(stream))

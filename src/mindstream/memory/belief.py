@@ -9,9 +9,12 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from mindstream.errors import InputError
-from mindstream.memory.record import Record
+from mindstream.memory.record import Record, shortened
 
 Shape = TypeVar("Shape", bound=BaseModel)
+MOST, LONGEST = 40, 500
+"""So many items of a list are believed, the newest, and so many characters of each, or of a text. What had to go is
+history: it stands in the older versions, which are records and can be recalled as of then."""
 Patch: TypeAlias = Mapping[str, JsonValue]
 """What changes: a value replaces, a list adds, null clears, {"add": […], "remove": […]} does both to a list."""
 
@@ -60,7 +63,7 @@ def told(slot: str, value: BaseModel) -> str:
 
 
 def merged(belief: Belief[Shape], patch: Patch) -> tuple[Shape, dict[str, JsonValue]]:
-    """Apply a patch; return the new value and what really changed.
+    """Apply a patch; return the new value, lists and texts kept to their limits, and what really changed.
 
     Raises:
         InputError: a field is unknown or its value does not fit; nothing is changed.
@@ -85,20 +88,24 @@ def merged(belief: Belief[Shape], patch: Patch) -> tuple[Shape, dict[str, JsonVa
 
 def _changed(old: Any, new: JsonValue) -> Any:
     if not isinstance(old, list) or new is None:
-        return new
+        return _short(new)
     add = _items(new.get("add") if isinstance(new, dict) else new)
     gone = {_folded(item) for item in _items(new.get("remove") if isinstance(new, dict) else None)}
     kept: dict[str, Any] = {}
-    for item in [*old, *add]:
+    for item in [*_items(old), *add]:
         if _folded(item) not in gone:
             kept.setdefault(_folded(item), item)
-    return list(kept.values())
+    return list(kept.values())[-MOST:]
 
 
 def _items(value: JsonValue) -> list[JsonValue]:
     if value is None:
         return []
-    return list(value) if isinstance(value, list) else [value]
+    return [_short(item) for item in value] if isinstance(value, list) else [_short(value)]
+
+
+def _short(value: JsonValue) -> JsonValue:
+    return shortened(value, LONGEST) if isinstance(value, str) else value
 
 
 def _folded(item: object) -> str:

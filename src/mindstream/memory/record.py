@@ -162,6 +162,22 @@ def checked_text(text: str) -> str:
     return clean
 
 
+def shortened(text: str, longest: int) -> str:
+    """Return a text of at most so many characters; where it is longer its end is cut off, and that can be seen."""
+    return text if len(text) <= longest else f"{text[: longest - 2].rstrip()} …"
+
+
+def fitted_text(text: str) -> str:
+    """Return words of our own fit to be kept: as `checked_text` does, but shortened where that would refuse them.
+
+    Raises:
+        InputError: nothing is left.
+    """
+    if len(text) > MAX_BYTES // 4 and len(text.encode(errors="ignore")) > MAX_BYTES:
+        text = text.encode(errors="ignore")[: MAX_BYTES - 4].decode(errors="ignore").rstrip() + " …"
+    return checked_text(text)
+
+
 def checked_importance(importance: float | None) -> float | None:
     """Return an importance between 1 and 10, or None.
 

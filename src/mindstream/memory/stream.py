@@ -133,7 +133,7 @@ class Stream:
         return self._lately.same(texts, now) | self.store.known(self.name, kind, texts, now=now)
 
     async def made(self, news: Sequence[New]) -> list[Record]:
-        """Turn what is to be remembered into records, checked and embedded, not yet written."""
+        """Turn what is to be remembered into records, embedded, not yet written; a text too long is shortened."""
         return await writing.made(self, news)
 
     async def recall(

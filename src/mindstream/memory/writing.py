@@ -17,6 +17,8 @@ from mindstream.memory.record import (
     Record,
     checked_moment,
     checked_record,
+    checked_text,
+    fitted_text,
     new_id,
     normalised,
 )
@@ -27,7 +29,13 @@ if TYPE_CHECKING:
 
 
 async def remember(stream: Stream, news: Sequence[New]) -> list[Record]:
-    """Write records in one transaction; those that say what is known already are left out, the known ones returned."""
+    """Write records in one transaction; those that say what is known already are left out, the known ones returned.
+
+    Raises:
+        InputError: a text is too long, or there is nothing in it.
+    """
+    for new in news:
+        checked_text(new.text)
     records = await made(stream, news)
     while True:
         known = _known(stream, records)
@@ -57,7 +65,10 @@ def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]:
 
 
 async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
-    """Turn what is to be remembered into records, checked and embedded, not yet written."""
+    """Turn what is to be remembered into records, checked and embedded, not yet written.
+
+    A text that is too long is shortened: it is one that a mind has made, and must not stop it.
+    """
     now = stream.clock.now()
     records = [checked_record(_record(stream, new, now)) for new in news]  # refused before anybody embeds them
     depths = _depths(stream, [new.evidence for new in news])
@@ -76,10 +87,10 @@ async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
 def _record(stream: Stream, new: New, now: Moment) -> Record:
     created = now if new.created is None else checked_moment(new.created, "created")
     return Record(
-        id=new_id(created), stream=stream.name, kind=new.kind, text=new.text, created=created, accessed=now, by=new.by,
-        episode=new.episode, importance=new.importance, valid_from=new.valid_from, valid_until=new.valid_until,
-        about=new.about, keywords=new.keywords, evidence=new.evidence, depth=new.depth or 0, slot=new.slot,
-        version=new.version, data=new.data,
+        id=new_id(created), stream=stream.name, kind=new.kind, text=fitted_text(new.text), created=created,
+        accessed=now, by=new.by, episode=new.episode, importance=new.importance, valid_from=new.valid_from,
+        valid_until=new.valid_until, about=new.about, keywords=new.keywords, evidence=new.evidence,
+        depth=new.depth or 0, slot=new.slot, version=new.version, data=new.data,
     )  # fmt: skip
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from mindstream.models.fence import CUT_NOTE, cut, indented
+from mindstream.memory.record import shortened
+from mindstream.models.fence import indented
 
 State = Literal["now", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")
+MOST_OPEN, MOST_CLOSED = 20, 40
+"""So many steps that are to be done stand in a plan, the first of them, and so many that are not, the newest. What had
+to go stands in the plan's older versions."""
+TITLE, TEXT, LINK, RESOURCES = 200, 2_000, 1_000, 8
+"""The longest title, text and link of a step, in characters, and how many resources it has at most."""
+Title = Annotated[str, AfterValidator(lambda text: shortened(text, TITLE))]
+Words = Annotated[str, AfterValidator(lambda text: shortened(text, TEXT))]
+Link = Annotated[str | None, AfterValidator(lambda link: link if link and len(link) <= LINK else None)]
 MARKS: dict[State, str] = {
     "now": "now",
     "later": "later",
@@ -21,66 +30,46 @@ MARKS: dict[State, str] = {
 }
 
 
-LONGEST = {"title": 200, "do": 2_000, "why": 1_000, "caution": 1_000, "evidence": 300, "source": 200}
-LONGEST_RESOURCE = {"title": 300, "publisher": 200, "link": 1_000, "why": 600, "language": 20}
-"""So many characters each text of a step, and of a resource in it, may have."""
-MOST_RESOURCES = 8
-
-
 class NamedResource(BaseModel):
     """Something to read, watch, listen to or call."""
 
     model_config = ConfigDict(frozen=True)
 
-    title: str
-    publisher: str = Field("", description="Publisher or channel.")
-    link: str | None = Field(None, description="Only a link that the tool gave.")
+    title: Title
+    publisher: Title = Field("", description="Publisher or channel.")
+    link: Link = Field(None, description="Only a link that the tool gave.")
     language: SkipJsonSchema[str] = ""
-    why: str = Field("", description="Why this one, in a sentence.")
+    why: Words = Field("", description="Why this one, in a sentence.")
 
     def __str__(self) -> str:
         named = f"“{self.title}” ({self.publisher})" if self.publisher else f"“{self.title}”"
         return f"{named}: {self.why}" + (f" {self.link}" if self.link else "")
 
 
-def _shortened(values: dict[str, Any], longest: Mapping[str, int]) -> dict[str, Any]:
-    long = {name: text for name, text in values.items() if isinstance(text, str) and len(text) > longest.get(name, 0)}
-    return values | {name: cut(text, longest[name] - CUT_NOTE) for name, text in long.items() if name in longest}
-
-
-def _short_resource(resource: NamedResource) -> NamedResource:
-    if wrong := [name for name, longest in LONGEST_RESOURCE.items() if len(getattr(resource, name) or "") > longest]:
-        raise ValueError(f"{wrong[0]} is longer than {LONGEST_RESOURCE[wrong[0]]} characters")
-    return resource
-
-
 class StepEdit(BaseModel):
     """A step that is new, or what changes in one that is there; found by its title.
 
-    What comes in has a greatest length; what is in a plan already (see `PlanStep`) has none.
+    A reply that is longer is refused; what is in a plan already (see `PlanStep`) is shortened.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    title: str = Field(min_length=1, max_length=LONGEST["title"])
+    title: str = Field(min_length=1, max_length=TITLE)
     state: State | None = Field(None, description="now: where the user is (one step only); dropped: not wanted.")
-    do: str = Field("", max_length=LONGEST["do"], description="What to do, concretely. Empty: as it was.")
-    why: str = Field("", max_length=LONGEST["why"], description="Why it helps. Empty: as it was.")
-    caution: str = Field("", max_length=LONGEST["caution"], description="What must be said with it. Empty: as it was.")
-    evidence: str = Field(
-        "", max_length=LONGEST["evidence"], description="How well it is supported, as the library says."
+    do: str = Field("", max_length=TEXT, description="What to do, concretely. Empty: as it was.")
+    why: str = Field("", max_length=TEXT, description="Why it helps. Empty: as it was.")
+    caution: str = Field("", max_length=TEXT, description="What must be said with it. Empty: as it was.")
+    evidence: str = Field("", max_length=TEXT, description="How well it is supported, as the library says.")
+    resources: list[NamedResource] = Field(
+        default_factory=list, max_length=RESOURCES, description="In place of those it has. Empty: as they were."
     )
-    resources: list[Annotated[NamedResource, AfterValidator(_short_resource)]] = Field(
-        default_factory=list, max_length=MOST_RESOURCES, description="In place of those it has. Empty: as they were."
-    )
-    source: SkipJsonSchema[str] = Field("", max_length=LONGEST["source"])
+    source: SkipJsonSchema[str] = Field("", max_length=TITLE)
 
     @classmethod
     def of(cls, step: PlanStep) -> StepEdit:
-        """Return the change that makes a step what it is; what is too long in it is cut."""
-        whole = _shortened(step.model_dump(include=set(cls.model_fields)), LONGEST)
-        whole["resources"] = [_shortened(each, LONGEST_RESOURCE) for each in whole["resources"][:MOST_RESOURCES]]
-        return cls(**whole)
+        """Return the change that makes a step what it is."""
+        values = step.model_dump(include=set(cls.model_fields))
+        return cls(**values | {"resources": values["resources"][:RESOURCES]})
 
 
 class PlanStep(BaseModel):
@@ -91,14 +80,14 @@ class PlanStep(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    title: str
-    do: str = ""
-    why: str = ""
-    caution: str = ""
-    evidence: str = ""
+    title: Title
+    do: Words = ""
+    why: Words = ""
+    caution: Words = ""
+    evidence: Words = ""
     state: State = "later"
     resources: list[NamedResource] = Field(default_factory=list)
-    source: str = ""
+    source: Title = ""
     told: bool = False
 
     def edited(self, edit: StepEdit) -> PlanStep:
@@ -110,7 +99,7 @@ class PlanStep(BaseModel):
                 "caution": edit.caution or self.caution,
                 "state": edit.state or self.state,
                 "evidence": edit.evidence or self.evidence,
-                "resources": edit.resources or self.resources,
+                "resources": edit.resources[:RESOURCES] or self.resources,
                 "source": edit.source or self.source,
             }
         )
@@ -142,7 +131,10 @@ class Plan(BaseModel):
         return [s for s in self.steps if s.state == "now"] + [s for s in self.steps if s.state == "later"]
 
     def edited(self, edits: Sequence[StepEdit]) -> Plan:
-        """Return the plan after these edits. A new "now" sends the old one to "later"; new steps come last."""
+        """Return the plan after these edits. A new "now" sends the old one to "later"; new steps come last.
+
+        Of too many steps those leave that were closed first, and those that were to come last.
+        """
         steps = {step.title.casefold(): step for step in self.steps}
         for edit in edits:
             key = edit.title.casefold()
@@ -152,7 +144,7 @@ class Plan(BaseModel):
                     for k, step in steps.items()
                 }
             steps[key] = steps.get(key, PlanStep(title=edit.title)).edited(edit)
-        return Plan(steps=list(steps.values()))
+        return Plan(steps=_within_limits(list(steps.values())))
 
     def told(self) -> Plan:
         """Return the plan with its present step marked as told to the user."""
@@ -194,3 +186,11 @@ def _step(data: object) -> PlanStep | None:
                 break
             kept = {name: value for name, value in kept.items() if name not in misfits}
     return None
+
+
+def _within_limits(steps: Sequence[PlanStep]) -> list[PlanStep]:
+    closed = [step for step in steps if step.state not in OPEN][-MOST_CLOSED:]
+    now = [step for step in steps if step.state == "now"]
+    later = [step for step in steps if step.state == "later"][: MOST_OPEN - len(now)]
+    kept = {id(step) for step in (*closed, *now, *later)}
+    return [step for step in steps if id(step) in kept]

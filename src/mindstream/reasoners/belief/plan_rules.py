@@ -21,7 +21,13 @@ from mindstream.packs.safety import recognised
 from mindstream.packs.saying import fresh, phrases
 from mindstream.reasoners.belief.believed import believed
 from mindstream.reasoners.belief.plan import OPEN, NamedResource, Plan, PlanStep, StepEdit
-from mindstream.reasoners.belief.think_in_phase import LONGEST_WORDS, Feedback, PhaseThought, ThinkInPhase
+from mindstream.reasoners.belief.think_in_phase import (
+    LONGEST_WORDS,
+    MOST_EDITS,
+    Feedback,
+    PhaseThought,
+    ThinkInPhase,
+)
 
 AHEAD = 4
 """How many steps a new plan has."""
@@ -191,7 +197,8 @@ def _edits(before: Plan, after: Plan) -> list[StepEdit]:
     """Tell what changed, step by step; the present one last, so that it is the one that stays."""
     old = {step.title: step for step in before.steps}
     changed = [step for step in after.steps if step != old.get(step.title)]
-    return [StepEdit.of(step) for step in sorted(changed, key=lambda step: step.state == "now")]
+    last = sorted(changed, key=lambda step: step.state == "now")[-MOST_EDITS:]
+    return [StepEdit.of(step) for step in last]
 
 
 def _begin(ask: ThinkInPhase, steps: list[PlanStep], seen: set[str], fresh_first: bool) -> list[PlanStep]:

@@ -20,6 +20,8 @@ from mindstream.reasoners.conversation import Line
 
 LONGEST_WORDS, LONGEST_PATCH = 6_000, 16_000
 """So many characters words to the user, and all that changes in a belief, may have."""
+MOST_EDITS = 12
+"""So many steps of a plan change at once."""
 
 
 class SubQuestion(BaseModel):
@@ -63,7 +65,9 @@ class PhaseThought(BaseModel):
         description="What the user must still be told after the talker's reply; mostly empty.",
     )
     feedback: list[Feedback] = Field(default_factory=list, max_length=5)
-    plan: list[StepEdit] = Field(default_factory=list, max_length=12, description="Steps that are new or change.")
+    plan: list[StepEdit] = Field(
+        default_factory=list, max_length=MOST_EDITS, description="Steps that are new or change."
+    )
     changed: str = Field("", max_length=1_000, description="If the plan changed: what and why, in a sentence.")
     words: str = Field("", max_length=LONGEST_WORDS, description="What the user is told, word for word.")
 

@@ -64,6 +64,7 @@ class ExtractFacts(Prompt[Facts]):
         return (Facts(facts=facts), f"The user named no link {', '.join(gone)[:400]}.") if gone else (reply, "")
 
 
+LONGEST = 200
 SINGLE = {
     "name": [
         r"\bmy name(?:'s| is) (?P<o>[A-Z]\w+)", r"\b(?:call me|i am called|i'm called) (?P<o>[A-Z]\w+)",
@@ -123,5 +124,6 @@ def _single(clause: str, known: tuple[str, ...]) -> Fact | None:
         for pattern in patterns:
             if found := re.search(pattern, clause, 0 if "A-Z" in pattern else re.I):
                 old = [n for n, text in enumerate(known, 1) if text.startswith(f"{predicate}: ")]
-                return Fact(text=f"{predicate}: {found['o']}", predicate=predicate, object=found["o"], replaces=old)
+                value = found["o"][:LONGEST]
+                return Fact(text=f"{predicate}: {value}", predicate=predicate, object=value, replaces=old)
     return None

@@ -10,6 +10,8 @@ from mindstream.language.words import plain_words, stem, terms
 
 OF_REFLECTION = frozenset(terms("keeps coming up with, go together, what matters to, day today time thing"))
 """Words of our own thoughts, and words that tell nothing: no topics."""
+LONGEST = 100
+"""The longest word that is taken for one, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,6 @@ def recurring(texts: Sequence[str], besides: str = "") -> list[Topic]:
     topics = [
         Topic(each, written[each].most_common(1)[0][0], numbers)
         for each, numbers in within.items()
-        if len(numbers) > 1 and each not in left_out and not each.isdigit() and len(each) > 1
+        if len(numbers) > 1 and each not in left_out and not each.isdigit() and 1 < len(each) <= LONGEST
     ]
     return sorted(topics, key=lambda topic: (-len(topic.within), topic.stem))

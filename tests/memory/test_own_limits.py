@@ -1,0 +1,202 @@
+"""What a mind writes itself has limits, and never fails by its length; what had to go is history."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from mindstream import ManualClock, Mind, Scripted, SqliteStore, Stream
+from mindstream.errors import InputError
+from mindstream.log.events import Remembered
+from mindstream.memory.belief import LONGEST, MOST, Belief, merged
+from mindstream.memory.record import MAX_BYTES, fitted_text
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import New
+from mindstream.models.ask import ask
+from mindstream.models.rules import Rules
+from mindstream.reasoners.belief.plan import MOST_CLOSED, MOST_OPEN, NamedResource, Plan, PlanStep, StepEdit
+from mindstream.reasoners.facts.extract_facts import ExtractFacts
+from mindstream.reasoners.reflect.insights import Insights
+from mindstream.reasoners.reflect.salient_questions import SalientQuestions
+
+
+class Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    goals: list[str] = []
+    trouble: str | None = None
+
+
+class Plain:
+    name, width = "plain", 4
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.zeros((len(texts), 4), np.float32)
+
+
+@pytest.fixture
+async def stream(folder: Path) -> AsyncIterator[Stream]:
+    store = SqliteStore(folder)
+    async with Stream(store, "ann", Plain(), ManualClock()) as stream:
+        yield stream
+    await store.close()
+
+
+def wishes(first: int, count: int) -> list[JsonValue]:
+    return [f"I would like to sit by the river number {n} and feel calm in my own home" for n in range(first, count)]
+
+
+def test_the_newest_items_are_believed() -> None:
+    value, _ = merged(Belief("b", 1, Shape.model_validate({"goals": wishes(0, MOST)})), {"goals": ["one more"]})
+    assert value.goals == [*wishes(1, MOST), "one more"]
+
+
+@settings(max_examples=25)
+@given(st.lists(st.text(max_size=30) | st.just("長" * 2 * LONGEST) | st.just("x" * 2 * LONGEST + "y"), max_size=99))
+def test_a_list_never_grows_beyond_its_limits(items: list[str]) -> None:
+    value, _ = merged(
+        Belief("b", 1, Shape.model_validate({"goals": wishes(0, 300)})), {"goals": list(items), "trouble": "t" * 9_999}
+    )
+    assert len(value.goals) <= MOST
+    assert all(len(item) <= LONGEST for item in value.goals)
+    assert len(value.trouble or "") <= LONGEST
+
+
+def test_what_was_shortened_can_be_taken_away_again() -> None:
+    long = "sleep " * 500
+    value, _ = merged(Belief("b", 1, Shape()), {"goals": [long]})
+    assert merged(Belief("b", 1, value), {"goals": [long]})[1] == {}
+    assert merged(Belief("b", 1, value), {"goals": {"remove": [long]}})[0].goals == []
+
+
+async def test_what_is_no_longer_believed_can_still_be_read(stream: Stream) -> None:
+    await stream.believe("b", {"goals": ["learn the oboe"]}, Shape)
+    for n in range(0, 3 * MOST, MOST // 2):
+        stream.clock.advance(60)  # type: ignore[attr-defined]
+        await stream.believe("b", {"goals": wishes(n, n + MOST // 2)}, Shape)
+    assert "learn the oboe" not in stream.belief("b", Shape).value.goals
+    began = stream.store.changes("ann", 0).records[0].created
+    [found] = await stream.recall("oboe", k=1, kinds=["belief"], as_of=began)
+    assert "learn the oboe" in found.record.text
+
+
+async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -> None:
+    async with Mind.open(folder, user="ann") as mind:
+        (record,) = await mind.stream.made(
+            [
+                New(
+                    text="an old belief, from before there were limits", kind="belief", slot="sleep", version=1,
+                    data={"value": {"phase": mind.pack.phases[0].name, "goals": wishes(0, 400)}},
+                )
+            ]
+        )  # fmt: skip
+        await mind.stream.commit(Entry(Remembered(count=1, kinds={}), "test", (record,)))
+        for text in ("I want to sleep through the night.", "Noise keeps me awake.", "Make me a plan."):
+            async for _ in mind.hear(text):
+                pass
+            await mind.settled()
+        assert mind.stream.store.events("ann", kinds=["error"]) == []
+        assert mind.reasoners.work() == []
+        assert mind.belief.version > 1
+        assert mind.plan.now
+
+
+BIG = "长 word " * 9_000
+
+
+async def test_words_of_our_own_are_shortened_and_a_users_are_refused(stream: Stream) -> None:
+    (record,) = await stream.made([New(text=BIG, kind="thought")])
+    assert len(record.text.encode()) <= MAX_BYTES
+    assert record.text.endswith("…")
+    for refused in (stream.remember(BIG), stream.remember_all([New(text=BIG, kind="note")])):
+        with pytest.raises(InputError, match="too long"):
+            await refused
+    small = await stream.remember("small", "note")
+    with pytest.raises(InputError, match="too long"):
+        await stream.supersede(small.id, BIG)
+
+
+@given(st.text(alphabet=st.sampled_from("a长é🙂 \n"), min_size=1, max_size=50), st.integers(1, 3_000))
+def test_shortening_never_breaks_a_letter(unit: str, times: int) -> None:
+    text = f"x{unit * times}"
+    fitted = fitted_text(text)
+    assert len(fitted.encode()) <= MAX_BYTES
+    assert fitted == text.strip() or fitted.endswith("…")
+
+
+async def test_a_dream_that_does_not_end_is_kept_as_far_as_it_goes(stream: Stream) -> None:
+    await stream.remember("the trams squeal")
+    stream.clock.advance(40 * 86_400)  # type: ignore[attr-defined]
+    dream = await stream.sleep(Scripted({"dream": [BIG]}))
+    assert dream
+    assert len(dream.encode()) <= MAX_BYTES
+
+
+def test_a_plan_keeps_its_first_steps_and_its_newest_closed_ones() -> None:
+    plan = Plan()
+    for n in range(300):
+        plan = plan.edited([StepEdit(title=f"step {n}", state="now"), StepEdit(title=f"step {n}", state="done")])
+    for n in range(100):
+        plan = plan.edited([StepEdit(title=f"later {n}")])
+    plan = plan.edited([StepEdit(title="the one now", state="now")])
+    assert len([step for step in plan.steps if step.state == "done"]) == MOST_CLOSED
+    assert plan.steps[0].title == f"step {300 - MOST_CLOSED}"
+    assert len(plan.open) == MOST_OPEN
+    assert plan.now
+    assert plan.now.title == "the one now"
+    assert "later 0" in {step.title for step in plan.open}
+
+
+async def test_a_plan_of_the_longest_words_is_written(stream: Stream) -> None:
+    long = "很长的话" * 4_000
+    resources = [NamedResource(title=long, publisher=long, link="https://x.org/" + "a" * 9_999, why=long)] * 50
+    plan = Plan()
+    for n in range(60):
+        edit = StepEdit(
+            title=f"{n} " + "长" * 190, state="now", do=long, why=long, caution=long, evidence=long, resources=resources
+        )
+        plan = plan.edited([edit])
+    assert plan.now
+    assert plan.now.resources[0].link is None
+    (record,) = await stream.made([New(text=plan.written(full=True), kind="plan", data={"plan": plan.model_dump()})])
+    assert len(record.text.encode()) <= MAX_BYTES
+    assert Plan.model_validate(record.data["plan"]) == plan
+
+
+def test_a_plan_from_elsewhere_is_read_within_limits() -> None:
+    step = PlanStep.model_validate({"title": "t" * 9_999, "do": "d" * 99_999})
+    assert len(step.title) <= 200
+    StepEdit(title=step.title, do=step.do)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"my name is A{'a' * 9_000}", f"I work as a {'b' * 9_000}.", f"我叫{'王' * 900}", f"I am {'very ' * 4_000}tired"],
+)
+async def test_a_fact_of_any_length_is_no_fault(text: str) -> None:
+    found = await ask(Rules(), ExtractFacts(utterances=(text,)))
+    assert all(len(fact.text) <= 500 and len(fact.object) <= 200 for fact in found.facts)
+
+
+async def test_a_word_of_any_length_is_no_thought() -> None:
+    memories = (f"{'q' * 499}", f"{'q' * 499}", "noise at night", "noise again")
+    questions = await ask(Rules(), SalientQuestions(who="ann", memories=memories))
+    assert all(len(question) < 200 for question in questions.questions)
+    insights = await ask(Rules(), Insights(who="ann", question="q" * 499 + " noise", memories=memories))
+    assert all(len(insight.text) <= 500 for insight in insights.insights)
+
+
+async def test_a_long_name_does_not_stop_the_reasoners(folder: Path) -> None:
+    async with Mind.open(folder, user="ann") as mind:
+        for text in (f"My name is A{'a' * 700}.", "I want " + "to sleep " * 400, "Make me a plan."):
+            async for _ in mind.hear(text):
+                pass
+            await mind.settled()
+        assert mind.stream.store.events("ann", kinds=["error"]) == []
+        assert mind.reasoners.work() == []
