@@ -177,6 +177,8 @@ BAD: dict[str, Callable[[Floats], object]] = {
     "one less": lambda rows: rows[:-1],
     "one more": lambda rows: np.vstack([rows, rows[:1]]),
     "narrower": lambda rows: rows[:, :8],
+    "wider than any": lambda rows: np.tile(rows, 1000),
+    "no wider than nothing": lambda rows: rows[:, :0],
     "a row": lambda rows: rows[0],
     "nothing": lambda rows: None,
     "texts": lambda rows: [["x"] * 96 for _ in rows],

@@ -25,6 +25,8 @@ EACH_S = 0.01
 """So much longer for each text."""
 BATCH = 256
 """So many texts are given to an embedder at once."""
+WIDEST = 16_384
+"""More numbers than any embedder gives."""
 REAL = SystemClock()
 """An endpoint's silence is measured in the machine's own time, whatever clock the stream has."""
 
@@ -90,7 +92,7 @@ def sound(rows: Floats, count: int, width: int = 0) -> Floats:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         rows = np.asarray(rows, np.float32)
-        if rows.ndim != 2 or len(rows) != count or rows.shape[1] != (width or rows.shape[1]):
+        if rows.ndim != 2 or len(rows) != count or not max(1, width) <= rows.shape[1] <= (width or WIDEST):
             raise ModelUnavailable(f"the embedder gave numbers of the shape {rows.shape} for {count} texts")
         lengths = np.linalg.norm(rows, axis=1)
     if not np.isfinite(lengths).all():
