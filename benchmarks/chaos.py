@@ -50,7 +50,7 @@ KINDS: dict[str, Callable[[], BaseException]] = {
     "OSError": lambda: OSError(28, "no space left"),
     "locked database": lambda: StorageError("another program has held it for over 10 seconds"),
     "TimeoutError": lambda: TimeoutError(),
-    "AssertionError": lambda: AssertionError("\ud800"),
+    "AssertionError": lambda: AssertionError("no \x1b[31m"),
     "UnicodeEncodeError": lambda: UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed"),
     "StopAsyncIteration": lambda: StopAsyncIteration(),
     "SystemExit": lambda: SystemExit(1),

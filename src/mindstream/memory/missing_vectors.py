@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindstream.errors import StorageError
 from mindstream.memory.embedding import Embedding, Floats
 from mindstream.memory.record import Record
 from mindstream.memory.store import Revision
@@ -65,7 +64,7 @@ class MissingVectors:
         while self._waiting or self._embedding.is_silent:
             asked = self._embedding.is_silent
             answers = not asked or await self._embedding.patiently([PROBE]) is not None
-            with contextlib.suppress(StorageError):  # what waits goes on waiting
+            with contextlib.suppress(Exception):  # whatever the store does, what waits goes on waiting
                 if answers and await self._give(sure=asked):
                     rest_s = REST_S
                     continue

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from mindstream.clock import Clock, Moment
-from mindstream.errors import Conflict, StorageError
+from mindstream.errors import Conflict
 from mindstream.memory.columns import OPEN, Columns
 from mindstream.memory.record import FADING, KINDS
 from mindstream.memory.store import Commit, Revision, Store
@@ -78,7 +78,7 @@ class Touches:
                 some, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
                 try:
                     await self._write(some)
-                except StorageError:
+                except Exception:
                     self._waiting = some + self._waiting
                     raise
 
@@ -90,7 +90,7 @@ class Touches:
 
     async def _later(self) -> None:
         await self._clock.sleep(LATER_S)
-        with contextlib.suppress(StorageError):  # it goes on waiting; closing will say what is wrong
+        with contextlib.suppress(Exception):  # it goes on waiting; closing will say what is wrong
             await self.settle()
 
     async def _write(self, touches: Sequence[Touch]) -> None:

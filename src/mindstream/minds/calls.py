@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from mindstream.errors import StorageError
 from mindstream.log.events import ModelCalled
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
@@ -35,7 +34,7 @@ class CallLog:
         while not self._calls.empty():
             calls.append(self._calls.get_nowait())
         if calls:
-            with contextlib.suppress(StorageError):  # the talk goes on without its bill
+            with contextlib.suppress(Exception):  # whatever the store does, the talk goes on without its bill
                 await stream.commit(*(Entry(_event(call), "mindstream") for call in calls))
 
 
