@@ -185,7 +185,9 @@ class Stream:
             mind=self.name, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
             put_back=put_back,
         )  # fmt: skip
-        return await asyncio.shield(self._published(commit))  # what is written is shown, whoever gave up waiting
+        writing = asyncio.ensure_future(self._published(commit))
+        writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it
+        return await asyncio.shield(writing)  # what is written is shown, whoever gave up waiting
 
     async def _published(self, commit: Commit) -> list[Logged]:
         logged = await self.store.commit(commit)
