@@ -14,6 +14,8 @@ PARTS: dict[str, type[BaseModel]] = {
     "phases": Phase, "fields": Field_, "topics": Topic, "steps": Step, "resources": Resource, "alarms": Alarm,
 }  # fmt: skip
 """What the lists and mappings of a pack hold."""
+ADVISED = 50
+"""For so many faults it is looked for what was meant: comparing words takes its time."""
 PLAIN = {
     "missing": "is missing",
     "string_type": "should be a text",
@@ -32,14 +34,15 @@ def faults(data: Any) -> tuple[Pack | None, list[Fault]]:
     try:
         pack = Pack.model_validate(data)
     except ValidationError as error:
-        found = [_told(each) for each in error.errors() if each["loc"] or not unknown]
+        errors = [each for each in error.errors() if each["loc"] or not unknown]
+        found = [_told(each, advise=number < ADVISED) for number, each in enumerate(errors)]
         return None, [*found, *unknown]
     return (None, unknown) if unknown else (pack, [])
 
 
-def _told(error: ErrorDetails) -> Fault:
+def _told(error: ErrorDetails, *, advise: bool) -> Fault:
     where = tuple(part for part in error["loc"] if part != "[key]")
     if error["type"] == "extra_forbidden":
         model = PARTS.get(str(where[0]), Pack) if len(where) > 1 else Pack
-        return where, f"is not known here{meant(str(where[-1]), set(model.model_fields))}"
+        return where, "is not known here" + (meant(str(where[-1]), set(model.model_fields)) if advise else "")
     return where, PLAIN.get(error["type"]) or error["msg"].removeprefix("Value error, ")

@@ -1,23 +1,31 @@
-"""Reading packs: by name from those that are shipped, or from a folder of one's own."""
+"""Reading packs: by name from those that are shipped, or by its path from a folder of one's own.
+
+A name never means a folder of the working directory. What comes from elsewhere is plain YAML of bounded size and depth,
+without tags, anchors and aliases: these can make a short file huge, or circular, and no pack needs them.
+"""
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from mindstream.errors import PackError
+from mindstream.errors import InputError, PackError
 from mindstream.packs.dangling import Where
 from mindstream.packs.faults import faults
 from mindstream.packs.pack import Pack
+from mindstream.paths import is_path, read_text
 
 SHIPPED = Path(__file__).parent
 LISTS = {"topics.yaml": "topics", "steps.yaml": "steps", "resources.yaml": "resources", "safety.yaml": "alarms"}
 MAPPINGS = {"phrases.yaml": "phrases"}
 SHOWN = 10
 """How many faults of a pack are told at once."""
+MOST_BYTES, MOST_PARTS, DEEPEST = 1_000_000, 20_000, 30
+"""The largest file of a pack, how many parts it may have, and how deep lists and mappings may stand in each other."""
 
 
 def shipped() -> list[str]:
@@ -26,24 +34,24 @@ def shipped() -> list[str]:
 
 
 def load(name_or_folder: str | Path) -> Pack:
-    """Read a pack.
+    """Read a pack: a shipped one by its name, another by the path of its folder (a `Path`, or a text with a slash).
 
     Raises:
         PackError: there is no such pack, or it is broken; the message names file and line.
     """
-    folder = Path(name_or_folder)
-    if folder.name == str(name_or_folder) and not folder.is_dir():
-        folder = SHIPPED / folder.name
-    if not (folder / "pack.yaml").is_file():
+    named = isinstance(name_or_folder, str) and not is_path(name_or_folder)
+    folder = SHIPPED / name_or_folder if named else Path(name_or_folder)
+    if (named and name_or_folder not in shipped()) or not os.path.lexists(folder / "pack.yaml"):
         raise PackError(
             f"no pack {str(name_or_folder)!r}: shipped are {', '.join(shipped()) or 'none'};"
-            " a pack of your own is a folder with a pack.yaml in it"
+            " a pack of your own is a folder with a pack.yaml in it, named by its path, as ./mine"
         )
     return _load(folder.resolve(), _stamp(folder))
 
 
 def _stamp(folder: Path) -> tuple[float, ...]:
-    return tuple(path.stat().st_mtime for path in sorted(folder.glob("*.yaml")))
+    paths = [folder / name for name in ("pack.yaml", *LISTS, *MAPPINGS)]
+    return tuple(path.lstat().st_mtime if os.path.lexists(path) else 0.0 for path in paths)
 
 
 @cache
@@ -54,7 +62,7 @@ def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (the 
         raise PackError(f"{files['']}:1: a pack.yaml is a mapping (name: …, title: …), not a {_kind(data)}")
     for file, key in (LISTS | MAPPINGS).items():
         path = folder / file
-        if path.is_file():
+        if os.path.lexists(path):
             if key in data:
                 raise PackError(f"{path}:1: {key!r} stands in pack.yaml too; keep one of them")
             part = _read(path)
@@ -65,9 +73,9 @@ def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (the 
             data[key], files[key] = part, path
     pack, wrong = faults(data)
     if pack is None:
-        told = [_placed(files, where, message) for where, message in wrong]
-        more = [f"and {len(told) - SHOWN} more"] if len(told) > SHOWN else []
-        raise PackError("\n".join([*told[:SHOWN], *more]))
+        told = [_placed(files, where, message) for where, message in wrong[:SHOWN]]
+        more = [f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
+        raise PackError("\n".join([*told, *more]))
     return pack
 
 
@@ -84,16 +92,39 @@ def _kind(value: object) -> str:
 
 def _read(path: Path) -> Any:
     try:
-        return yaml.load(path.read_text("utf-8"), Loader=yaml.CSafeLoader)
+        text = read_text(path, MOST_BYTES)
+    except InputError as error:
+        raise PackError(f"{path}: {error}") from None
+    try:
+        if not path.is_relative_to(SHIPPED):
+            _refuse_tricks(path, text)
+        loader = yaml.CSafeLoader(text)
+        try:
+            return loader.get_single_data()
+        except ValueError as error:  # a number or a date that is none
+            node = next(reversed(loader.recursive_objects), None)  # what it was reading
+            line = node.start_mark.line + 1 if node else 1
+            raise PackError(f"{path}:{line}: not YAML: {error}") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise PackError(f"{path}:{line}: not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise PackError(f"{path}:1: not YAML: {str(error).splitlines()[0]}") from None
-    except UnicodeDecodeError:
-        raise PackError(f"{path}:1: not UTF-8 text") from None
-    except OSError as error:
-        raise PackError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _refuse_tricks(path: Path, text: str) -> None:
+    """Look for what a pack does not need, before anything is built: what builds goes down level by level."""
+    depth = 0
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        what = "it is nested too deeply" if depth > DEEPEST else "it has too many parts" if number > MOST_PARTS else ""
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+            what = "anchors and aliases (&, *) are not read: write it out"
+        if (tag := getattr(event, "tag", None)) is not None:
+            what = f"the tag {tag!r} is not read: write the value plainly, a text in quotes"
+        if what:
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            raise PackError(f"{path}:{line}: {what}")
 
 
 def _line(path: Path, where: list[Any]) -> int:

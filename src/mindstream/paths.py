@@ -1,0 +1,77 @@
+"""Paths that somebody names, and short texts behind them: never a wait, never more than was meant to be read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from mindstream.errors import InputError
+
+LONGEST_NAME, LONGEST_PATH = 255, 4095
+"""Bytes of a name, and of a whole path: what the usual file systems take."""
+
+
+def usable(path: str | Path) -> Path:
+    """Return a path with its `~` filled in.
+
+    Raises:
+        InputError: no file can have it.
+    """
+    if "\0" in str(path):
+        raise InputError(f"{str(path)!r} cannot be a path: it holds a NUL character")
+    try:
+        path = Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(f"{str(path)!r} begins in the home of somebody who is not known here") from None
+    if len(os.fsencode(path)) > LONGEST_PATH or any(len(os.fsencode(part)) > LONGEST_NAME for part in path.parts):
+        raise InputError(f"{str(path)[:60]!r}… is too long for a path")
+    return path
+
+
+def is_path(text: str) -> bool:
+    """Tell whether a text means a file or a folder where it could also be a name: it holds a slash, or only dots."""
+    return text in (".", "..") or any(each in text for each in (os.sep, os.altsep) if each)
+
+
+def is_odd(path: Path) -> bool:
+    """Tell whether something lies there that is neither a file nor a folder: opening a pipe could take for ever."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def home() -> Path | None:
+    """Return the person's home, or None where nobody knows it."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def read_text(path: Path, most: int) -> str:
+    """Return the text of a file of at most so many bytes.
+
+    Raises:
+        InputError: it cannot be read, is no regular file (a pipe, a device: they could wait or go on for ever), is
+            larger, or is not UTF-8; the message goes on after the path's name.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise InputError("is not a regular file")
+        with os.fdopen(descriptor, "rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"cannot be read: {error}") from None
+    if len(content) > most:
+        raise InputError(f"is too large: at most {most:,} bytes are read")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text") from None
