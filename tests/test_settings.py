@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,17 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_flags_come_before_the_environment_and_that_before_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("mindstream.toml").write_text('user = "file"\npack = "file"\ngate = "quick"\n')
+@pytest.fixture
+def file(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A settings file that is named."""
+    monkeypatch.setenv("MINDSTREAM_SETTINGS", "mindstream.toml")
+    return Path("mindstream.toml")
+
+
+def test_flags_come_before_the_environment_and_that_before_the_file(
+    monkeypatch: pytest.MonkeyPatch, file: Path
+) -> None:
+    file.write_text('user = "file"\npack = "file"\ngate = "quick"\n')
     monkeypatch.setenv("MINDSTREAM_USER", "variable")
     monkeypatch.setenv("MINDSTREAM_PACK", "variable")
     chosen = choose({"user": "flag", "pack": None})
@@ -30,8 +40,8 @@ def test_without_settings_the_memory_lies_in_the_home_of_its_owner(monkeypatch: 
     assert choose().settings.data == Path("/elsewhere/mindstream")
 
 
-def test_roles_are_a_table_that_each_source_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("mindstream.toml").write_text('model = "ollama:a"\n[roles]\ntalker = "ollama:b"\nreasoner = "ollama:c"\n')
+def test_roles_are_a_table_that_each_source_may_change(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    file.write_text('model = "ollama:a"\n[roles]\ntalker = "ollama:b"\nreasoner = "ollama:c"\n')
     monkeypatch.setenv("MINDSTREAM_ROLES", "talker=openai:d@http://host/v1")
     assert choose({"roles": ["reasoner=ollama:e"]}).settings.models == {
         "default": "ollama:a", "talker": "openai:d@http://host/v1", "reasoner": "ollama:e",
@@ -66,10 +76,19 @@ def test_paths_in_the_file_start_from_its_folder(monkeypatch: pytest.MonkeyPatch
         ('roles = "talker"', "talker=openai"),
         ("[roles]\nsinger = 'rules'", "mindstream.toml: there is no role 'singer'"),
         ("[roles]\ntalker = 3", "mindstream.toml: roles is a table"),
+        ("roles = [1]", "mindstream.toml: roles is a table"),
+        ("data = [1]", "mindstream.toml: data: input should be a path"),
+        ('data = "a\\u0000b"', "mindstream.toml: data: 'a\\x00b' cannot be a path"),
+        ('data = "~nosuchuser/x"', "somebody who is not known here"),
+        (f'prompts = "{"p" * 300}"', "too long for a path"),
+        ("data = " + "[" * 5000, "nested too deeply"),
+        ("deadline_s = " + "9" * 5000, "mindstream.toml is not TOML"),
+        ("#" * 200_000, "mindstream.toml is too large: at most 100,000 bytes are read"),
     ],
+    ids=lambda value: value[:30],
 )
-def test_a_mistake_in_the_file_is_named_with_the_file(text: str, told: str) -> None:
-    Path("mindstream.toml").write_text(text)
+def test_a_mistake_in_the_file_is_named_with_the_file(text: str, told: str, file: Path) -> None:
+    file.write_text(text)
     with pytest.raises(SettingsError) as caught:
         choose()
     assert told in str(caught.value)
@@ -102,4 +121,40 @@ def test_a_window_is_one_number_or_a_table_by_model(monkeypatch: pytest.MonkeyPa
     assert choose().settings.context == {"ollama:qwen3": 4096}
     monkeypatch.setenv("MINDSTREAM_CONTEXT", "12")
     with pytest.raises(SettingsError, match="MINDSTREAM_CONTEXT"):
+        choose()
+
+
+TEMPTING = 'model = "http://127.0.0.1:9/v1#all-ears"\nprompts = "words"\ndata = "here"\npack = "./mine"\n'
+
+
+def test_a_settings_file_in_the_working_directory_is_read_only_where_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("mindstream.toml").write_text(TEMPTING)
+    (Path.home() / "mindstream").mkdir()
+    (Path.home() / "mindstream" / "settings.toml").write_text('gate = "quick"\n')
+    chosen = choose()
+    assert chosen.settings.model == "rules" and chosen.settings.prompts is None and chosen.settings.pack == "sleep"
+    assert chosen.settings.gate == "quick" and chosen.unread == Path("mindstream.toml")
+    monkeypatch.setenv("MINDSTREAM_SETTINGS", "mindstream.toml")
+    chosen = choose()
+    assert chosen.settings.model.endswith("#all-ears") and chosen.unread is None
+
+
+def test_what_is_no_file_is_not_waited_for(file: Path) -> None:
+    os.mkfifo(file)
+    with pytest.raises(SettingsError, match="is not a regular file"):
+        choose()
+
+
+def test_a_person_without_a_home_is_asked_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name)
+
+    def nobody(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    assert choose({"data": "here"}).settings.data == Path("here")
+    with pytest.raises(SettingsError, match="say --data DIR"):
         choose()

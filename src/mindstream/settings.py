@@ -1,7 +1,8 @@
 """What a person may set, and from where: flags, then the environment, then one TOML file, then the defaults.
 
-The file is the one that MINDSTREAM_SETTINGS names, else mindstream.toml in the working directory, else
-~/.config/mindstream/settings.toml. Its keys are the fields of `Settings`; paths in it start from its own folder.
+The file is the one that --settings or MINDSTREAM_SETTINGS names, else ~/.config/mindstream/settings.toml. Its keys are
+the fields of `Settings`; paths in it start from its own folder. A mindstream.toml in the working directory is read only
+where it is named: whoever wrote that folder could else choose who gets to hear the talk, and in whose words it is led.
 """
 
 from __future__ import annotations
@@ -18,18 +19,32 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mindstream.errors import SettingsError
+from mindstream.errors import InputError, SettingsError
+from mindstream.paths import home, is_path, read_text, usable
 
 PREFIX = "MINDSTREAM_"
 ROLES = ("talker", "reasoner", "facts", "gate")
 """Who may be given a model of its own; `facts` else has the reasoner's, `gate` else none."""
 DEFAULT = "default"
-OTHER_VARIABLES = frozenset({"MINDSTREAM_SETTINGS", "MINDSTREAM_DEBUG"})
+FILE_VARIABLE = "MINDSTREAM_SETTINGS"
+HERE = "mindstream.toml"
+"""A settings file that may lie in the working directory; see `Chosen.unread`."""
+MOST_BYTES = 100_000
+"""The largest settings file."""
+OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG"})
 
 
 def _data() -> Path:
-    home = os.environ.get("XDG_DATA_HOME") or ""
-    return (Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "share") / "mindstream"
+    if (folder := _own("XDG_DATA_HOME", ".local/share")) is None:
+        raise SettingsError("nobody knows your home directory, and so where memory lives: say --data DIR")
+    return folder
+
+
+def _own(variable: str, usual: str) -> Path | None:
+    """Return the person's own folder for a purpose: where the variable says, or the usual place in the home."""
+    named = Path(os.environ.get(variable) or "")
+    place = named if named.is_absolute() else (own / usual if (own := home()) else None)
+    return place / "mindstream" if place else None
 
 
 class Settings(BaseModel):
@@ -67,11 +82,16 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True)
 class Chosen:
-    """Settings, and where each that is not a default came from: a flag, a variable's name, a file."""
+    """Settings, and where each that is not a default came from: a flag, a variable's name, a file.
+
+    Attributes:
+        unread: a settings file in the working directory that nobody named.
+    """
 
     settings: Settings
     origins: Mapping[str, str]
     file: Path | None
+    unread: Path | None = None
 
 
 def choose(flags: Mapping[str, object] | None = None) -> Chosen:
@@ -99,7 +119,8 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
         rest = {name: value for name, value in layer.items() if name not in ("model", "roles")}
         values |= rest
         origins |= {name: origin(name) for name in rest}
-    return Chosen(_checked(values, origins), origins, file)
+    unread = None if os.environ.get(FILE_VARIABLE) or not os.path.lexists(HERE) else Path(HERE)
+    return Chosen(_checked(values, origins), origins, file, unread)
 
 
 def flag_of(name: str) -> str:
@@ -108,19 +129,11 @@ def flag_of(name: str) -> str:
 
 
 def settings_file() -> Path | None:
-    """Find the settings file; None where there is none.
-
-    Raises:
-        SettingsError: MINDSTREAM_SETTINGS names a file that is not there.
-    """
-    if named := os.environ.get("MINDSTREAM_SETTINGS"):
-        if not Path(named).expanduser().is_file():
-            raise SettingsError(f"MINDSTREAM_SETTINGS names {named}, and there is no such file")
-        return Path(named).expanduser()
-    home = os.environ.get("XDG_CONFIG_HOME") or ""
-    config = Path(home) if Path(home).is_absolute() else Path.home() / ".config"
-    places = (Path("mindstream.toml"), config / "mindstream" / "settings.toml")
-    return next((place for place in places if place.is_file()), None)
+    """Find the settings file: the one that is named, else the person's own; None where there is none."""
+    if named := os.environ.get(FILE_VARIABLE):
+        return _path(named, f"--settings or {FILE_VARIABLE}")
+    config = _own("XDG_CONFIG_HOME", ".config")
+    return config / "settings.toml" if config and os.path.lexists(config / "settings.toml") else None
 
 
 def unknown_variables() -> list[str]:
@@ -151,12 +164,12 @@ def _of_environment() -> dict[str, Any]:
 
 def _of_file(file: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise SettingsError(f"the settings file {file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise SettingsError(f"the settings file {file} is not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
+        found = tomllib.loads(read_text(file, MOST_BYTES))
+    except InputError as error:
+        raise SettingsError(f"the settings file {file} {error}") from None
+    except RecursionError:
+        raise SettingsError(f"the settings file {file} is nested too deeply") from None
+    except ValueError as error:
         raise SettingsError(f"the settings file {file} is not TOML: {error}") from None
     for name in found:
         if name not in Settings.model_fields:
@@ -165,8 +178,8 @@ def _of_file(file: Path) -> dict[str, Any]:
             raise SettingsError(f"{file}: unknown key {name!r}; {advice}")
     for name in ("data", "prompts", "pack"):
         value = found.get(name)
-        if isinstance(value, str) and (name != "pack" or "/" in value):
-            found[name] = str(file.parent / Path(value).expanduser())
+        if isinstance(value, str) and (name != "pack" or is_path(value)):
+            found[name] = str(file.parent / _path(value, f"{file}: {name}"))
     return found
 
 
@@ -176,11 +189,11 @@ def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
     if isinstance(roles, str) and roles.lstrip().startswith("{"):
         try:
             roles = json.loads(roles)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise SettingsError(f"{origin}: {roles!r} is not JSON") from None
     elif isinstance(roles, str):
         roles = [part for part in re.split(r"[,;\s]+", roles) if part]
-    if isinstance(roles, list):
+    if isinstance(roles, list) and all(isinstance(part, str) for part in roles):
         roles = dict(role(part) for part in roles)
     if not (isinstance(roles, dict) and all(isinstance(model, str) for model in roles.values())):
         raise SettingsError(f"{origin}: roles is a table from role to the name of a model, not {roles!r}")
@@ -198,8 +211,18 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
         name = str(found["loc"][0])
         where = origins.get(name, name)
         what = where if where.startswith(("-", PREFIX)) else f"{where}: {name}"
-        raise SettingsError(f"{what}: {found['msg'].lower()}, not {found['input']!r}") from None
-    changed = {"data": settings.data.expanduser()}
+        wanted = "input should be a path" if found["type"] == "path_type" else found["msg"].lower()
+        raise SettingsError(f"{what}: {wanted}, not {found['input']!r}") from None
+    changed: dict[str, object] = {"data": _path(settings.data, origins.get("data", "data"))}
     if settings.prompts is not None:
-        changed["prompts"] = settings.prompts.expanduser()
+        changed["prompts"] = _path(settings.prompts, origins.get("prompts", "prompts"))
+    if is_path(settings.pack):
+        changed["pack"] = str(_path(settings.pack, origins.get("pack", "pack")))
     return settings.model_copy(update=changed)
+
+
+def _path(path: str | Path, where: str) -> Path:
+    try:
+        return usable(path)
+    except InputError as error:
+        raise SettingsError(f"{where}: {error}") from None

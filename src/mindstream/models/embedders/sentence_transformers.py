@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Sequence
 
@@ -13,9 +14,19 @@ from mindstream.errors import SettingsError
 
 
 class SentenceTransformers:
-    """A model by its name on the hub, or in a folder; it is loaded when this is made, which takes seconds."""
+    """A model by its name on the hub, or by the path of a folder; loading it, when this is made, takes seconds.
+
+    Raises:
+        SettingsError: it cannot be loaded, or a folder of the working directory would be taken for the hub's model: a
+            model's folder may hold code.
+    """
 
     def __init__(self, model: str) -> None:
+        if not model.startswith(("/", "./", "../")) and os.path.lexists(model):
+            raise SettingsError(
+                f"'st:{model}' is also a folder here, which would be taken instead of the model on the hub:"
+                f" name it by its path, st:./{model}, or begin in another folder"
+            )
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError:
