@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from running import run
+from running import mistaken, run
 
 
 def test_gates_are_reported_on_from_the_log(folder: Path) -> None:
@@ -11,5 +11,4 @@ def test_gates_are_reported_on_from_the_log(folder: Path) -> None:
     assert row["gate"] == "quick" and row["turns"] == 2
     told = run("gate", "report", "--data", folder).out
     assert told.startswith("gate") and "quick" in told and "regret" in told
-    done = run("gate", "report", "--data", folder, "--user", "bob")
-    assert done.code == 0 and done.out == "" and "no gate has decided anything for bob" in done.err
+    assert "'bob'" in mistaken(run("gate", "report", "--data", folder, "--user", "bob"))

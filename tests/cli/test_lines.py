@@ -55,7 +55,7 @@ def test_json_lines_are_the_log_in_its_order(folder: Path) -> None:
         "model_called",
         "belief_changed",
     }
-    assert all(0 <= row["at"] < PATIENCE_S for row in done.rows)
+    assert all(0 <= row["after_s"] < PATIENCE_S for row in done.rows)
     said = done.events("said")[0]
     pieces = [row["text"] for row in done.events("piece") if row["answers"] == said["answers"]]
     assert "".join(pieces).strip() == said["text"]

@@ -19,10 +19,19 @@ What `--help` says, command by command; written by `python tests/cli/write_docs.
 
 Exit codes: 0 done; 1 done, but something could not be taken, or something is broken or thin; 2 a mistake in what was
 asked for, or in its surroundings; 70 our own fault (the traceback is in a file, `--debug` shows it); 130 stopped by
-Ctrl-C; 141 whoever read the output went away.
+Ctrl-C, 143 by SIGTERM, 129 because the terminal went away (what was said so far is kept in all three); 141 whoever read
+the output went away.
+
+Nothing that lies in the working directory is taken unless you name it: a `mindstream.toml` there is read with
+`--settings mindstream.toml` (or where `MINDSTREAM_SETTINGS` says so); a pack of your own is named by its path
+(`./mine`; a name alone is always a shipped pack), and so is a folder with an embedder (`st:./folder`). `python -m
+mindstream.cli` is Python's own door: it looks for modules in the working directory first; in folders of others use the
+command `mindstream`.
 
 With `--json` a command writes one JSON object a line on standard output, and nothing else there. What is for people
-only (notes, progress, questions) goes to standard error.
+only (notes, progress, questions) goes to standard error. In events `at` is in seconds since 1970 UTC; `chat --json`
+adds `after_s`, the seconds since the command began. Text that others wrote is shown without terminal control, marks of
+direction and letters without width; in JSON these are escapes.
 """
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 import mindstream as package
-from mindstream.cli.flags import STYLE, AsJson, Data, Embedder, OneUser, User, settings
+from mindstream.cli.flags import MOST, STYLE, AsJson, Data, Embedder, OneUser, User, choose, settings
 from mindstream.cli.groups.gate import gate
 from mindstream.cli.groups.memory import memory
 from mindstream.cli.groups.mind import mind
@@ -26,8 +27,9 @@ Examples:
   mindstream doctor                        what is missing, how to mend it
 
 Settings come from flags, from the environment (MINDSTREAM_DATA,
-MINDSTREAM_MODEL, …), and from one TOML file (mindstream.toml here, or
-~/.config/mindstream/settings.toml), in that order."""
+MINDSTREAM_MODEL, …), and from one TOML file (the one that --settings names,
+else ~/.config/mindstream/settings.toml), in that order. Nothing that lies in
+the working directory is read unless you name it."""
 
 app = typer.Typer(
     rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, context_settings=STYLE,
@@ -53,8 +55,17 @@ def mindstream(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,  # noqa: ARG001 (see edge)
+    settings: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The settings file [~/.config/mindstream/settings.toml]."),
+    ] = None,
 ) -> None:
-    """A mind that answers at once and thinks behind, with a memory that lasts."""
+    """A mind that answers at once and thinks behind, with a memory that lasts.
+
+    --debug and --settings may stand anywhere in a command.
+    """
+    if settings is not None:
+        os.environ["MINDSTREAM_SETTINGS"] = str(settings)  # the flag is the variable, for this process
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -66,7 +77,7 @@ the pack's own dialogue is played, into a temporary folder unless --data is
 given; never into the memory of somebody who has talked before.
 
 Exit code: 0; 1 where a line could not be taken; 2 where the conversation
-could not be held; 130 after Ctrl-C.
+could not be held; 130 after Ctrl-C, 143 after SIGTERM.
 
 \b
 Models:
@@ -84,7 +95,10 @@ Examples:
 def chat(
     more_roles: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="ROLE=NAME")] = None,
     pack: Annotated[
-        str | None, typer.Option(metavar="PACK", help="A shipped pack, or a folder of your own [sleep].")
+        str | None,
+        typer.Option(
+            metavar="PACK", help="A shipped pack by name, or a folder of your own by its path, as ./mine [sleep]."
+        ),
     ] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="Who answers, in all roles [rules].")] = None,
     role: Annotated[
@@ -130,7 +144,6 @@ def chat(
     """
     from mindstream.cli.chat import chat
     from mindstream.cli.conversation import Wishes
-    from mindstream.settings import choose
 
     chosen = choose(
         {
@@ -145,9 +158,9 @@ def chat(
 @app.command(epilog="\b\nExamples:\n  mindstream log -n 20\n  mindstream log --follow --all --json")
 def log(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows, until Ctrl-C.")] = False,
-    after: Annotated[int, typer.Option(min=0, metavar="SEQ", help="Only what comes after that row.")] = 0,
+    after: Annotated[int, typer.Option(min=0, max=2**53, metavar="SEQ", help="Only what comes after that row.")] = 0,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, metavar="N", help="Only the last N rows.")
+        int | None, typer.Option("--limit", "-n", min=1, max=MOST, metavar="N", help="Only the last N rows.")
     ] = None,
     all_users: Annotated[bool, typer.Option("--all", help="Of all users.")] = False,
     data: Data = None,
@@ -200,7 +213,6 @@ def doctor(
     Exit code 1 where something is broken.
     """
     from mindstream.cli.doctor import doctor
-    from mindstream.settings import choose
 
     flags = {"pack": pack, "model": model, "roles": [*(role or []), *(more_roles or [])], "prompts": prompts}
     return doctor(choose({**flags, "data": data, "user": user, "embedder": embedder}), json, context, mend)

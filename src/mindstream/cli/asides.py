@@ -7,19 +7,31 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from mindstream.cli.plain import short
+from mindstream.cli.clean import short
 from mindstream.log.events import (
     BeliefChanged,
+    Decided,
     Event,
     Failed,
+    FollowUp,
+    Heard,
+    Judged,
     ModelCalled,
     Observed,
     Opened,
+    Piece,
     PlanMade,
+    Reflected,
     Remembered,
+    Said,
+    Slept,
     Thought,
     ToolCalled,
+    Waiting,
 )
+
+QUIET = (Decided, FollowUp, Heard, Judged, ModelCalled, Opened, Piece, Reflected, Said, Slept, Thought, Waiting)
+"""Kinds that are shown otherwise, or only now and then."""
 
 
 def aside(event: Event, *, thinks: bool = True) -> str:
@@ -39,9 +51,8 @@ def aside(event: Event, *, thinks: bool = True) -> str:
             return f"{event.slot}: cancelled"
         case Remembered():
             return "remembered " + ", ".join(f"{n} {kind}{'s' * (n != 1)}" for kind, n in event.kinds.items())
-    if not thinks:
-        return ""
-    match event:
+        case Opened() | ModelCalled() | Observed() | Thought() if not thinks:
+            return ""
         case Thought() if event.text:
             return f"{event.slot} thought: {short(event.text)}"
         case Observed():
@@ -50,7 +61,16 @@ def aside(event: Event, *, thinks: bool = True) -> str:
             return called(event)
         case Opened():
             return f"session {event.session}, pack {event.pack}"
-    return ""
+    return "" if type(event) in QUIET else _named(event)
+
+
+def _named(event: Event) -> str:
+    """Return a line about an event of a kind that has no words of its own here: its name, and what it holds."""
+    if event.kind == "set_aside":
+        slot, reason, attempts = (getattr(event, name, "") for name in ("slot", "reason", "attempts"))
+        return f"{slot}: put aside after {attempts} attempts: {short(str(reason), 300)}"
+    kind = str(getattr(event, "named", "")) or event.kind
+    return f"{kind.replace('_', ' ')}: {brief(event)}"
 
 
 def brief(event: Event) -> str:
@@ -72,7 +92,7 @@ def _arguments(text: str) -> str:
     """Write a call's arguments without the marks of JSON."""
     try:
         values = json.loads(text).values()
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return short(text)
     return short(", ".join(str(value) for value in values if value not in ("", None, [])))
 

@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from mindstream.cli.clean import clean
 from mindstream.errors import InputError
 
 
@@ -16,7 +17,7 @@ def agreed(question: str) -> bool:
         InputError: nobody is there to be asked.
     """
     _somebody_there()
-    return typer.confirm(question, err=True)
+    return typer.confirm(clean(question), err=True)
 
 
 def named_again(what: str, name: str) -> None:
@@ -26,7 +27,7 @@ def named_again(what: str, name: str) -> None:
         InputError: another was typed, or nobody is there to be asked.
     """
     _somebody_there()
-    typed = typer.prompt(f"{what}\nType {name} to go on", err=True, default="", show_default=False)
+    typed = typer.prompt(clean(f"{what}\nType {name} to go on"), err=True, default="", show_default=False)
     if typed.strip() != name:
         raise InputError(f"that is not {name!r}; nothing was changed")
 

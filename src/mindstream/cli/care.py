@@ -14,8 +14,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mindstream.cli.asking import agreed, named_again
+from mindstream.cli.clean import clean, say, short
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.plain import clean, short
 from mindstream.cli.progress import progress
 from mindstream.clock import written
 from mindstream.log.events import Slept
@@ -38,7 +38,7 @@ def sleep(settings: Settings, n: int, json: bool) -> int:
         if json:
             print_json({"step": step.step, **step.model_dump(mode="json", exclude={"step"})})
         elif step.step != "dream" or step.error:
-            print(f"{step.step:12} {_step(step)}", flush=True)
+            say(f"{step.step:12} {_step(step)}")
 
     async def slept() -> str:
         async with memory(settings) as opened:
@@ -47,7 +47,7 @@ def sleep(settings: Settings, n: int, json: bool) -> int:
 
     dream = asyncio.run(slept())
     if not json:
-        print(f"\n{clean(dream)}" if dream else "\nno dream: nothing was forgotten, or nobody could make one")
+        say(f"\n{clean(dream)}" if dream else "\nno dream: nothing was forgotten, or nobody could make one")
     return 0
 
 
@@ -65,9 +65,7 @@ def audit(settings: Settings, json: bool) -> int:
         print_json(asdict(found))
         return 0
     held = ", ".join(f"{count} {kind}{'s' * (count != 1)}" for kind, count in found.held.items())
-    print(
-        f"{found.records} records: {held or 'none holds'}; {found.superseded} superseded, {found.forgotten} forgotten"
-    )
+    say(f"{found.records} records: {held or 'none holds'}; {found.superseded} superseded, {found.forgotten} forgotten")
 
     def words(id_: str) -> str:
         return f"{id_} {short(records[id_].text, 90)}" if id_ in records else id_
@@ -78,7 +76,7 @@ def audit(settings: Settings, json: bool) -> int:
     _findings("echoes of something older", [f"{words(each.id)} (of {words(each.of)})" for each in found.echoes])
     _findings("never recalled", list(map(words, found.never_recalled)))
     if found.foreign:
-        print(f"{found.foreign} have no vector of {settings.embedder}: `mindstream memory reembed` gives them one")
+        say(f"{found.foreign} have no vector of {settings.embedder}: `mindstream memory reembed` gives them one")
     return 0
 
 
@@ -96,13 +94,13 @@ def purge(settings: Settings, older: float | None, yes: bool, json: bool) -> int
     found = asyncio.run(counted())
     what = f"{found} forgotten record{'s' * (found != 1)} of {settings.user}"
     if found and not yes and not agreed(f"Delete {what} for good?"):  # asked outside: a loop would hold Ctrl-C back
-        print("nothing was deleted", file=sys.stderr)
+        say("nothing was deleted", sys.stderr)
         return 0
     gone = asyncio.run(purged()) if found else 0
     if json:
         print_json({"purged": gone})
     else:
-        print(f"{gone} forgotten record{'s' * (gone != 1)} deleted for good" if gone else "nothing is forgotten")
+        say(f"{gone} forgotten record{'s' * (gone != 1)} deleted for good" if gone else "nothing is forgotten")
     return 0
 
 
@@ -118,11 +116,9 @@ def reembed(settings: Settings, json: bool) -> int:
     if json:
         print_json({"embedder": settings.embedder, "embedded": done})
         return 0
-    print(
-        f"{done} records have a vector of {settings.embedder} now" if done else f"all have one of {settings.embedder}"
-    )
+    say(f"{done} records have a vector of {settings.embedder} now" if done else f"all have one of {settings.embedder}")
     if settings.embedder != "wordllama":
-        print(f"so that it is used: --embedder {settings.embedder}, or embedder = … in the settings file")
+        say(f"so that it is used: --embedder {settings.embedder}, or embedder = … in the settings file")
     return 0
 
 
@@ -167,8 +163,8 @@ def erase(settings: Settings, yes: bool, json: bool) -> int:
         print_json({"user": settings.user, **rows, "files": files, "looked_for": len(done.words)})
         return 0
     told = f"{rows['records']} records, {rows['log']} rows of the log, {rows['work']} of work"
-    print(f"{settings.user} is erased: {', '.join([told, *files])}")
-    print(f"{len(done.words)} texts were looked for in the bytes of mindstream.db and its -wal: none is left")
+    say(f"{settings.user} is erased: {', '.join([told, *files])}")
+    say(f"{len(done.words)} texts were looked for in the bytes of mindstream.db and its -wal: none is left")
     return 0
 
 
@@ -191,11 +187,11 @@ def _step(step: Slept) -> str:
 def _findings(title: str, found: Sequence[str]) -> None:
     if not found:
         return
-    print(f"{title}: {len(found)}")
+    say(f"{title}: {len(found)}")
     for line in found[:FEW]:
-        print(f"  {line}")
+        say(f"  {line}")
     if len(found) > FEW:
-        print(f"  … and {len(found) - FEW} more; --json has them all")
+        say(f"  … and {len(found) - FEW} more; --json has them all")
 
 
 def _drawn(drawn: Drawn) -> dict[str, JsonValue]:

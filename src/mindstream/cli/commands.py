@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindstream.cli.asides import told
-from mindstream.cli.plain import short
+from mindstream.cli.clean import short
 from mindstream.cli.screens import TextScreen
 from mindstream.errors import MindstreamError
 from mindstream.minds.mind import Mind

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
+from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
 from mindstream.service.cost import BYS, Bill, By, Total, bill
@@ -22,7 +23,10 @@ def cost(settings: Settings, user: str | None, by: By | None, json: bool) -> int
 
     async def added() -> Bill:
         async with memory(settings) as opened:
-            return bill(opened.store, user)
+            found = bill(opened.store, user)
+            if user and not found.total.calls:
+                opened.known()
+            return found
 
     found = asyncio.run(added())
     if json:
@@ -32,14 +36,14 @@ def cost(settings: Settings, user: str | None, by: By | None, json: bool) -> int
         print_json({"by": "all", **found.total.plain()})
         return 0
     if not found.total.calls:
-        print(f"no model was called{f' for {user}' if user else ''} yet", file=sys.stderr)
+        say(f"no model was called{f' for {user}' if user else ''} yet", sys.stderr)
         return 0
     rows: list[Sequence[str]] = []
     for kind in [by] if by else SHOWN:
         rows += [(f"by {kind}",), *(_row(total) for total in found.by[kind])]
     print_table(("", *COLUMNS), [*rows, ("in all", *_row(found.total)[1:])])
     for line in _notes(found.total):
-        print(line)
+        say(line)
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from mindstream.cli.clean import say
 from mindstream.cli.files import write_lines
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.plot import plotted, svg
@@ -29,13 +30,13 @@ def curve(settings: Settings, habit: Habit, file: Path | None, json: bool) -> in
             points = [{"day": point.day, "kept": round(point.kept, 4)} for point in each.points]
             print_json({"level": each.level, "lasting": each.lasting, "records": each.records, "points": points})
         return 0
-    print(f"{title}, by days since it was last returned\n")
-    print("\n".join(plotted({str(each.level): _shares(each) for each in reversed(found.levels)}, habit.days)))
-    print(f"\nEach sleep draws a record with a chance of {found.drawn:.0%}; {habit.sleeps:g} a day.")
+    say(f"{title}, by days since it was last returned\n")
+    say("\n".join(plotted({str(each.level): _shares(each) for each in reversed(found.levels)}, habit.days)))
+    say(f"\nEach sleep draws a record with a chance of {found.drawn:.0%}; {habit.sleeps:g} a day.")
     for each in found.levels:
-        print(f"  {_name(each):16} {each.records:5,} records now; after {habit.days} days {each.points[-1].kept:.0%}")
+        say(f"  {_name(each):16} {each.records:5,} records now; after {habit.days} days {each.points[-1].kept:.0%}")
     if file:
-        print(f"the picture is in {file}")
+        say(f"the picture is in {file}")
     return 0
 
 

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
+from mindstream.cli.clean import clean, say
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.plain import clean
 from mindstream.log.database import FILE
 from mindstream.service.checks import Finding, examine
 from mindstream.service.mending import ASIDE, mend
@@ -37,7 +37,7 @@ def doctor(chosen: Chosen, json: bool, window: int | None = None, mends: bool = 
         console.print(line, soft_wrap=True)
         if finding.mend:
             console.print(Text(f"{'':17}→ {clean(finding.mend)}"), soft_wrap=True)
-    print(f"\n{len(broken)} broken" if broken else "\nnothing is broken")
+    say(f"\n{len(broken)} broken" if broken else "\nnothing is broken")
     return BROKEN if broken else 0
 
 

@@ -1,7 +1,8 @@
 """The outermost edge: whatever goes wrong ends here as one sentence and an exit code.
 
 0: done · 1: done, but something could not be taken, or `doctor` found something broken · 2: a mistake in what was asked
-for, or in its surroundings · 70: our own fault · 130: stopped by Ctrl-C · 141: whoever read the output went away.
+for, or in its surroundings · 70: our own fault · 130: stopped by Ctrl-C (129: the terminal went away, 143: told to end)
+· 141: whoever read the output went away.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 
 import typer
 
+from mindstream.cli.clean import complain
 from mindstream.errors import MindstreamError
 
 MISTAKE, OUR_FAULT, STOPPED, NO_READER = 2, 70, 130, 141
@@ -25,9 +27,8 @@ MISTAKE, OUR_FAULT, STOPPED, NO_READER = 2, 70, 130, 141
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no exception passes."""
     _streams()
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words or bool(os.environ.get("MINDSTREAM_DEBUG"))
-    words = [word for word in words if word != "--debug"]
+    words = _in_order(sys.argv[1:] if arguments is None else arguments)
+    debug = words[:1] == ["--debug"] or bool(os.environ.get("MINDSTREAM_DEBUG"))
     try:
         from mindstream.cli.app import app
 
@@ -42,6 +43,27 @@ def run(arguments: Sequence[str] | None = None) -> int:
         elif code == OUR_FAULT:
             _say(f"{type(cause).__name__}: {cause}. That is a fault of mindstream; its traceback is in {_kept(cause)}")
         return code
+
+
+def _in_order(words: Sequence[str]) -> list[str]:
+    """Put what all commands understand, --debug and --settings FILE, before the command, wherever it stands."""
+    debug, settings, rest = [], [], []
+    coming = iter(words)
+    for word in coming:
+        if word == "--":
+            rest += [word, *coming]
+        elif word == "--debug":
+            debug.append(word)
+        elif word == "--settings":
+            file = next(coming, None)
+            if file is None:
+                return [word]  # which is what is wrong
+            settings += [word, file]
+        elif word.startswith("--settings="):
+            settings.append(word)
+        else:
+            rest.append(word)
+    return [*debug, *settings, *rest]
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -62,7 +84,7 @@ def _told(error: BaseException) -> int:
         _say("stopped")
         return STOPPED
     if isinstance(error, BrokenPipeError):
-        _no_more_output()
+        no_more_output()
         return NO_READER
     if isinstance(error, typer.TyperException):
         context = getattr(error, "ctx", None)
@@ -73,22 +95,25 @@ def _told(error: BaseException) -> int:
         _say(str(error))
         return MISTAKE
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-        _no_more_output()
+        no_more_output()
         _say(f"the output cannot be written: {error.strerror}")
+        return MISTAKE
+    if isinstance(error, OSError) and isinstance(error.filename, str | bytes):
+        _say(f"{os.fsdecode(error.filename)}: {(error.strerror or str(error)).lower()}")
         return MISTAKE
     return OUR_FAULT
 
 
 def _sentence(text: str) -> str:
-    text = " ".join(text.split()).replace("Value error, ", "").rstrip(".")
+    text = " ".join(text.split()).replace("Value error, ", "").replace(": Input ", ": it ").rstrip(".")
     return text[:1].lower() + text[1:]
 
 
 def _say(text: str) -> None:
     try:
-        print(f"mindstream: {text}", file=sys.stderr, flush=True)
+        complain(text)
     except OSError:
-        _no_more_output()
+        no_more_output()
 
 
 def _kept(error: BaseException) -> str:
@@ -118,7 +143,7 @@ def _streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _no_more_output() -> None:
+def no_more_output() -> None:
     """Let Python's own flush at the end go nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from mindstream.settings import Settings
+from mindstream.cli.clean import complain
 
+if TYPE_CHECKING:
+    from mindstream.settings import Chosen, Settings
+
+MOST = 1_000_000
+"""The largest number of rows or records that can be asked for."""
 STYLE = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Data folder [~/.local/share/mindstream].")]
@@ -23,7 +28,7 @@ Embedder = Annotated[
         "--embedder", metavar="NAME", help="Who turns texts into vectors: st:NAME, openai:NAME, … [wordllama]."
     ),
 ]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, metavar="N", help="How many.", show_default=True)]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=MOST, metavar="N", help="How many.", show_default=True)]
 Kinds = Annotated[
     list[str] | None, typer.Option("--kind", metavar="KIND", help="Only records of this kind; repeatable.")
 ]
@@ -47,6 +52,14 @@ def settings(
     data: Path | None = None, user: str | None = None, embedder: str | None = None, model: str | None = None
 ) -> Settings:
     """Choose the settings by the flags that nearly all commands have."""
-    from mindstream.settings import choose
-
     return choose({"data": data, "user": user, "embedder": embedder, "model": model}).settings
+
+
+def choose(flags: Mapping[str, object]) -> Chosen:
+    """Choose the settings; say so where a settings file in the working directory is left unread."""
+    from mindstream import settings
+
+    chosen = settings.choose(flags)
+    if chosen.unread:
+        complain(f"{chosen.unread} in this directory is not read unless it is named: --settings {chosen.unread}")
+    return chosen

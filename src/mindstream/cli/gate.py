@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
 from mindstream.minds.gates.report import GateReport, gate_report
@@ -30,7 +31,10 @@ def report(settings: Settings, user: str | None, json: bool) -> int:
 
     async def reported() -> list[GateReport]:
         async with memory(settings) as opened:
-            return gate_report(opened.store, user)
+            found = gate_report(opened.store, user)
+            if user and not found:
+                opened.known()
+            return found
 
     found = asyncio.run(reported())
     if json:
@@ -38,12 +42,12 @@ def report(settings: Settings, user: str | None, json: bool) -> int:
             print_json(each.model_dump(mode="json"))
         return 0
     if not found:
-        print(f"no gate has decided anything{f' for {user}' if user else ''} yet", file=sys.stderr)
+        say(f"no gate has decided anything{f' for {user}' if user else ''} yet", sys.stderr)
         return 0
     rows = [
         (each.gate, f"{each.turns:,}", f"{each.judged:,}", *(f"{getattr(each, name):.0%}" for name, _ in SHARES))
         for each in found
     ]
     print_table(("gate", "turns", "judged", *(title for _, title in SHARES)), rows)
-    print(f"\n{MEANING}")
+    say(f"\n{MEANING}")
     return 0

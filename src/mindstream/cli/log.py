@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli.asides import aside, brief, called
+from mindstream.cli.clean import clean, short
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.plain import short
 from mindstream.clock import written
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.service.memory import events, following, memory
@@ -51,8 +51,8 @@ def _print(console: Console, logged: Logged, everybody: bool, json: bool) -> Non
         event = logged.event
         told = called(event) if isinstance(event, ModelCalled) else aside(event) or brief(event)
         line = Text(f"{logged.seq:6d} {written(logged.at)[:19].replace('T', ' ')} ", "dim")
-        line.append(f"{logged.mind + ' ' if everybody else ''}{logged.event.kind} ")
+        line.append(f"{clean(logged.mind) + ' ' if everybody else ''}{clean(event.kind)} ")
         line.append(f"{short(logged.by)}: ", "dim")
-        line.append(told)
+        line.append(clean(told))
         console.print(line, soft_wrap=True)
     sys.stdout.flush()

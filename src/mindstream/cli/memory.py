@@ -13,9 +13,9 @@ from rich.text import Text
 
 from mindstream.cli import files
 from mindstream.cli.asides import told as told_of
+from mindstream.cli.clean import clean, short
 from mindstream.cli.commands import plan_told
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.plain import clean, short
 from mindstream.cli.progress import progress
 from mindstream.clock import written
 from mindstream.memory.recall import Recalled

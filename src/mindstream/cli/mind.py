@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mindstream.cli import files
+from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.progress import progress
 from mindstream.service import minds
@@ -51,5 +52,5 @@ def import_(settings: Settings, file: Path | None, user: str | None, data: Path 
         print(f"{name}: {'taken in' if name in done.gates else 'this folder has its own, which stays'}")
     if pack:
         print(f"its pack {pack!r} does not come with mindstream: bring its folder along and add --pack FOLDER")
-    print(f"go on with it:\n  {go_on}")
+    say(f"go on with it:\n  {go_on}")
     return 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
 from mindstream.packs.check import new, thin_spots
 from mindstream.packs.load import load, shipped
@@ -34,9 +36,9 @@ def show(json: bool) -> int:
 def begin(folder: Path) -> int:
     """Write a small pack to begin from."""
     written = new(folder)
-    where = written if written.is_absolute() or written.parts[0] in (".", "..") else f"./{written}"
-    print(f"{written} is a small pack that works; change its files, then:")
-    print(f"  mindstream pack check {where}\n  mindstream chat --pack {where}")
+    where = shlex.quote(str(written) if written.is_absolute() or written.parts[0] == ".." else f"./{written}")
+    say(f"{written} is a small pack that works; change its files, then:")
+    say(f"  mindstream pack check {where}\n  mindstream chat --pack {where}")
     return 0
 
 
@@ -47,12 +49,12 @@ def check(name_or_folder: str, all_phrases: bool) -> int:
         for move in moves():
             for language in pack.languages:
                 for text in phrases(pack, move, language):
-                    print(f"{move} ({language}): {text}")
+                    say(f"{move} ({language}): {text}")
         return 0
     thin = thin_spots(pack)
     for spot in thin:
-        print(f"thin: {spot}")
+        say(f"thin: {spot}")
     parts = f"{len(pack.phases)} phases, {len(pack.topics)} topics, {len(pack.steps)} steps"
     told = f"{len(thin)} thin spots" if thin else "no thin spots"
-    print(f"{pack.name} can be used: {parts}, {len(pack.resources)} resources; {told}", file=sys.stderr)
+    say(f"{pack.name} can be used: {parts}, {len(pack.resources)} resources; {told}", sys.stderr)
     return THIN if thin else 0

@@ -1,4 +1,4 @@
-"""Text that others wrote, made safe and wrapped for a terminal."""
+"""Text that others wrote, made safe and wrapped for a terminal as it comes."""
 
 from __future__ import annotations
 
@@ -7,64 +7,58 @@ from collections.abc import Callable
 
 from rich.cells import cell_len
 
-_SEQUENCE = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
-    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC and its like: titles, links, the clipboard
-    r"|\x1b[ -/]*[0-~]?"
-    r"|\x9b[0-?]*[ -/]*[@-~]"
-)
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*|[ -/]*)$|\x9b[0-?]*$")
+from mindstream.cli.clean import JOINERS, UNFINISHED, clean
+
 _LONGEST = 4096
-
-
-def clean(text: str) -> str:
-    """Return a text without terminal control: what a model or a user wrote must not move the cursor."""
-    return _CONTROL.sub("", _SEQUENCE.sub("", text))
-
-
-def short(text: str, width: int = 160) -> str:
-    """Return a text on one line, cut."""
-    line = " ".join(clean(text).split())
-    return line if len(line) <= width else line[: width - 1] + "…"
+_PART = re.compile(r"\n|[^\S\n]|[^\s\u1100-\uffdc]+|[\u1100-\uffdc]")
 
 
 class Flow:
     """Writes pieces of a text as they come, broken between words; `width` 0: not broken.
 
-    A control sequence that comes in two pieces is cut out too.
+    A control sequence that comes in two pieces is cut out too, and a joiner that begins a piece joins.
     """
 
     def __init__(self, write: Callable[[str], None], width: int, column: int) -> None:
         self._write, self._width, self._column = write, width, column
-        self._word = self._held = ""
+        self._word = self._held = self._before = ""
+        self._wide = 0
 
     def add(self, piece: str) -> None:
         """Write a piece; its last word waits until it is whole."""
         text = self._held + piece
-        cut = _UNFINISHED.search(text)
+        cut = UNFINISHED.search(text)
         self._held = text[cut.start() :] if cut and len(text) - cut.start() < _LONGEST else ""
-        text = clean(text[: len(text) - len(self._held)])
-        if not self._width:
-            self._write(text)
-            return
-        for part in re.findall(r"\n|[^\S\n]|[^\s\u1100-\uffdc]+|[\u1100-\uffdc]", text):
-            if part.isspace():
-                self._break(part)
-            elif cell_len(part) > 1 and len(part) == 1:  # Chinese and the like may break anywhere
-                self._flush()
-                self._word = part
-                self._flush()
-            else:
-                self._word += part
-                if cell_len(self._word) >= self._width:
-                    self._flush()
+        self._take(text[: len(text) - len(self._held)])
 
     def end(self) -> None:
         """Write what is left, and end the line."""
+        held, self._held = self._held, ""
+        self._take(held)
         self._flush()
         self._write("\n")
-        self._column, self._held = 0, ""
+        self._column, self._before = 0, ""
+
+    def _take(self, text: str) -> None:
+        whole = clean(self._before + text)
+        seen = whole[len(self._before) :]
+        self._before = whole[-2:] if whole[-1:] in JOINERS else whole[-1:]  # what a joiner stands after counts, too
+        if not self._width:
+            self._write(seen)
+            return
+        for part in _PART.findall(seen):
+            wide = cell_len(part)
+            if part.isspace():
+                self._break(part)
+            elif wide > 1 and len(part) == 1:  # Chinese and the like may break anywhere
+                self._flush()
+                self._word, self._wide = part, wide
+                self._flush()
+            else:
+                self._word += part
+                self._wide += wide
+                if self._wide >= self._width:
+                    self._flush()
 
     def _break(self, space: str) -> None:
         self._flush()
@@ -76,10 +70,9 @@ class Flow:
             self._write(" ")
 
     def _flush(self) -> None:
-        wide = cell_len(self._word)
-        if self._width and self._column and self._column + wide > self._width:
+        if self._width and self._column and self._column + self._wide > self._width:
             self._write("\n")
             self._column = 0
         self._write(self._word)
-        self._column += wide
-        self._word = ""
+        self._column += self._wide
+        self._word, self._wide = "", 0

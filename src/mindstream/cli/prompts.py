@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
+from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
 from mindstream.service import prompts
@@ -24,7 +26,7 @@ def show(settings: Settings, json: bool) -> int:
         rows = [(words.name, words.role, _whose(words), words.asks) for words in found]
         print_table(("prompt", "role", "words", "what it asks for"), rows, words=4)
     for path in prompts.unread(folder) if folder else []:
-        print(f"{path} is read by no prompt; check its name", file=sys.stderr)
+        say(f"{path} is read by no prompt; check its name", sys.stderr)
     return 0
 
 
@@ -38,8 +40,9 @@ def copy(folder: Path) -> int:
     """Write the shipped words into a folder of one's own."""
     copied = prompts.copy(folder)
     for path in copied.kept:
-        print(f"{path} is there already and stays as it is", file=sys.stderr)
-    print(f"{len(copied.written)} written to {folder}. Change them, and delete those that you leave as they are:")
-    print("a later mindstream may have better words for those. Then")
-    print(f"  mindstream prompts --prompts {folder}\n  mindstream chat --prompts {folder} --model …")
+        say(f"{path} is there already and stays as it is", sys.stderr)
+    say(f"{len(copied.written)} written to {folder}. Change them, and delete those that you leave as they are:")
+    say("a later mindstream may have better words for those. Then")
+    where = shlex.quote(str(folder))
+    say(f"  mindstream prompts --prompts {where}\n  mindstream chat --prompts {where} --model …")
     return 0

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from mindstream.cli import STARTED
 from mindstream.cli.asides import aside
+from mindstream.cli.clean import clean, short
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.plain import Flow, clean, short
+from mindstream.cli.plain import Flow
 from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Said, Waiting
 from mindstream.reasoners.conversation import AGENT
 
@@ -41,10 +42,10 @@ class Screen(Protocol):
 
 
 class JsonScreen:
-    """One event a line; `at` is in seconds since the process began."""
+    """One event a line, as in the log; and `after_s`, the seconds since the process began."""
 
     def show(self, logged: Logged) -> None:
-        print_json(logged.row() | {"at": round(logged.at - STARTED, 4)})
+        print_json(logged.row() | {"after_s": round(logged.at - STARTED, 4)})
 
     def note(self, text: str) -> None: ...
 

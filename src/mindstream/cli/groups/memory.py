@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.flags import AsJson, Data, Embedder, Kinds, Limit, Source, Target, User, Yes, group, settings
+from mindstream.cli.flags import MOST, AsJson, Data, Embedder, Kinds, Limit, Source, Target, User, Yes, group, settings
 
 memory = group("Look into a user's memory, care for it, carry it elsewhere.")
 
@@ -76,7 +76,7 @@ def import_(
 @memory.command(epilog="\b\nExample:\n  mindstream memory sleep -n 50 --user ann")
 def sleep(
     n: Annotated[
-        int, typer.Option("-n", min=0, metavar="N", help="How many records it draws.", show_default=True)
+        int, typer.Option("-n", min=0, max=MOST, metavar="N", help="How many records it draws.", show_default=True)
     ] = 20,
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who dreams and rates, as for chat [rules].")
@@ -102,7 +102,7 @@ def curve(
     days: Annotated[int, typer.Option(min=1, max=3650, metavar="N", help="How far.", show_default=True)] = 90,
     sleeps: Annotated[float, typer.Option(min=0, max=24, metavar="X", help="Sleeps a day.", show_default=True)] = 1.0,
     n: Annotated[
-        int, typer.Option("-n", min=0, metavar="N", help="How many records a sleep draws.", show_default=True)
+        int, typer.Option("-n", min=0, max=MOST, metavar="N", help="How many records a sleep draws.", show_default=True)
     ] = 20,
     passed_over: Annotated[
         float,

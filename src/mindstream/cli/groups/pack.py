@@ -14,7 +14,7 @@ pack = group("Make a domain of your own, and check it.")
 
 @pack.command(epilog="\b\nExample:\n  mindstream pack check ./my_pack")
 def check(
-    name: Annotated[str, typer.Argument(metavar="PACK", help="A folder, or the name of a shipped pack.")],
+    name: Annotated[str, typer.Argument(metavar="PACK", help="A shipped pack by name, or a folder by its path.")],
     all_phrases: Annotated[bool, typer.Option("--phrases", help="List what the rules say instead, by move.")] = False,
 ) -> int:
     """Say what is wrong with a pack, by file and line, and what is thin.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.flags import STYLE, AsJson
+from mindstream.cli.flags import STYLE, AsJson, choose
 
 EXAMPLES = """\b
 Examples:
@@ -31,7 +31,6 @@ def show(
     if context.invoked_subcommand is not None:
         return 0
     from mindstream.cli.prompts import show
-    from mindstream.settings import choose
 
     return show(choose({"prompts": prompts}).settings, json)
 

@@ -1,0 +1,81 @@
+"""What a folder holds that somebody else wrote decides nothing for whoever works in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from running import mistaken, run, run_here
+
+from mindstream.errors import PackError, SettingsError
+from mindstream.models.embedders.sentence_transformers import SentenceTransformers
+from mindstream.packs.check import new
+from mindstream.packs.load import load
+
+TRAP = "raise SystemExit('code of the working directory runs')\n"
+NOTE = "mindstream: mindstream.toml in this directory is not read unless it is named: --settings mindstream.toml\n"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that would like to decide who answers, in whose words, by which rules, and what code runs."""
+    here = tmp_path / "hostile"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    new(here / "sleep")
+    (here / "sleep" / "pack.yaml").write_text((here / "sleep" / "pack.yaml").read_text() + "title: Mine now\n")
+    (here / "words").mkdir()
+    (here / "words" / "talk.md").write_text("# user\n{{ ''.__class__ }}\n")
+    (here / "mindstream.toml").write_text(
+        'model = "http://127.0.0.1:9/v1#all-ears"\nprompts = "words"\ndata = "stolen"\nuser = "mallory"\n'
+    )
+    (here / ".env").write_text("MINDSTREAM_MODEL=http://127.0.0.1:9/v1#all-ears\n")
+    (here / ".config" / "mindstream").mkdir(parents=True)
+    (here / ".config" / "mindstream" / "settings.toml").write_text('user = "mallory"\n')
+    for module in ("typer", "yaml", "pydantic", "rich", "prompt_toolkit", "wordllama", "sitecustomize"):
+        (here / f"{module}.py").write_text(TRAP)
+    return here
+
+
+def test_a_conversation_takes_nothing_from_the_working_directory(hostile: Path, folder: Path) -> None:
+    before = sorted(hostile.rglob("*"))
+    done = run("chat", "--pack", "sleep", "--data", folder, "--json", said="The noise keeps me awake.\n")
+    assert done.code == 0 and done.err == NOTE
+    assert done.rows[0]["models"] == {"default": "rules"}
+    assert done.events("heard")[0]["by"] == "you"
+    assert done.events("belief_changed")[0]["slot"] == "sleep"
+    assert sorted(hostile.rglob("*")) == before
+
+
+def test_a_file_that_is_named_is_read_wherever_the_flag_stands(hostile: Path, folder: Path) -> None:
+    Path("mine.toml").write_text('gate = "learned"\n')
+    for words in (
+        ["--settings", "mine.toml", "doctor"], ["doctor", "--settings", "mine.toml"], ["doctor", "--settings=mine.toml"]
+    ):  # fmt: skip
+        done = run_here(*words, "--data", folder, "--json")
+        assert done.err == "" and "gate from mine.toml" in done.rows[1]["found"]
+    told = mistaken(run_here("doctor", "--settings", "nowhere.toml", "--data", folder))
+    assert "the settings file nowhere.toml cannot be read: No such file" in told
+    assert "--settings" in mistaken(run_here("doctor", "--settings"))
+
+
+def test_after_two_dashes_such_words_are_words(hostile: Path, folder: Path) -> None:
+    assert run_here("memory", "search", "--data", folder, "--", "--settings", "--debug").err == NOTE + (
+        f"mindstream: there is no memory in {folder} yet: `mindstream chat` begins one, --data names another folder\n"
+    )
+
+
+def test_a_pack_by_name_is_a_shipped_one_and_a_folder_has_a_path(hostile: Path, folder: Path) -> None:
+    assert load("sleep").title != "Mine now"
+    (hostile / "sleep").rename("mine")
+    assert "named by its path, as ./mine" in mistaken(run_here("pack", "check", "mine"))
+    with pytest.raises(PackError, match="no pack 'mine'"):
+        load("mine")
+    for path in ("./mine", Path("mine"), str(hostile / "mine")):
+        assert load(path).title == "Mine now"
+
+
+def test_a_model_on_the_hub_is_not_a_folder_that_happens_to_lie_here(hostile: Path) -> None:
+    Path("all-MiniLM-L6-v2").mkdir()
+    with pytest.raises(SettingsError, match=r"name it by its path, st:\./all-MiniLM-L6-v2"):
+        SentenceTransformers("all-MiniLM-L6-v2")
