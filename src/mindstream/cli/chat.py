@@ -10,18 +10,22 @@ from pathlib import Path
 
 from rich.console import Console
 
+from mindstream.cli.clean import complain
 from mindstream.cli.conversation import Wishes, conversing
+from mindstream.cli.edge import no_more_output
 from mindstream.cli.lines import Lines, answer, play
 from mindstream.cli.screens import JsonScreen, Screen, TextScreen
+from mindstream.cli.stopping import Stopping
 from mindstream.errors import InputError
 from mindstream.models.roles import Models
 from mindstream.packs.load import load
 from mindstream.packs.pack import Pack
+from mindstream.paths import is_odd
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings
 
-INCOMPLETE, STOPPED = 1, 130
-"""The exit codes where a line could not be taken, and where Ctrl-C came."""
+INCOMPLETE = 1
+"""The exit code where a line could not be taken."""
 
 
 class _Console(Console):
@@ -31,16 +35,27 @@ class _Console(Console):
 
 def chat(settings: Settings, wishes: Wishes) -> int:
     """Hold a conversation; return the exit code."""
+    stopping = Stopping()
     try:
-        return asyncio.run(_chat(settings, wishes))
-    except KeyboardInterrupt:
-        print("mindstream: stopped; what was heard is kept, and thought about the next time", file=sys.stderr)
-        return STOPPED
+        return asyncio.run(_chat(settings, wishes, stopping))
+    except (KeyboardInterrupt, asyncio.CancelledError, OSError) as error:  # the screen may have gone away with its user
+        if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
+            raise
+    try:
+        complain("stopped; what was heard is kept, and thought about the next time")
+        sys.stdout.flush()
+    except OSError:
+        no_more_output()
+    return stopping.code
 
 
-async def _chat(settings: Settings, wishes: Wishes) -> int:
+async def _chat(settings: Settings, wishes: Wishes, stopping: Stopping) -> int:
+    if wishes.record and is_odd(wishes.record):
+        raise InputError(f"the recording {wishes.record} cannot be written: it is not a regular file")
     pack = load(settings.pack)  # a broken one is refused before anybody is asked to speak
-    if sys.stdin.isatty() and sys.stdout.isatty() and not wishes.json:
+    in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not wishes.json
+    stopping.heed(interrupt=not in_terminal)
+    if in_terminal:
         from mindstream.cli.terminal import talk
 
         screen = TextScreen(_Console(highlight=False), echo=False, timed=False, thinks=False)

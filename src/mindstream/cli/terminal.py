@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -49,8 +50,7 @@ async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
         for record in mind.stream.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
         await Terminal(conversation, screen, history(settings.data, settings.user)).run()
-        session = f"'{mind.session}'" if " " in mind.session else mind.session
-        screen.note(f"kept in {settings.data} · --session {session} goes on with it")
+        screen.note(f"kept in {settings.data} · --session {shlex.quote(mind.session)} goes on with it")
 
 
 class Terminal:
@@ -93,12 +93,18 @@ class Terminal:
     async def _interruptibly(self, doing: asyncio._CoroutineLike[None], stopped: str) -> None:
         """Do it; Ctrl-C breaks it off, and the conversation goes on."""
         task: asyncio.Task[None] = asyncio.ensure_future(doing)  # type: ignore[arg-type]
+
+        def stop() -> None:
+            if not task.cancelling():  # once: a second time would break off the keeping of what was said so far
+                task.cancel()
+
         try:
-            with _on_interrupt(task.cancel):
+            with _on_interrupt(stop):
                 await asyncio.wait({task})
         finally:
             if not task.done():
-                task.cancel()  # it is we who are cancelled
+                stop()  # it is we who are cancelled
+                await asyncio.wait({task})
         await self._conversation.caught_up()
         self._screen.broken_off()
         if task.cancelled():
@@ -154,9 +160,9 @@ def _history(path: Path) -> _History:
 
 
 @contextlib.contextmanager
-def _on_interrupt(stop: object) -> Iterator[None]:
+def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, stop)  # type: ignore[arg-type]
+    loop.add_signal_handler(signal.SIGINT, stop)
     try:
         yield
     finally:
@@ -179,4 +185,5 @@ def _silent_keys() -> Iterator[None]:
     try:
         yield
     finally:
-        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+        with contextlib.suppress(termios.error):  # the terminal may have gone away
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)

@@ -1,0 +1,123 @@
+"""A conversation that is ended from outside: what was shown of an answer is kept, and nobody holds on to work."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_endpoint import FakeEndpoint, Says
+from running import COMMAND, PATIENCE_S, interruptible, run_here, terminal
+
+from mindstream.memory.sqlite import SqliteStore
+
+WORDS = "This goes on and on and on"
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as opened:
+        opened.will(Says(WORDS, step=True))
+        yield opened
+
+
+def said(folder: Path) -> list[str]:
+    rows = run_here("log", "--data", folder, "--json").rows
+    return [row["text"] for row in rows if row["event"] == "said"]
+
+
+async def owners(folder: Path) -> set[tuple[bool, float]]:
+    """Who holds open work: (running, lease)."""
+    store = SqliteStore(folder)
+    try:
+        return {(work.running, work.lease) for work in store.open_work("you")}
+    finally:
+        await store.close()
+
+
+def talking(folder: Path, door: FakeEndpoint, *more: str) -> subprocess.Popen[bytes]:
+    """Begin a conversation on pipes, and return in the middle of an answer."""
+    process = subprocess.Popen(
+        [*COMMAND, "chat", "--data", str(folder), "--json", "--role", f"talker={door.url}#slow", *more],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=interruptible,
+    )  # fmt: skip
+    assert process.stdin and process.stdout
+    process.stdin.write(b"The noise keeps me awake.\n")
+    process.stdin.flush()
+    for _ in range(3):
+        door.go()
+    while "goes" not in (row := json.loads(process.stdout.readline())).get("text", "") or row["event"] != "piece":
+        pass
+    return process
+
+
+@pytest.mark.parametrize(
+    ("signals", "code", "more"),
+    [
+        ([signal.SIGTERM], 143, []),
+        ([signal.SIGHUP], 129, ["--no-wait"]),
+        ([signal.SIGINT, signal.SIGINT], 130, []),
+    ],
+    ids=["SIGTERM", "SIGHUP", "Ctrl-C twice"],
+)
+def test_what_was_said_so_far_is_kept(
+    signals: list[signal.Signals], code: int, more: list[str], folder: Path, door: FakeEndpoint
+) -> None:
+    process = talking(folder, door, *more)
+    for number in signals:
+        process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == code
+    assert err == b"mindstream: stopped; what was heard is kept, and thought about the next time\n"
+    (kept,) = said(folder)
+    assert kept.startswith("This goes") and kept != WORDS
+    assert asyncio.run(owners(folder)) == {(False, 0.0)}
+
+
+@pytest.mark.parametrize(("hang_up", "code"), [(False, 143), (True, 129)], ids=["SIGTERM", "the window is closed"])
+def test_what_was_said_so_far_in_a_terminal_is_kept(hang_up: bool, code: int, folder: Path, door: FakeEndpoint) -> None:
+    with terminal("chat", "--data", folder, "--role", f"talker={door.url}#slow") as screen:
+        screen.until("you: ")
+        screen.type("The noise keeps me awake.\r")
+        screen.until("coach: ")
+        for _ in range(3):
+            door.go()
+        screen.until("goes")
+        if hang_up:
+            screen.hang_up()
+        else:
+            screen.process.send_signal(signal.SIGTERM)
+        assert (screen.process.wait(PATIENCE_S) if hang_up else screen.ended()) == code
+        assert "Traceback" not in screen.rest
+    (kept,) = said(folder)
+    assert kept.startswith("This goes") and kept != WORDS
+    assert asyncio.run(owners(folder)) == {(False, 0.0)}
+
+
+def test_a_terminal_that_waits_for_words_ends_too(folder: Path) -> None:
+    with terminal("chat", "--data", folder) as screen:
+        screen.until("you: ")
+        screen.process.send_signal(signal.SIGTERM)
+        assert screen.ended() == 143
+        assert "Traceback" not in screen.rest and "stopped" in screen.rest
+
+
+def test_ctrl_c_twice_in_a_terminal_keeps_what_was_said(folder: Path, door: FakeEndpoint) -> None:
+    with terminal("chat", "--data", folder, "--role", f"talker={door.url}#slow") as screen:
+        screen.until("you: ")
+        screen.type("The noise keeps me awake.\r")
+        screen.until("coach: ")
+        for _ in range(3):
+            door.go()
+        screen.until("goes")
+        for _ in range(2):
+            screen.process.send_signal(signal.SIGINT)
+        screen.until("stopped")
+        screen.type("\x04")
+        assert screen.ended() == 0
+    (kept,) = said(folder)
+    assert kept.startswith("This goes") and kept != WORDS
