@@ -10,6 +10,9 @@ STARTED = SystemClock().now()
 
 def main() -> None:
     """Run the command that `sys.argv` holds, and exit."""
-    from mindstream.cli.edge import run
+    try:
+        from mindstream.cli.edge import run
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
 
     raise SystemExit(run())

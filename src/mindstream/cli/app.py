@@ -175,7 +175,7 @@ def log(
 
 @app.command(epilog="\b\nExamples:\n  mindstream cost\n  mindstream cost --by model --user ann")
 def cost(
-    by: Annotated[By | None, typer.Option(help="Only by this [day, user and role].")] = None,
+    by: Annotated[By | None, typer.Option(help="Add up by this alone [day, user and role].")] = None,
     data: Data = None,
     user: OneUser = None,
     json: AsJson = False,

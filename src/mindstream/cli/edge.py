@@ -18,7 +18,6 @@ from collections.abc import Sequence
 
 import typer
 
-from mindstream.cli.clean import complain
 from mindstream.errors import MindstreamError
 
 MISTAKE, OUR_FAULT, STOPPED, NO_READER = 2, 70, 130, 141
@@ -110,6 +109,8 @@ def _sentence(text: str) -> str:
 
 
 def _say(text: str) -> None:
+    from mindstream.cli.clean import complain
+
     try:
         complain(text)
     except OSError:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mindstream.cli.clean import complain
-
 if TYPE_CHECKING:
     from mindstream.settings import Chosen, Settings
 
@@ -58,6 +56,7 @@ def settings(
 def choose(flags: Mapping[str, object]) -> Chosen:
     """Choose the settings; say so where a settings file in the working directory is left unread."""
     from mindstream import settings
+    from mindstream.cli.clean import complain
 
     chosen = settings.choose(flags)
     if chosen.unread:
