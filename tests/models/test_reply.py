@@ -20,7 +20,7 @@ from mindstream.minds.gates.needs_reasoner import NeedsReasoner
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.models.prompt import Prompt, first_json
-from mindstream.models.reply import DEEPEST, legible, legible_parts, whole_json, without_thoughts
+from mindstream.models.reply import DEEPEST, legible, legible_parts, whole_json, without_controls, without_thoughts
 from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.cache import Cache
 from mindstream.models.wrappers.legible import Legible
@@ -327,17 +327,23 @@ async def test_without_a_repair_it_is_left_out() -> None:
     [
         ("plain", "plain"),
         ("two\nlines\tand more", "two\nlines\tand more"),
-        ("a\r\nb", "a\nb"),
         ("\ud83d\ude00", "😀"),
         ("\ud83d", ""),
         ("\ude00\ud83d!", "!"),
-        ("a\x00b\x1b[31mc\x07", "ab[31mc"),
+        ("a\x00b\x1b[31mc\x07", "ab\x1b[31mc\x07"),
         ("睡眠", "睡眠"),
     ],
 )
 def test_a_text_is_cleaned_of_what_no_file_takes(text: str, clean: str) -> None:
     assert legible(text) == clean
     legible(text).encode()
+
+
+def test_what_is_kept_or_shown_to_a_model_steers_no_terminal() -> None:
+    assert without_controls("I am \x1b]0;evil\x07not \x1b[31mred\x1b[0m\x07\r\n.") == "I am not red\n."
+    value = {"facts": [{"text": "not \x1b[31mred \ud83d\x00\x9b"}]}
+    assert FACTS.parse(json.dumps(value)).facts[0].text == "not red "
+    assert FACTS.parse(json.dumps(value, ensure_ascii=False)).facts[0].text.startswith("not red ")
 
 
 @given(st.text(st.characters(exclude_categories=[])))

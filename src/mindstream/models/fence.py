@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mindstream.models.reply import legible
+from mindstream.models.reply import without_controls
 
 LONGEST, SHORT = 64_000, 200
 """How much of a text, and of a name or a date, is shown, in characters."""
@@ -27,7 +27,7 @@ INDENT = "\n    "
 
 def escaped(text: object) -> str:
     """Return a text in which nothing can be taken for a tag."""
-    return BRACKET.sub("&lt;", legible(str(text)))
+    return BRACKET.sub("&lt;", without_controls(str(text)))
 
 
 def fenced(text: object, tag: str) -> str:

@@ -19,8 +19,10 @@ DEEP = f"The JSON is nested deeper than {DEEPEST}."
 GREATEST = 2**63
 SHOWN = 600
 """How many characters of a complaint the model is shown."""
-ILLEGIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters but tab and line break, and halves of characters (surrogates): no file takes those."""
+ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
+"""Halves of characters (surrogates) and NUL: what no file takes."""
+CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What moves a cursor and colours a text, and all control characters but tab and line break."""
 HALF, PAIR = re.compile(r"[\ud800-\udbff]\Z"), re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 THINKS, THOUGHT = "<think>", "</think>"
 OPENS = re.compile(rf"[{{\[]|{THINKS}|{THOUGHT}")
@@ -41,7 +43,12 @@ def legible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     whole = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-    return ILLEGIBLE.sub("", whole.replace("\r\n", "\n"))
+    return ILLEGIBLE.sub("", whole)
+
+
+def without_controls(text: str) -> str:
+    """Return a legible text without what would steer a terminal; line breaks and tabs stay."""
+    return CONTROLS.sub("", legible(text).replace("\r\n", "\n"))
 
 
 async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
@@ -88,7 +95,7 @@ def whole_json(text: str, kind: type | None = None) -> list[Any]:
     Raises:
         ReplyInvalid: there is none, or one is not whole; the message is for the model.
     """
-    text = legible(text)
+    text = without_controls(text)
     found: list[Any] = []
     other = ""
     for start, value in _values(text):
@@ -190,10 +197,10 @@ DECODER = json.JSONDecoder(strict=False, parse_int=_int, parse_float=_float, par
 def _clean(value: Any) -> Any:
     """Make the texts in a value legible: JSON can write what text cannot hold."""
     if isinstance(value, str):
-        return legible(value)
+        return without_controls(value)
     if isinstance(value, list):
         return [_clean(item) for item in value]
-    return {legible(key): _clean(item) for key, item in value.items()} if isinstance(value, dict) else value
+    return {without_controls(key): _clean(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _place(error: ValueError, text: str) -> str:

@@ -10,7 +10,7 @@ from mindstream.models.reply import legible_parts
 
 
 class Legible:
-    """Passes on what can be written to a file: no control characters, no half characters."""
+    """Passes on what can be written to a file: no half characters, no NUL."""
 
     def __init__(self, model: Model) -> None:
         self.name = model.name
