@@ -169,6 +169,17 @@ async def test_one_that_is_only_slow_is_waited_for_by_questions(
         await soon(lambda: has_vectors(stream))
 
 
+async def test_one_that_computes_in_this_process_is_waited_for(store: SqliteStore) -> None:
+    moody = Moody()
+    moody.in_process = True  # type: ignore[attr-defined]
+    async with a_stream(store, moody) as stream:
+        writing = asyncio.create_task(stream.remember("trams"))
+        await asyncio.sleep(0.3)  # loading takes long
+        moody.awake.set()
+        assert (await writing).embedder == "moody"
+        assert not stream.embedding.is_slow
+
+
 BAD: dict[str, Callable[[Floats], object]] = {
     "NaN": lambda rows: np.full_like(rows, np.nan),
     "infinite": lambda rows: np.full_like(rows, np.inf),

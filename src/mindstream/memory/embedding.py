@@ -44,6 +44,7 @@ class Embedding:
         self.embedder = embedder
         self.is_slow = self.is_silent = False
         self.failure = ""
+        self._in_process = bool(getattr(embedder, "in_process", False))
 
     async def at_once(self, texts: Sequence[str]) -> list[Vector | None]:
         """Embed what is to be written; None where there is no vector in time."""
@@ -73,6 +74,7 @@ class Embedding:
         return rows
 
     async def _within(self, patience_s: float, texts: Sequence[str]) -> Floats | None:
+        patience_s = LONG_S if self._in_process else patience_s
         try:
             async with asyncio.timeout(patience_s):
                 return sound(await self.embedder.embed(texts), len(texts), self.embedder.width)

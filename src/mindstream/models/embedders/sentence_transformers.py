@@ -21,6 +21,8 @@ class SentenceTransformers:
             model's folder may hold code.
     """
 
+    in_process = True
+
     def __init__(self, model: str) -> None:
         if not model.startswith(("/", "./", "../")) and os.path.lexists(model):
             raise SettingsError(

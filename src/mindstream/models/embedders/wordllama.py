@@ -31,6 +31,7 @@ class WordLlama:
 
     name = "wordllama"
     width = WIDTH
+    in_process = True
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, one row per text; a text without tokens gives zeros."""
