@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 class Embedder(Protocol):
     """Texts to vectors whose cosine says how alike they are.
 
-    One that computes in this process says so by an attribute `in_process = True`: it may be busy, or still loading, but it
-    answers, and is waited for; others are not waited for long (memory/embedding).
+    One that computes in this process says so by an attribute `in_process = True`: it may be busy, or still loading, but
+    it answers, and is waited for; others are not waited for long (memory/embedding).
     """
 
     @property
