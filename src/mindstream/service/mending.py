@@ -164,8 +164,12 @@ def _rebuild(path: Path, fresh: sqlite3.Connection, copy: Path) -> Mended:
     aside = Aside(copy / ASIDE)
     with looking_into(path) as old:
         tables = Tables(old)
-    if tables.lost and not any(tables.rows.values()):
-        raise StorageError(f"nothing can be read from {path}; put a copy back in its place, or move it away")
+    gone = [table for table in ("log", "records") if tables.lost[table] and not tables.rows[table]]
+    if gone:
+        raise StorageError(
+            f"nothing of the {' and the '.join(gone)} can be read from {path}; put a copy back in its place, or move it"
+            " away"
+        )
     kept = _write(tables, fresh, aside)
     aside.write()
     return Mended(copy, kept, aside.counts, sum(tables.lost.values()))
