@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,6 @@ EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
 """The second day that a calendar can write, and the last but one, so that every time zone can."""
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ID = re.compile(r"[\w-]{6,64}")
 
 
@@ -150,7 +150,7 @@ def checked_text(text: str) -> str:
     """
     if not isinstance(text, str):
         raise InputError(f"a text is wanted, not {_shown(text)}")
-    clean = CONTROL.sub("", text.replace("\r\n", "\n")).strip()
+    clean = text.strip() if text.isprintable() else CONTROL.sub("", text.replace("\r\n", "\n")).strip()
     if not clean:
         raise InputError("there is nothing to read in that text: it is empty, or holds control characters only")
     size = len(clean.encode())
@@ -179,11 +179,7 @@ def fitted_text(text: str) -> str:
 
 
 def checked_importance(importance: float | None) -> float | None:
-    """Return an importance between 1 and 10, or None.
-
-    Raises:
-        InputError: it is out of range or not a number.
-    """
+    """Return an importance between 1 and 10, or None; else raise InputError."""
     if importance is not None and not (_is_number(importance) and 1 <= importance <= 10):
         raise InputError(f"importance goes from 1 to 10, not {_shown(importance)}")
     return importance
@@ -216,23 +212,16 @@ def checked_record(record: Record) -> Record:
     for check in (_check_times, _check_numbers, _check_links, _check_data):
         check(record)
     check_vector(record.vector)
-    clean: dict[str, Any] = {
-        "text": checked_text(record.text),
-        "by": _name(record.by, "by"),
-        "episode": _name(record.episode, "episode"),
-        "about": record.about and _about(record.about),
-        "keywords": tuple(_name(each, "keywords") for each in record.keywords),
-    }
-    changed = {name: value for name, value in clean.items() if value != getattr(record, name)}
-    return replace(record, **changed) if changed else record
+    text, by, episode = checked_text(record.text), _name(record.by, "by"), _name(record.episode, "episode")
+    keywords = tuple(_name(each, "keywords") for each in record.keywords) if record.keywords else record.keywords
+    about = record.about and _about(record.about)
+    if (text, by, episode, keywords, about) == (record.text, record.by, record.episode, record.keywords, record.about):
+        return record
+    return replace(record, text=text, by=by, episode=episode, keywords=keywords, about=about)
 
 
 def checked_moment(at: Moment, what: str, earliest: Moment = 0.0) -> Moment:
-    """Return a time that a calendar can write.
-
-    Raises:
-        InputError: it is no finite number, or before `earliest`, or after the year 9999.
-    """
+    """Return a time that a calendar can write, else raise InputError."""
     if not (_is_number(at) and earliest <= at <= LATEST):
         raise InputError(f"{what}: seconds since 1970 are wanted, up to the year 9999, not {_shown(at)}")
     return at
@@ -241,8 +230,12 @@ def checked_moment(at: Moment, what: str, earliest: Moment = 0.0) -> Moment:
 def _check_times(record: Record) -> None:
     checked_moment(record.created, "created")
     checked_moment(record.accessed, "accessed")
-    for name, earliest in (("forgotten", 0.0), ("valid_from", EARLIEST), ("valid_until", EARLIEST)):
-        checked_moment(getattr(record, name) or 0.0, name, earliest)  # what it says may have held long before
+    if record.forgotten is not None:
+        checked_moment(record.forgotten, "forgotten")
+    if record.valid_from is not None:  # what it says may have held long before it was written
+        checked_moment(record.valid_from, "valid_from", EARLIEST)
+    if record.valid_until is not None:
+        checked_moment(record.valid_until, "valid_until", EARLIEST)
 
 
 def _check_numbers(record: Record) -> None:
@@ -276,13 +269,13 @@ def _check_links(record: Record) -> None:
 
 def _check_data(record: Record) -> None:
     """Raise InputError where data is no JSON, or more of it than can be handled."""
-    if not isinstance(record.data, Mapping):
+    if not isinstance(record.data, dict | Mapping):  # the first is told faster
         raise InputError(f"data: fields by name are wanted, not {_shown(record.data)}")
     level, values = list[object]([record.data]), 0
     for _ in range(MAX_NESTING):
         below: list[object] = []
         for value in level:
-            if isinstance(value, Mapping):
+            if isinstance(value, dict | Mapping):
                 for key in value:
                     _check_text(key)
                 below += value.values()
@@ -302,14 +295,20 @@ def _check_data(record: Record) -> None:
 
 
 def _check_text(text: object) -> None:
-    if not isinstance(text, str) or (not text.isprintable() and _SURROGATE.search(text)):
+    if not isinstance(text, str) or (not text.isprintable() and re.search(r"[\ud800-\udfff]", text)):
         raise InputError(f"data: texts that can be written are wanted, not {_shown(text)}")
 
 
 def check_vector(row: Vector | None) -> None:
     """Raise InputError where a vector cannot be compared with others."""
-    if row is not None and not (row.dtype == np.float16 and row.ndim == 1 and len(row) and np.isfinite(row).all()):
+    if row is not None and not (row.dtype == np.float16 and row.ndim == 1 and len(row) and is_finite(row)):
         raise InputError("vector: one row of finite float16 is wanted")
+
+
+def is_finite(row: Vector) -> bool:
+    """Tell whether all numbers of a vector are finite."""
+    numbers = row.astype(np.float32)
+    return math.isfinite(numbers.dot(numbers))
 
 
 def check_whole(number: object, what: str, least: int, most: int) -> None:
