@@ -24,6 +24,7 @@ from mindstream.cli.conversation import Conversation, Wishes, conversing
 from mindstream.cli.screens import TextScreen
 from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
+from mindstream.log.files import private_file
 from mindstream.memory.record import MAX_BYTES
 from mindstream.service.opening import history
 from mindstream.settings import Settings
@@ -156,6 +157,7 @@ def _history(path: Path) -> _History:
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, exist_ok=True)
         path.touch(mode=0o600)
+        private_file(path)
     return _History(str(path))
 
 

@@ -54,6 +54,9 @@ class Database:
         self._closed = False
         self._thread.start()
 
+    def _connect(self) -> sqlite3.Connection:
+        return connect(self.path)
+
     async def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """Run `change` in a transaction and return its result once it is on disk."""
         if self._closed:
@@ -101,7 +104,7 @@ class Database:
         await asyncio.to_thread(self._compact)
 
     def _compact(self) -> None:
-        with explained(self.path), contextlib.closing(_connect(self.path)) as connection:
+        with explained(self.path), contextlib.closing(self._connect()) as connection:
             free = connection.execute("PRAGMA freelist_count").fetchone()[0]
             if 4 * free > connection.execute("PRAGMA page_count").fetchone()[0]:
                 connection.execute("VACUUM")
@@ -133,7 +136,7 @@ class Database:
                 item = self._waiting.get()
             try:
                 with explained(self.path):
-                    connection = connection or _connect(self.path)
+                    connection = connection or self._connect()
                     settled = _transact(connection, gathered, self.path)
             except StorageError as error:
                 if connection is not None:
@@ -175,7 +178,8 @@ def _transact(connection: sqlite3.Connection, gathered: list[tuple[Write, Future
     return settled
 
 
-def _connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
+def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
+    """Connect to a database that was opened before (see `opened`)."""
     connection = sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA temp_store = MEMORY")
@@ -191,7 +195,7 @@ def opened(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
     clock = SystemClock()
     until = clock.elapsed() + BUSY_S
     while True:
-        connection = _connect(path, ATTEMPT_S)
+        connection = connect(path, ATTEMPT_S)
         try:
             _bring_up_to_date(connection, migrations, path)
             connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")

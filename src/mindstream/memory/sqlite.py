@@ -16,7 +16,7 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
-from mindstream.log.events import Logged, Unknown, event
+from mindstream.log.events import Logged, Unknown, event, written_text
 from mindstream.memory import portions
 from mindstream.memory.record import MAX_VERSION, UNIQUE, Kind, Record, Triple, normalised, same_words
 from mindstream.memory.rows import COLUMNS, INSERT, insertion
@@ -133,7 +133,7 @@ class SqliteStore:
         """Read rows of the log; who asks for kinds gets none that cannot be read."""
         rows = self._database.read(f"SELECT seq, mind, at, by, kind, payload FROM log {where}", values)
         read = [
-            Logged(seq, mind, moment(at) or 0.0, str(by), event(kind, payload))
+            Logged(seq, mind, moment(at) or 0.0, written_text(by), event(kind, payload))
             for seq, mind, at, by, kind, payload in rows
         ]
         return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
