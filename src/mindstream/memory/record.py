@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,17 @@ Vector: TypeAlias = NDArray[np.float16]
 
 MAX_BYTES = 32_000
 """The longest text that a record may hold, in bytes of UTF-8."""
+MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
+"""So many characters of a name, a keyword or what it is about; so many keywords; so many records it is drawn from."""
+MAX_VALUES, MAX_NESTING = 20_000, 40
+"""So many values a record's data may hold, so deep in one another."""
+MAX_LEVEL, MAX_DEPTH, MAX_VERSION = 32_000, 1_000_000, 2**53
+EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
+"""The second day that a calendar can write, and the last but one, so that every time zone can."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ID = re.compile(r"[\w-]{6,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +147,9 @@ def checked_text(text: str) -> str:
     Raises:
         InputError: nothing is left, or it is over MAX_BYTES.
     """
-    clean = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "", text.replace("\r\n", "\n")).strip()
+    if not isinstance(text, str):
+        raise InputError(f"a text is wanted, not {_shown(text)}")
+    clean = _CONTROL.sub("", text.replace("\r\n", "\n")).strip()
     if not clean:
         raise InputError("there is nothing to read in that text: it is empty, or holds control characters only")
     size = len(clean.encode())
@@ -155,8 +167,8 @@ def checked_importance(importance: float | None) -> float | None:
     Raises:
         InputError: it is out of range or not a number.
     """
-    if importance is not None and not (math.isfinite(importance) and 1 <= importance <= 10):
-        raise InputError(f"importance goes from 1 to 10, not {importance}")
+    if importance is not None and not (_is_number(importance) and 1 <= importance <= 10):
+        raise InputError(f"importance goes from 1 to 10, not {_shown(importance)}")
     return importance
 
 
@@ -171,3 +183,148 @@ def checked_name(name: str, what: str = "name") -> str:
             f"{what} {name!r}: use 1 to 100 letters, digits, spaces and . _ @ + / -, beginning with a letter or digit"
         )
     return name
+
+
+def checked_record(record: Record) -> Record:
+    """Return a record fit to be kept: as it came, but for control characters in its words and names.
+
+    The one door of the memory: what is remembered, imported or committed passes it.
+
+    Raises:
+        InputError: a field cannot be kept; naming it.
+    """
+    if not (isinstance(record.id, str) and _ID.fullmatch(record.id)):
+        raise InputError(f"id: 6 to 64 letters, digits, _ and - are wanted, not {_shown(record.id)}")
+    if record.kind not in KINDS:
+        raise InputError(f"there is no kind of record {_shown(record.kind)}; the kinds are {', '.join(KINDS)}")
+    for check in (_check_times, _check_numbers, _check_links, _check_data, _check_vector):
+        check(record)
+    clean: dict[str, Any] = {
+        "text": checked_text(record.text),
+        "by": _name(record.by, "by"),
+        "episode": _name(record.episode, "episode"),
+        "about": record.about and _about(record.about),
+        "keywords": tuple(_name(each, "keywords") for each in record.keywords),
+    }
+    changed = {name: value for name, value in clean.items() if value != getattr(record, name)}
+    return replace(record, **changed) if changed else record
+
+
+def checked_moment(at: Moment, what: str, earliest: Moment = 0.0) -> Moment:
+    """Return a time that a calendar can write.
+
+    Raises:
+        InputError: it is no finite number, or before `earliest`, or after the year 9999.
+    """
+    if not (_is_number(at) and earliest <= at <= LATEST):
+        raise InputError(f"{what}: seconds since 1970 are wanted, up to the year 9999, not {_shown(at)}")
+    return at
+
+
+def _check_times(record: Record) -> None:
+    checked_moment(record.created, "created")
+    checked_moment(record.accessed, "accessed")
+    for name, earliest in (("forgotten", 0.0), ("valid_from", EARLIEST), ("valid_until", EARLIEST)):
+        if (at := getattr(record, name)) is not None:
+            checked_moment(at, name, earliest)  # what it says may have held long before it was written
+
+
+def _check_numbers(record: Record) -> None:
+    checked_importance(record.importance)
+    _check_whole(record.level, "level", -1, MAX_LEVEL)
+    _check_whole(record.depth, "depth", 0, MAX_DEPTH)
+    if not isinstance(record.lasting, bool):
+        raise InputError(f"lasting: true or false is wanted, not {_shown(record.lasting)}")
+    if (record.slot is None) != (record.version is None):
+        raise InputError("slot and version go together")
+    if record.slot is None:
+        return
+    _check_whole(record.version, "version", 1, MAX_VERSION)
+    if record.kind not in ("belief", "plan"):
+        raise InputError(f"slot: only beliefs and plans have one, not a {record.kind}")
+    if not record.slot or _name(record.slot, "slot") != record.slot:
+        raise InputError(f"slot: a name is wanted, not {_shown(record.slot)}")
+
+
+def _check_links(record: Record) -> None:
+    for name, most in (("keywords", MAX_KEYWORDS), ("evidence", MAX_EVIDENCE)):
+        found = getattr(record, name)
+        if not isinstance(found, tuple) or len(found) > most:
+            raise InputError(f"{name}: at most {most:,} are wanted in a tuple, not {_shown(found)}")
+    others = record.evidence if record.superseded_by is None else (*record.evidence, record.superseded_by)
+    for other in others:
+        if not (isinstance(other, str) and 0 < len(other) <= 64 and other.isprintable()):
+            raise InputError(f"evidence, superseded_by: ids of records are wanted, not {_shown(other)}")
+        if other == record.id:
+            raise InputError(f"the record {record.id} cannot be drawn from itself, nor superseded by itself")
+
+
+def _check_data(record: Record) -> None:
+    """Raise InputError where data is no JSON, or more of it than can be handled."""
+    if not isinstance(record.data, Mapping):
+        raise InputError(f"data: fields by name are wanted, not {_shown(record.data)}")
+    level, values = list[object]([record.data]), 0
+    for _ in range(MAX_NESTING):
+        below: list[object] = []
+        for value in level:
+            if isinstance(value, Mapping):
+                for key in value:
+                    _check_text(key)
+                below += value.values()
+            elif isinstance(value, list | tuple):
+                below += value
+            elif isinstance(value, str):
+                _check_text(value)
+            elif not (value is None or isinstance(value, bool) or _is_number(value)):
+                raise InputError(f"data: what JSON can hold is wanted, not {_shown(value)}")
+        level, values = below, values + len(below)
+        if values > MAX_VALUES:
+            raise InputError(f"data: at most {MAX_VALUES:,} values can be kept")
+        if not level:
+            break
+    else:
+        raise InputError(f"data: values lie over {MAX_NESTING} deep in one another")
+
+
+def _check_text(text: object) -> None:
+    if not isinstance(text, str) or (not text.isprintable() and _SURROGATE.search(text)):
+        raise InputError(f"data: texts that can be written are wanted, not {_shown(text)}")
+
+
+def _check_vector(record: Record) -> None:
+    row = record.vector
+    if row is not None and not (row.dtype == np.float16 and row.ndim == 1 and len(row) and np.isfinite(row).all()):
+        raise InputError("vector: one row of finite float16 is wanted")
+
+
+def _check_whole(number: object, what: str, least: int, most: int) -> None:
+    if not (isinstance(number, int) and not isinstance(number, bool) and least <= number <= most):
+        raise InputError(f"{what}: a whole number from {least} to {most:,} is wanted, not {_shown(number)}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _name(name: str, what: str) -> str:
+    """Return a name without control characters."""
+    if not isinstance(name, str):
+        raise InputError(f"{what}: a text is wanted, not {_shown(name)}")
+    if len(name) > MAX_NAME:
+        raise InputError(f"{what}: at most {MAX_NAME} characters are wanted, not {len(name):,}")
+    return name if name.isprintable() else " ".join(_CONTROL.sub("", name).split())
+
+
+def _about(about: Triple) -> Triple:
+    if not isinstance(about, Triple):
+        raise InputError(f"about: subject, predicate and object are wanted, not {_shown(about)}")
+    return Triple(*(_name(each, "about") for each in (about.subject, about.predicate, about.object)))
+
+
+def _shown(value: object) -> str:
+    """Write a value as shortly as a message can bear."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, a list of lists of lists
+        text = f"something of the type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}…"
