@@ -72,6 +72,15 @@ class Database:
         with explained(self.path):
             return self._reader.execute(sql, parameters).fetchall()
 
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Read on a connection of one's own, on which the file stands still until the block ends."""
+        if self._closed:
+            raise StorageError(f"{self.path} is closed")
+        with explained(self.path), contextlib.closing(self._connect()) as connection:
+            connection.execute("BEGIN")
+            yield connection
+
     def version(self) -> int:
         """Return a number that changes whenever anybody, in this process or another, has committed."""
         return int(self.read("PRAGMA data_version")[0][0])

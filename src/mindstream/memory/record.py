@@ -176,11 +176,11 @@ def checked_name(name: str, what: str = "name") -> str:
     """Return a name of a stream, user or session as it stands.
 
     Raises:
-        InputError: it is empty, too long, or holds other than letters, digits and ` ._@+/-`.
+        InputError: it is empty, too long, or holds other than letters, digits and ` ._@+/:-`.
     """
-    if not re.fullmatch(r"\w[\w .@+/-]{0,99}", name):
+    if not re.fullmatch(r"\w[\w .@+/:-]{0,99}", name):
         raise InputError(
-            f"{what} {name!r}: use 1 to 100 letters, digits, spaces and . _ @ + / -, beginning with a letter or digit"
+            f"{what} {name!r}: use 1 to 100 letters, digits, spaces and . _ @ + / : -, beginning with a letter or digit"
         )
     return name
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
@@ -54,6 +55,24 @@ class SqliteStore:
         gone = self._database.read("SELECT changed, id FROM erased WHERE stream = ? AND changed > ?", (stream, since))
         upto = max([since, *(row[0] for row in rows), *(row[0] for row in gone)])
         return Changes([_record(row[1:]) for row in rows], [row[1] for row in gone], upto)
+
+    @contextlib.contextmanager
+    def walk(self, stream: str) -> Iterator[tuple[int, Iterator[Record]]]:
+        with self._database.snapshot() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM records WHERE stream = ?", (stream,)).fetchone()
+            rows = connection.execute(  # "+": as they lie in the file, not sorted in memory first
+                f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number", (stream,)
+            )
+            yield count, map(_record, rows)
+
+    def owners(self, ids: Sequence[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for start in range(0, len(ids), 500):
+            some = list(ids[start : start + 500])
+            found |= self._database.read(
+                f"SELECT id, stream FROM records WHERE id IN ({','.join('?' * len(some))})", some
+            )
+        return found
 
     def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         found: dict[str, Record] = {}

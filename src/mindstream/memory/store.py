@@ -6,7 +6,8 @@ an utterance's log row, its record and the work it causes; a Reasoner's thought,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -119,6 +120,15 @@ class Store(Protocol):
 
     def changes(self, stream: str, since: int) -> Changes:
         """Return what changed in a stream after the point `since` (0: from the beginning)."""
+
+    def walk(self, stream: str) -> AbstractContextManager[tuple[int, Iterator[Record]]]:
+        """Give the number of a stream's records and each of them, as it all stands now, a few in memory at a time.
+
+        In the order of writing; superseded and forgotten ones too.
+        """
+
+    def owners(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return whose stream each of these records is in, by id; unknown ids are left out."""
 
     def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         """Return those records of this stream, in the order asked for; unknown ids are left out."""

@@ -1,0 +1,36 @@
+"""A data folder, and what lies in it beside the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+from mindstream.errors import StorageError
+
+GATES = "gate-*.npz"
+"""The files in which the learned gate keeps what it learned, one a pack (see minds/gates/learned)."""
+UNFINISHED_GATES = ".gate-*.tmp"
+"""What is left of writing such a file where the process died."""
+
+
+def private(folder: Path) -> Path:
+    """Make a data folder that only its owner can read; one that is there stays as it is.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    try:
+        if not folder.exists():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"the data folder {folder} cannot be made: {error.strerror}; choose another with --data"
+        ) from None
+    if not folder.is_dir():
+        raise StorageError(f"the data folder {folder} is not a folder; choose another with --data")
+    return folder
+
+
+def history(folder: Path, user: str) -> Path:
+    """Return the file in which a terminal keeps what a user typed."""
+    return folder / "history" / f"{quote(user, safe='')}.txt"
