@@ -97,6 +97,18 @@ class Database:
             connection.execute("PRAGMA optimize")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    async def rewrite(self) -> None:
+        """Write the file anew, without a trace of what was deleted.
+
+        Raises:
+            StorageError: another program reads on, so that old bytes stay in the write-ahead log.
+        """
+        await asyncio.to_thread(self._rewrite)
+
+    def _rewrite(self) -> None:
+        with explained(self.path), contextlib.closing(self._connect()) as connection:
+            rewrite(connection, self.path)
+
     async def close(self) -> None:
         """Finish what is waiting and let the file go."""
         if self._closed:
@@ -138,6 +150,22 @@ class Database:
                     done.set_exception(failure)
         if connection is not None:
             connection.close()
+
+
+def rewrite(connection: sqlite3.Connection, path: Path) -> None:
+    """Write a file anew: freed pages, old versions of rows and the write-ahead log go.
+
+    Raises:
+        StorageError: another program reads on.
+    """
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute("VACUUM")
+    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise StorageError(
+            f"what was deleted is gone from {path}, but another program was reading it for over {BUSY_S:.0f} seconds:"
+            f" old words stay in {path.name}-wal; close that program and do it again"
+        )
 
 
 Settled = tuple["Future[Any]", Any, BaseException | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import sqlite3
@@ -18,6 +19,8 @@ from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
 from mindstream.log.events import Logged, event
+from mindstream.memory import carriers
+from mindstream.memory.carriers import Carriers
 from mindstream.memory.record import UNIQUE, Kind, Record, Triple, normalised, same_words
 from mindstream.memory.store import Changes, Commit, Entry, Revision
 from mindstream.memory.tables import MIGRATIONS
@@ -28,6 +31,7 @@ COLUMNS = (
     " embedder, vector"
 )
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds"))
+COUNT = "INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)"
 HOLDS = "valid_until IS NULL AND forgotten IS NULL"
 
 
@@ -42,7 +46,13 @@ class SqliteStore:
         return await self._database.write(lambda connection: _commit(connection, commit))
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
-        return await self._database.write(lambda connection: _erase(connection, stream, ids))
+        found = None if ids is None else await asyncio.to_thread(self._carriers, stream, ids)
+        return await self._database.write(lambda connection: _erase(connection, stream, found))
+
+    def _carriers(self, stream: str, ids: Sequence[str]) -> Carriers:
+        """Search the log before the write, which would hold up everybody."""
+        with self._database.snapshot() as connection:
+            return carriers.find(connection, stream, ids)
 
     def version(self) -> int:
         return self._database.version()
@@ -181,7 +191,13 @@ class SqliteStore:
         await self._database.write(lambda connection: work.give_up(connection, owner))
 
     async def compact(self) -> None:
-        await self._database.compact()
+        numbers = dict(self._database.read("SELECT name, value FROM counters"))
+        erased = numbers.get("erased", 0)
+        if erased == numbers.get("rewritten", 0):
+            await self._database.compact()
+        else:
+            await self._database.rewrite()
+            await self._database.write(lambda each: each.execute(COUNT, ("rewritten", erased)).rowcount)
 
     async def close(self) -> None:
         await self._database.close()
@@ -247,19 +263,26 @@ def _revise(connection: sqlite3.Connection, stream: str, revision: Revision, cha
         raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
 
 
-def _erase(connection: sqlite3.Connection, stream: str, ids: Sequence[str] | None) -> int:
+def _erase(connection: sqlite3.Connection, stream: str, found: Carriers | None) -> int:
+    """Delete the records that were looked for, with their words in other rows; None: all of the stream."""
     changed = _next_change(connection)
     connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
-    if ids is None:
+    if found is None:
         ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
         connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
+    else:
+        ids = list(found.ids)
+        carriers.find_more(connection, stream, found)
+        carriers.redact(connection, stream, found, changed)
     erased = 0
     for id_ in ids:
         gone = connection.execute("DELETE FROM records WHERE id = ? AND stream = ?", (id_, stream)).rowcount
         if gone:
             connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
             erased += gone
+    if erased:
+        connection.execute(COUNT, ("erased", changed))  # until it is rewritten, the file holds bytes of them
     return erased
 
 

@@ -113,7 +113,11 @@ class Store(Protocol):
         """
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
-        """Delete records for good and return how many; where `ids` is None, all of the stream with its log and work."""
+        """Delete records for good and return how many; where `ids` is None, all of the stream with its log and work.
+
+        The words of those records go from rows of the log, and from records that were drawn from them, too: a mark
+        stands in their place (see memory/carriers for what stays). Their bytes are gone after `compact`.
+        """
 
     def version(self) -> int:
         """Return a number that changes when anybody has committed."""

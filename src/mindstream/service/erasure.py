@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mindstream.errors import StorageError
-from mindstream.log.database import BUSY_S, FILE, explained
+from mindstream.log.database import BUSY_S, FILE, explained, rewrite
 from mindstream.service.folder import GATES, UNFINISHED_GATES, history
 
 if sys.platform != "win32":
@@ -99,13 +99,7 @@ def finish(folder: Path, intent: Intent) -> None:
             connection.execute(f"DELETE FROM {table} WHERE {owner} = ? AND {row} <= ?", (intent.user, intent.upto))
         connection.execute("DELETE FROM erased WHERE stream = ?", (intent.user,))  # it names the user
         connection.execute("COMMIT")
-        connection.execute("VACUUM")
-        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if busy:
-        raise StorageError(
-            f"{intent.user!r} is erased, but another program was reading {folder / FILE} for over {BUSY_S:.0f} seconds:"
-            f" old words stay in {FILE}-wal until it is closed and you erase again"
-        )
+        rewrite(connection, folder / FILE)
 
 
 def files_of(folder: Path, user: str) -> list[Path]:
