@@ -140,5 +140,7 @@ def _check_likely(name: str, mean: Numbers, covariance: Numbers, spread: Numbers
     symmetric = bool(np.allclose(covariance, covariance.T, atol=ROUNDING))
     if np.abs(mean).max() > FAR or not symmetric or (doubt < -ROUNDING).any() or (doubt > spread**2 + ROUNDING).any():
         raise InputError(f"not the weights of a gate ({name}: no outcomes lead to such numbers)")
-    if np.linalg.eigvalsh(covariance)[0] < -ROUNDING:
-        raise InputError(f"not the weights of a gate ({name}: no outcomes lead to such a covariance)")
+    try:
+        np.linalg.cholesky(covariance + ROUNDING * np.eye(len(mean)))
+    except np.linalg.LinAlgError:
+        raise InputError(f"not the weights of a gate ({name}: no outcomes lead to such a covariance)") from None
