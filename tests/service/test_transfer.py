@@ -71,7 +71,7 @@ async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
         assert (await transfer.take_in(into, export, progress.append)) == transfer.Imported(0, COUNT, 0)
     beside.cancel()
     assert max(embedder.batches) <= BATCH and sum(embedder.batches) == COUNT
-    assert progress[:6] == [BATCH, 2 * BATCH, 3 * BATCH, 4 * BATCH, 5 * BATCH, COUNT]
+    assert len(progress) >= 2 * COUNT // BATCH and progress.count(COUNT) == 2
     assert turns > len(progress)
     assert [line.encode() for line in transfer.export(into)][1:] == exported[1:]
     await other.close()

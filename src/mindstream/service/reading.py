@@ -19,7 +19,7 @@ FORMAT = 1
 LONGEST, MOST, WHOLE = 1 << 20, 1_000_000, 4 << 30
 """So many bytes a record's line may have, so many records an export, so many bytes all of it."""
 BATCH, BATCH_BYTES = 128, 32_000
-"""So many records at most are embedded and written at once, and so many bytes of lines: some 30 ms of the event loop."""
+"""So many records are embedded and written at once, and so many bytes of lines: some 30 ms of the event loop."""
 CHAIN = 500
 """So long a chain of evidence may be; a mind's own are a handful."""
 VERSIONS = 1 << 31
