@@ -85,6 +85,11 @@ def line(content: bytes, name: str = "gate-sleep.npz") -> str:
 HEADER = '{"mindstream": "mind", "format": 1, "user": "ann", "gates": 1}'
 
 
+def settings(**habits: object) -> str:
+    """Return a header that says how a mind was talked to."""
+    return json.dumps({"mindstream": "mind", "format": 1, "user": "ann", "settings": habits})
+
+
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
@@ -96,6 +101,13 @@ HEADER = '{"mindstream": "mind", "format": 1, "user": "ann", "gates": 1}'
         ([HEADER, line(state(), "../gate-x.npz")], "standard input:2: gate: "),
         ([HEADER.replace('"ann"', '"../x"')], "user '../x'"),
         ([HEADER, '{"gate": "gate-x.npz", "npz": 3}'], "standard input:2: npz: "),
+        ([HEADER, '{"gate": "gate-x.npz", "npz": "!!!"}'], "standard input:2: gate-x.npz: not base64"),
+        ([HEADER, *[line(state())] * 2], "standard input:3: gate: at most"),
+        ([settings(session="x; touch /tmp/x")], "settings.session 'x; touch /tmp/x'"),
+        ([settings(session="-x")], "settings.session '-x'"),
+        ([settings(gate="\x1b[31mred")], "settings: names of a pack, a gate and models are wanted"),
+        ([settings(models={"default": "x\ny"})], "settings: names of a pack"),
+        ([settings(models={str(n): "rules" for n in range(99)})], "settings: names of a pack"),
     ],
 )
 def test_a_mind_is_checked_whole_before_anything_is_written(lines: list[str], told: str, folder: Path) -> None:
@@ -112,3 +124,17 @@ def test_what_the_gate_learned_from_others_stays(talked: Path, exported: str) ->
     alone = read_weights(base64.b64decode(json.loads(exported.splitlines()[-1])["npz"]))
     judged = [row for row in run("log", "--json", "--data", talked, "--user", "ann").rows if row["event"] == "judged"]
     assert alone.outcomes == len(judged) < both.outcomes
+
+
+def test_weights_of_another_version_are_left_out_and_that_is_said(folder: Path) -> None:
+    done = run("mind", "import", "-", "--data", folder, said=f"{HEADER}\n{line(state(version=1))}\n")
+    assert done.code == 0 and "gate-sleep.npz: left out" in done.out and not list(folder.glob("gate-*"))
+
+
+def test_what_goes_on_with_a_mind_is_quoted_for_a_shell_and_taken_by_the_command(folder: Path) -> None:
+    habits = {"pack": "sleep", "session": "2026-11-22T03:21:26Z", "gate": "`id`", "models": {"talker": "$(id)"}}
+    header = settings(**habits)
+    (row,) = run("mind", "import", "-", "--data", folder, "--json", said=header).rows
+    assert "--session 2026-11-22T03:21:26Z" in row["go_on"] and "'talker=$(id)'" in row["go_on"]
+    assert "`" not in row["go_on"]
+    assert run("chat", "--session", habits["session"], "--data", folder, said="hello\n").code == 0  # type: ignore[arg-type]

@@ -27,6 +27,7 @@ QUOTING = {
     "model_called": ("error",),
 }  # fmt: skip
 """Rows that have no record of their own, or say more than it: the words are taken out wherever they stand."""
+COUNT = "INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)"
 FIELDS = "text, subject, predicate, object, keywords, data"
 
 
@@ -72,6 +73,8 @@ def find(connection: sqlite3.Connection, stream: str, ids: Collection[str]) -> C
 
 def find_more(connection: sqlite3.Connection, stream: str, carriers: Carriers) -> None:
     """Add what was written since they were looked for."""
+    if not carriers.own:
+        return  # none of them is there
     _find_records(connection, stream, carriers)
     kinds = sorted({*OWN, *QUOTING})
     rows = connection.execute(
@@ -85,6 +88,28 @@ def find_more(connection: sqlite3.Connection, stream: str, carriers: Carriers) -
     for id_, error in connection.execute("SELECT id, error FROM work WHERE mind = ? AND error <> ''", (stream,)):
         if carriers.words.redact(error) != error:
             carriers.work.add(id_)
+
+
+def erase(connection: sqlite3.Connection, stream: str, found: Carriers | None, changed: int) -> int:
+    """Delete the records that were looked for, with their words in other rows; None: all of the stream."""
+    connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
+    if found is None:
+        ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
+        connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
+        connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
+    else:
+        ids = list(found.ids)
+        find_more(connection, stream, found)
+        redact(connection, stream, found, changed)
+    erased = 0
+    for id_ in ids:
+        gone = connection.execute("DELETE FROM records WHERE id = ? AND stream = ?", (id_, stream)).rowcount
+        if gone:
+            connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
+            erased += gone
+    if erased:
+        connection.execute(COUNT, ("erased", changed))  # until it is rewritten, the file holds bytes of them
+    return erased
 
 
 def redact(connection: sqlite3.Connection, stream: str, carriers: Carriers, changed: int) -> None:

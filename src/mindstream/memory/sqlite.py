@@ -31,7 +31,6 @@ COLUMNS = (
     " embedder, vector"
 )
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds"))
-COUNT = "INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)"
 HOLDS = "valid_until IS NULL AND forgotten IS NULL"
 
 
@@ -47,7 +46,7 @@ class SqliteStore:
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
         found = None if ids is None else await asyncio.to_thread(self._carriers, stream, ids)
-        return await self._database.write(lambda connection: _erase(connection, stream, found))
+        return await self._database.write(lambda each: carriers.erase(each, stream, found, _next_change(each)))
 
     def _carriers(self, stream: str, ids: Sequence[str]) -> Carriers:
         """Search the log before the write, which would hold up everybody."""
@@ -197,7 +196,7 @@ class SqliteStore:
             await self._database.compact()
         else:
             await self._database.rewrite()
-            await self._database.write(lambda each: each.execute(COUNT, ("rewritten", erased)).rowcount)
+            await self._database.write(lambda each: each.execute(carriers.COUNT, ("rewritten", erased)).rowcount)
 
     async def close(self) -> None:
         await self._database.close()
@@ -261,29 +260,6 @@ def _revise(connection: sqlite3.Connection, stream: str, revision: Revision, cha
     touched = connection.execute(f"UPDATE records SET {sets} WHERE {where}", values).rowcount
     if not touched and (revision.was or revision.holds):
         raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
-
-
-def _erase(connection: sqlite3.Connection, stream: str, found: Carriers | None) -> int:
-    """Delete the records that were looked for, with their words in other rows; None: all of the stream."""
-    changed = _next_change(connection)
-    connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
-    if found is None:
-        ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
-        connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
-        connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
-    else:
-        ids = list(found.ids)
-        carriers.find_more(connection, stream, found)
-        carriers.redact(connection, stream, found, changed)
-    erased = 0
-    for id_ in ids:
-        gone = connection.execute("DELETE FROM records WHERE id = ? AND stream = ?", (id_, stream)).rowcount
-        if gone:
-            connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
-            erased += gone
-    if erased:
-        connection.execute(COUNT, ("erased", changed))  # until it is rewritten, the file holds bytes of them
-    return erased
 
 
 def _next_change(connection: sqlite3.Connection) -> int:
