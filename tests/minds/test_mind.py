@@ -166,24 +166,34 @@ async def test_a_talker_without_its_model_speaks_by_rule_and_says_so(folder: Pat
         assert [row.event.text for row in kept(mind, Failed) if isinstance(row.event, Failed)] == ["it is down"]
 
 
-async def test_a_reasoner_that_fails_believes_nothing_and_loses_nothing(folder: Path) -> None:
+async def test_a_reasoner_without_its_model_believes_plain_words_by_rule_and_says_so(folder: Path) -> None:
     reasoner = Scripted(
         {
             "infer_phase": [ModelUnavailable("down"), phase("asking")],
-            "think_in_phase": [WISH],
-            "extract_facts": ['{"facts": []}'] * 5,
-        }
+            "think_in_phase": [NOTHING],
+            "extract_facts": [ModelUnavailable("down"), '{"facts": []}'],
+        },
+        name="thinker",
     )
     async with opened(folder, says("One.", "Two."), reasoner) as mind:
-        first = (await turn(mind, "I wish for green tea"))[0].seq
-        await mind.settled()
-        assert mind.belief.version == 0
-        assert [work.error for work in mind.reasoners.work()] == ["tea: down"]
-        second = (await turn(mind, "and a biscuit"))[0].seq
+        first = (await turn(mind, "I drink green tea every day"))[0].seq
         await mind.settled()
         thoughts = [row.event for row in kept(mind, Thought) if isinstance(row.event, Thought)]
-        assert [event.about for event in thoughts if event.slot == "tea"] == [(first, second)]
-        assert mind.belief.version == 1 and mind.reasoners.work() == []
+        assert {(event.slot, event.about, event.model) for event in thoughts} == {
+            ("tea", (first,), "rules"),
+            ("facts", (first,), "rules"),
+        }
+        assert all(event.text.startswith("by rule, since thinker gave no answer") for event in thoughts)
+        (note,) = mind.stream.latest("note", 5)
+        assert note.text == "“I drink green tea every day”" and note.by == "rules"
+        assert {row.event.text for row in kept(mind, Failed) if isinstance(row.event, Failed)} == {
+            "tea: down",
+            "facts: down",
+        }
+        second = (await turn(mind, "and a biscuit"))[0].seq
+        await mind.settled()
+        about = [row.event.about for row in kept(mind, Thought) if isinstance(row.event, Thought)]
+        assert sorted(about) == [(first,), (first,), (second,), (second,)] and mind.reasoners.work() == []
 
 
 async def test_a_belief_that_does_not_fit_is_not_written(folder: Path) -> None:
@@ -191,7 +201,7 @@ async def test_a_belief_that_does_not_fit_is_not_written(folder: Path) -> None:
     async with opened(folder, says("One."), thinks(bad, phases=["asking"])) as mind:
         await turn(mind, "hello")
         await mind.settled()
-        assert mind.belief.version == 0
+        assert "colour" not in mind.belief.value.model_dump()
         assert any("has no field 'colour'" in str(row.event) for row in kept(mind, Failed))
 
 

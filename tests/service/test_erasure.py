@@ -183,3 +183,12 @@ def test_an_intent_is_not_written_through_a_link(both: Path, tmp_path: Path) -> 
     assert not (tmp_path / "elsewhere").exists()
     with contextlib.closing(sqlite3.connect(both / FILE)) as connection:
         assert connection.execute("SELECT count(*) FROM records WHERE stream = 'zorro'").fetchone() == (1500,)
+
+
+async def test_a_copy_that_was_put_aside_is_named_before_anything_is_deleted(both: Path) -> None:
+    (both / "mended-20261122T032126Z").mkdir()
+    shutil.copyfile(both / FILE, both / "mended-20261122T032126Z" / FILE)
+    async with opened(both, "zorro") as zorro:
+        with pytest.raises(InputError, match="mended-20261122T032126Z is a copy .* nothing was erased"):
+            erasing.kept(zorro, both)
+        assert len(zorro.all()) == 1500

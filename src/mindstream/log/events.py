@@ -94,6 +94,18 @@ class Thought(Event):
     """What the Talker should ask when it fits."""
 
 
+class SetAside(Event):
+    """Utterances that a Reasoner could not think about, though it tried again; later ones are thought about."""
+
+    kind = "set_aside"
+    slot: str
+    about: tuple[int, ...]
+    """The seqs of the utterances: what stands here stands in no Thought of the slot."""
+    reason: str
+    attempts: int
+    """How often it was tried."""
+
+
 class ModelCalled(Event):
     """A model was asked."""
 
@@ -240,8 +252,8 @@ class Failed(Event):
 KINDS: Mapping[str, type[Event]] = {
     event.kind: event
     for event in (
-        Opened, Heard, Waiting, Piece, Said, Thought, ModelCalled, ToolCalled, Observed, BeliefChanged, PlanMade,
-        FollowUp, Remembered, Slept, Reflected, Decided, Judged, Failed,
+        Opened, Heard, Waiting, Piece, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
+        PlanMade, FollowUp, Remembered, Slept, Reflected, Decided, Judged, Failed,
     )
 }  # fmt: skip
 

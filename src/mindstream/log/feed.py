@@ -8,9 +8,16 @@ from collections.abc import AsyncIterator, Iterator
 
 from mindstream.log.events import Logged
 
+ROOM = 900
+"""So many events wait for a listener that does not come; beyond, the oldest are dropped."""
+
 
 class Feed:
-    """Hands every event of this process to whoever listens; what is kept can be read again from the store."""
+    """Hands every event of this process to whoever listens; what is kept can be read again from the store.
+
+    A listener that does not read holds up nobody and takes bounded memory: it loses the oldest events, and can tell by
+    the gap in their seqs.
+    """
 
     def __init__(self) -> None:
         self._listeners: set[asyncio.Queue[Logged | None]] = set()
@@ -18,12 +25,12 @@ class Feed:
     def publish(self, logged: Logged) -> None:
         """Hand an event to all listeners."""
         for listener in self._listeners:
-            listener.put_nowait(logged)
+            _put(listener, logged)
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[AsyncIterator[Logged]]:
         """Give the events from here on; leaving the block ends it."""
-        listener: asyncio.Queue[Logged | None] = asyncio.Queue()
+        listener: asyncio.Queue[Logged | None] = asyncio.Queue(ROOM)
         self._listeners.add(listener)
         try:
             yield _each(listener)
@@ -33,7 +40,13 @@ class Feed:
     def close(self) -> None:
         """Tell all listeners that nothing more will come."""
         for listener in self._listeners:
-            listener.put_nowait(None)
+            _put(listener, None)
+
+
+def _put(listener: asyncio.Queue[Logged | None], logged: Logged | None) -> None:
+    if listener.full():
+        listener.get_nowait()
+    listener.put_nowait(logged)
 
 
 async def _each(listener: asyncio.Queue[Logged | None]) -> AsyncIterator[Logged]:

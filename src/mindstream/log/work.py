@@ -15,6 +15,9 @@ from dataclasses import dataclass, replace
 from mindstream.clock import Moment
 from mindstream.errors import LeaseLost
 
+LONGEST_LEASE_S = 120.0
+"""Nobody leases work for longer; a lease that ends later was given by a clock that ran ahead, and does not count."""
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -22,7 +25,8 @@ class Work:
 
     Attributes:
         cause: the seq of what was heard.
-        attempts: how often a run took it up, this one included.
+        attempts: how often a run took it up, this one included; runs that were ended in good order aside.
+        failures: how many of these came to an error.
         error: why the last run failed, or "".
     """
 
@@ -35,9 +39,14 @@ class Work:
     running: bool
     attempts: int
     error: str
+    failures: int
+
+    def is_open_to(self, owner: str, now: Moment) -> bool:
+        """Tell whether this process may take it up: it is its own, or whoever held it has let it go or died."""
+        return self.owner == owner or not now < self.lease <= now + LONGEST_LEASE_S
 
 
-COLUMNS = "id, mind, slot, cause, owner, lease, running, attempts, error"
+COLUMNS = "id, mind, slot, cause, owner, lease, running, attempts, error, failures"
 
 
 def create(connection: sqlite3.Connection) -> None:
@@ -73,9 +82,9 @@ def claim(
         f"SELECT {COLUMNS} FROM work WHERE mind = ? AND slot = ? AND done IS NULL ORDER BY id", (mind, slot)
     ).fetchall()
     found = [_work(row) for row in rows]
-    if any(work.running and work.owner != owner and work.lease > now for work in found):
+    if any(work.running and not work.is_open_to(owner, now) for work in found):
         return []
-    mine = [replace(work, attempts=work.attempts + 1) for work in found if work.owner == owner or work.lease <= now]
+    mine = [replace(work, attempts=work.attempts + 1) for work in found if work.is_open_to(owner, now)]
     mine = [work for work in mine if before is None or work.cause < before]
     connection.executemany(
         "UPDATE work SET owner = ?, lease = ?, running = 1, attempts = attempts + 1 WHERE id = ?",
@@ -108,23 +117,27 @@ def finish(connection: sqlite3.Connection, ids: Sequence[int], owner: str, seq: 
 
 
 def release(connection: sqlite3.Connection, ids: Sequence[int], owner: str, error: str) -> None:
-    """Put work back after a run that failed or was broken off; it is taken up with what comes next."""
+    """Put work back after a run that failed; it is taken up again, a bounded number of times."""
     connection.executemany(
-        "UPDATE work SET running = 0, error = ? WHERE id = ? AND owner = ? AND done IS NULL",
+        "UPDATE work SET running = 0, error = ?, failures = failures + 1 WHERE id = ? AND owner = ? AND done IS NULL",
         [(error, id_, owner) for id_ in ids],
     )
 
 
 def give_up(connection: sqlite3.Connection, owner: str) -> None:
     """Let go of everything that `owner` holds, so that the next process need not wait for the lease."""
-    connection.execute("UPDATE work SET running = 0, lease = 0 WHERE owner = ? AND done IS NULL", (owner,))
+    connection.execute(
+        "UPDATE work SET attempts = max(0, attempts - running), running = 0, lease = 0"
+        " WHERE owner = ? AND done IS NULL",
+        (owner,),
+    )
 
 
-def _work(row: tuple[int, str, str, int, str, float, int, int, str]) -> Work:
-    id_, mind, slot, cause, owner, lease, running, attempts, error = row
-    return Work(id_, mind, slot, cause, owner, lease, bool(running), attempts, error)
+def _work(row: tuple[int, str, str, int, str, float, int, int, str, int]) -> Work:
+    id_, mind, slot, cause, owner, lease, running, attempts, error, failures = row
+    return Work(id_, mind, slot, cause, owner, lease, bool(running), attempts, error, failures)
 
 
-def unfinished(connection_rows: Sequence[tuple[int, str, str, int, str, float, int, int, str]]) -> list[Work]:
+def unfinished(connection_rows: Sequence[tuple[int, str, str, int, str, float, int, int, str, int]]) -> list[Work]:
     """Read rows of COLUMNS."""
     return [_work(row) for row in connection_rows]

@@ -45,5 +45,10 @@ def _m002_same_words(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX log_of_kind ON log (mind, kind, seq)")
 
 
-MIGRATIONS: list[Migration] = [_m001_log_records_work, _m002_same_words]
+def _m003_failures_of_work(connection: sqlite3.Connection) -> None:
+    """Count the runs that came to an error, so that they end: work is tried a bounded number of times."""
+    connection.execute("ALTER TABLE work ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: list[Migration] = [_m001_log_records_work, _m002_same_words, _m003_failures_of_work]
 """Append only: a file remembers how many of these it has seen."""

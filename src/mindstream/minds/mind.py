@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from mindstream.clock import Clock, SystemClock, written
-from mindstream.errors import ModelError
-from mindstream.log.events import Failed, FollowUp, Heard, Logged, Opened, Piece, Said, Thought, Waiting
+from mindstream.log.events import FollowUp, Heard, Logged, Opened, Said
 from mindstream.log.feed import Feed
 from mindstream.memory.belief import Belief
 from mindstream.memory.record import checked_name, checked_text
@@ -18,19 +17,20 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Entry, Store
 from mindstream.memory.stream import New, Stream
 from mindstream.minds import talk_rules  # noqa: F401 (registers the rule)
+from mindstream.minds.answering import Answering, Patience
 from mindstream.minds.calls import CallLog
+from mindstream.minds.exchange import Exchange
 from mindstream.minds.gates.gate import Decision, Gate, Situation
 from mindstream.minds.gates.keeper import Gatekeeper
 from mindstream.minds.gates.named import gate
 from mindstream.minds.gates.outcomes import judged
-from mindstream.minds.talker import Talker, after, in_pieces
+from mindstream.minds.talker import Talker
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.packs.load import load
-from mindstream.packs.pack import Pack, in_language
-from mindstream.packs.reading import language_of
-from mindstream.packs.safety import SAFETY, recognised
+from mindstream.packs.pack import Pack
+from mindstream.packs.safety import SAFETY
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.belief.belief import BeliefReasoner, plan_of
 from mindstream.reasoners.belief.plan import Plan
@@ -38,21 +38,6 @@ from mindstream.reasoners.conversation import AGENT
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
 from mindstream.reasoners.trigger import Turn
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long things may take, in seconds.
-
-    Attributes:
-        deadline_s: how long the Talker waits for the Reasoner before it says that it takes longer.
-        thinking_s: how long a run of a Reasoner may think.
-        lease_s: how long work stays with a process that has died.
-    """
-
-    deadline_s: float = 30.0
-    thinking_s: float = 180.0
-    lease_s: float = 10.0
 
 
 class Mind:
@@ -79,14 +64,13 @@ class Mind:
         self.session = session
         self.talker = Talker(stream, pack, models.of("talker"), session)
         self._gate = Gatekeeper(gate_, pack)
-        self._patience = patience
-        self._turns = asyncio.Lock()  # one answer at a time, in the order of what was heard
-        self._floor = asyncio.Lock()  # held by whoever speaks or changes what is believed
-        self._answering: set[int] = set()
+        floor = asyncio.Lock()  # held by whoever speaks or changes what is believed
         self._heard = 0
         self.reasoners = Background(
-            stream, [*_reasoners(pack, models, patience), *more], self._floor, self._speak_up, lease_s=patience.lease_s
-        )
+            stream, [*_reasoners(pack, models, patience), *more], floor, self._speak_up,
+            lease_s=patience.lease_s, retry_s=patience.retry_s,
+        )  # fmt: skip
+        self._answering = Answering(self.talker, self._gate, self.reasoners, floor, patience)
         self._turn = Turn(stream.store.count(stream.name, "heard"), "", "")
 
     @classmethod
@@ -137,6 +121,7 @@ class Mind:
             try:
                 yield mind
             finally:
+                await mind._answering.close()
                 for task in working:
                     task.cancel()
                 await asyncio.gather(*working, return_exceptions=True)
@@ -152,39 +137,30 @@ class Mind:
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer: heard, perhaps waiting, pieces, said.
 
-        What was yielded as `heard` is on disk and will be thought about, whatever happens next.
+        What was yielded as `heard` is on disk and will be thought about, whatever happens next. Closing the generator
+        breaks the answer off; whoever keeps it without listening holds up nobody.
 
         Raises:
             InputError: there is nothing to read in it, or it is too long.
-            StorageError: it could not be kept.
+            StorageError: it could not be kept, or the answer could not.
         """
         situation = self._situation(text := checked_text(text))
         first = self._gate.first(situation)
+        exchange = Exchange()
         with self.reasoners.hearing():
             heard = await self._hear(text, first, situation.phase.name)
             self.reasoners.hold(heard.seq)
+        turn = self._answering.begin(text, heard.seq, first, exchange)
         try:
             yield heard
-            async with contextlib.aclosing(self._turn_of(text, heard.seq, first)) as turn:
-                async for logged in turn:
+            async with contextlib.aclosing(exchange.events()) as events:
+                async for logged in events:
                     yield logged
+            if not turn.cancelled():
+                turn.result()
         finally:
-            self.reasoners.release(heard.seq)  # they think about what was heard and what was said to it
-
-    async def _turn_of(self, text: str, heard: int, first: Decision) -> AsyncGenerator[Logged]:
-        """Answer when it is this utterance's turn: at once, or after the Reasoner."""
-        async with self._turns, contextlib.AsyncExitStack() as turn:
-            self._answering.add(heard)
-            turn.callback(self._answering.discard, heard)
-            late = False
-            if waited := await self._gate.waits(self._situation(text), heard, first):
-                yield await self._waiting(text, heard)
-                self.reasoners.release(heard)
-                late = not await self._settled(heard)
-            await turn.enter_async_context(self._floor)
-            answer = await turn.enter_async_context(contextlib.aclosing(self._answer(text, heard, waited, late)))
-            async for logged in answer:
-                yield logged
+            turn.cancel()
+            await asyncio.wait({turn})
 
     async def settled(self) -> None:
         """Return when the reasoners have nothing left that could come to something now."""
@@ -213,68 +189,6 @@ class Mind:
         self._heard = max(self._heard, logged.seq)
         return logged
 
-    async def _waiting(self, text: str, answers: int) -> Logged:
-        filler = self.talker.filler(text)
-        event = Waiting(text=filler, slots=(self.pack.name,), answers=answers, belief_version=self.belief.version)
-        return (await self.stream.commit(Entry(event, AGENT), *self._gate.decision(answers)))[0]
-
-    async def _settled(self, heard: int) -> bool:
-        """Wait for the belief; return whether it was formed before the deadline."""
-        try:
-            async with asyncio.timeout(self._patience.deadline_s):
-                await self.reasoners.settled(heard, [self.pack.name])
-            return True
-        except TimeoutError:
-            return False
-
-    async def _answer(self, text: str, heard: int, waited: bool, late: bool) -> AsyncGenerator[Logged]:
-        """Speak, piece by piece, and keep what was said, however it ends."""
-        version, words = self.belief.version, ""
-        source, model = self._words(text, heard, waited, late)
-        said: Logged | None = None
-        try:
-            async with contextlib.aclosing(source) as pieces:
-                async for piece in pieces:
-                    words += piece
-                    yield self.stream.show(Piece(text=piece, answers=heard), AGENT)
-        except ModelError as error:
-            await self.stream.commit(Entry(Failed(text=str(error), where="talker"), AGENT))
-            model, rest = "rules", self.talker.without_model(text, heard, words, late)
-            words += rest
-            yield self.stream.show(Piece(text=rest, answers=heard), AGENT)
-        finally:
-            if words.strip():
-                said = await self._say(words.strip(), heard, version, model, waited, late)
-        if said:
-            yield said
-
-    def _words(self, text: str, heard: int, waited: bool, late: bool) -> tuple[AsyncGenerator[str], str]:
-        """Choose whose words answer: the alarm's, the Reasoner's, or the Talker's own; with who found them."""
-        alarm = recognised(self.pack, text)
-        first = in_language(alarm.say, language_of(text, self.pack.languages)) + "\n\n" if alarm else ""
-        if alarm and alarm.stops:
-            return in_pieces(first.strip()), SAFETY
-        thought = self._thought(heard) if waited and not late else None
-        if thought and thought.words:
-            return in_pieces(first + thought.words), thought.model
-        own = self.talker.speak(text, heard, late, thought=thought is not None, before=first.strip())
-        return after(first, own), self.talker.model.name
-
-    def _thought(self, heard: int) -> Thought | None:
-        """Return what the Reasoner came to about an utterance."""
-        for logged in self.stream.store.events(self.stream.name, after=heard, kinds=["thought"]):
-            event = logged.event
-            if isinstance(event, Thought) and event.slot == self.pack.name and heard in event.about:
-                return event
-        return None
-
-    async def _say(self, words: str, heard: int, version: int, model: str, waited: bool, late: bool) -> Logged:
-        record = (await self.stream.made([self._chat(words, AGENT, by_user=False)]))[0]
-        event = Said(
-            text=words, answers=heard, belief_version=version, model=model, waited=waited, late=late, record=record.id
-        )
-        return (await self.stream.commit(Entry(event, AGENT, (record,)), *self._gate.decision(heard)))[0]
-
     async def _speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
         """Add to what a conclusion writes: what became of the gate's decision, and perhaps a follow-up."""
         judgement = judged(conclusion, written, occasion.utterances) if occasion.slot == self.pack.name else []
@@ -288,7 +202,7 @@ class Mind:
         if conclusion.model == "" or not utterances:
             return ()
         newest = utterances[-1].seq
-        if newest in self._answering or newest < self._newest_heard():
+        if self._answering.is_answering(newest) or newest < self._newest_heard():
             return ()
         said = self._said(newest)
         if said and said.model == SAFETY:  # what an alarm says is the whole answer

@@ -49,7 +49,7 @@ class Talker:
             text, phase, value, plan_of(self.stream, self.pack).now is not None, said=said[-1] if said else ""
         )
 
-    async def speak(self, text: str, heard: int, late: bool = False, **more: bool | str) -> AsyncIterator[str]:
+    async def speak(self, text: str, heard: int, late: bool = False, **more: bool | str) -> AsyncGenerator[str]:
         """Yield the answer to what was heard (its seq) in pieces; `more`: other fields of Talk."""
         question = await self.question(text, heard, late)
         async for piece in speak(self.model, question.model_copy(update=more)):
@@ -63,19 +63,17 @@ class Talker:
             recalled = []
         return self._asked(text, heard, late, [note(found.record) for found in recalled])
 
-    def without_model(self, text: str, heard: int, said: str, late: bool = False) -> str:
-        """Answer by rule after the model failed, saying so; `said` is what it got out before."""
-        language = language_of(text, self.pack.languages)
-        ask = self._asked(text, heard, late, [])
-        excuse = fresh(phrases(self.pack, "model_failed", language), [line.text for line in ask.history])
-        return ("\n" if said else "") + f"{excuse} {by_topics_and_moves(ask)}"
+    def by_rule(self, text: str, heard: int, late: bool = False) -> str:
+        """Answer by rule, where the model cannot."""
+        words: str = by_topics_and_moves(self._asked(text, heard, late, []))
+        return words
 
-    def filler(self, text: str) -> str:
-        """Return what is said while waiting: it states nothing."""
+    def filler(self, text: str, move: str = "wait") -> str:
+        """Return what is said while waiting, or (`wait_longer`) when it takes long: it states nothing."""
         language = language_of(text, self.pack.languages)
         waits = self.stream.store.events(self.stream.name, kinds=["waiting"], after=self._lately())
         said = [str(getattr(logged.event, "text", "")) for logged in waits]
-        fillers = [filler for filler in phrases(self.pack, "wait", language) if not states(filler, [text])]
+        fillers = [filler for filler in phrases(self.pack, move, language) if not states(filler, [text])]
         return fresh(fillers, said, len(said))
 
     def _lately(self) -> int:

@@ -1,7 +1,8 @@
-"""The background runner: beside a conversation, never lost, never twice.
+"""The background runner: beside a conversation, never lost, never twice, and ended by nothing that a run does.
 
 Each slot has one loop: claim what is open, think, and write the conclusion in one commit with the end of the work. The
 lease is held on to while it thinks; if the process dies, it runs out, and whoever is there next takes the work up.
+Whatever a run raises is that run's failure: it is logged, tried a bounded number of times, and then set aside.
 """
 
 from __future__ import annotations
@@ -9,32 +10,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from mindstream import chance
-from mindstream.errors import Conflict, InputError, LeaseLost, ModelError, StorageError
-from mindstream.log.events import Failed, Heard, Thought, Waiting
-from mindstream.log.work import Work
-from mindstream.memory.record import Record
+from mindstream.errors import Conflict, InputError, LeaseLost, StorageError
+from mindstream.isolation import Broken, Isolated, Overdue, Stopped, describe
+from mindstream.log.events import Failed, SetAside, Thought
+from mindstream.log.work import LONGEST_LEASE_S, Work
 from mindstream.memory.store import Entry, Finish, Wake
 from mindstream.memory.stream import Stream
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
+from mindstream.reasoners.occasions import occasion_of, utterances_of
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance, Writing
+from mindstream.reasoners.run import Run, Slot
 from mindstream.reasoners.trigger import Turn
 from mindstream.tracing import span
 
 SpeakUp = Callable[[Occasion, Conclusion, Sequence[Entry]], Awaitable[Sequence[Entry]]]
 """Adds to what a conclusion writes: whether the mind says more, unasked, and what became of a gate's decision."""
 
-
-@dataclass
-class _Slot:
-    reasoner: Reasoner
-    woken: asyncio.Event = field(default_factory=asyncio.Event)
-    idle_due: bool = False
-    """Something was heard since it last used the silence."""
-    scope: asyncio.Timeout | None = None
-    """The run that is going on; rescheduling it to now cancels it."""
-    cancelled: bool = False
+TRIES = 3
+"""So many runs about an utterance may fail; then it is set aside."""
+CRASHES = 20
+"""So often it may be taken up and neither finished nor put back, as where the process dies of it."""
+STUCK = 3
+"""After so many failures of the store in a row nobody waits for it any longer."""
+WRITES = 100
+"""So often a conclusion is written anew because another writer was first."""
+WRITING_S = 30.0
+"""How long a conclusion may take to make what is to be written."""
 
 
 class Background:
@@ -44,7 +46,10 @@ class Background:
         floor: held while the Talker speaks; conclusions are written when it is free, so that a belief never changes
             in the middle of an answer and nobody speaks over another.
         lease_s: how long work stays with a process that does not renew it.
-        remembered: how many records of the talk a reasoner is shown.
+        retry_s: how long work rests after the first run that failed; after the next, four times as long.
+
+    Raises:
+        InputError: two reasoners have one slot; a lease that is too long.
     """
 
     def __init__(
@@ -55,21 +60,24 @@ class Background:
         speak_up: SpeakUp,
         *,
         lease_s: float = 10.0,
-        remembered: int = 40,
+        retry_s: float = 0.5,
     ) -> None:
+        if not 0 < lease_s <= LONGEST_LEASE_S:
+            raise InputError(f"lease_s is a time in seconds, above 0 and at most {LONGEST_LEASE_S:.0f}, not {lease_s}")
         self.stream = stream
         self.owner = chance.token()
-        self._slots = {reasoner.slot: _Slot(reasoner) for reasoner in reasoners}
+        self._slots: dict[str, Slot] = {}
+        for reasoner in reasoners:
+            if reasoner.slot in self._slots:
+                raise InputError(f"two reasoners write the slot {reasoner.slot!r}: give one of them another")
+            self._slots[reasoner.slot] = Slot(reasoner)
         self._floor = floor
         self._speak_up = speak_up
-        self._lease_s, self._remembered = lease_s, remembered
+        self._lease_s, self._retry_s = lease_s, retry_s
         self._moved = asyncio.Condition()
         self._held: set[int] = set()
         self._hearing = 0
-        self._failed: set[int] = set()
-        """Work on which a run of this process failed; it waits for something new, or for the next start."""
-        self._stuck = False
-        """The store cannot be written: nothing can be settled until it can."""
+        self._over = False
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -80,7 +88,7 @@ class Background:
         """Return the work that an utterance causes, some slots left out, leased to this process."""
         fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
         slots = tuple(name for name in fired if name not in besides)
-        return Wake(slots, self.owner, self.stream.clock.now() + self._lease_s)
+        return Wake(slots, self.owner, self._lease())
 
     @contextlib.contextmanager
     def hearing(self) -> Iterator[None]:
@@ -111,8 +119,10 @@ class Background:
         try:
             async with asyncio.TaskGroup() as group:
                 for slot in self._slots.values():
-                    group.create_task(self._serve(slot), name=f"reasoner {slot.reasoner.slot}")
+                    group.create_task(self._serve(slot), name=f"reasoner {slot.name}")
         finally:
+            self._over = True
+            await self._tell_moved()
             with contextlib.suppress(StorageError):
                 await asyncio.shield(self.stream.store.give_up(self.owner))
 
@@ -122,182 +132,201 @@ class Background:
 
     def cancel(self, slot: str | None = None) -> int:
         """Stop the runs that go on (of one slot, or all); return how many. What they were about counts as done."""
-        running = [s for name, s in self._slots.items() if s.scope is not None and slot in (None, name)]
-        for each in running:
-            each.cancelled = True
-            assert each.scope is not None
-            each.scope.reschedule(0)
-        return len(running)
+        runs = [each.run for name, each in self._slots.items() if slot in (None, name)]
+        return sum(run.thinking.stop() for run in runs if run and run.thinking)
 
     async def settled(self, upto: int | None = None, slots: Sequence[str] | None = None) -> None:
-        """Return when nothing is open up to that utterance that could still come to something now."""
+        """Return when nothing is open up to that utterance; or when nothing can come of waiting.
 
-        def open_() -> bool:
-            return any(
-                (upto is None or work.cause <= upto)
-                and (slots is None or work.slot in slots)
-                and not (work.id in self._failed and not work.running)
-                for work in self.work()
-            )
+        That is so when the store cannot be used, and when the mind is closed. It always comes: a run has a time limit,
+        and what fails again and again is set aside.
+        """
+
+        def is_open() -> bool:
+            with contextlib.suppress(StorageError):  # whether that is so for long, the slots will find out
+                work = [each for each in self.work() if slots is None or each.slot in slots]
+                return any(upto is None or each.cause <= upto for each in work)
+            return True
+
+        before = {name: slot.stuck for name, slot in self._slots.items()}
+
+        def is_stuck() -> bool:
+            return any(slot.stuck >= STUCK and slot.stuck != before[name] for name, slot in self._slots.items())
 
         async with self._moved:
-            while open_() and not self._stuck:
+            while not self._over and is_open() and not is_stuck():
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._lease_s / 20):  # another process may be at it
                         await self._moved.wait()
 
-    async def _serve(self, slot: _Slot) -> None:
+    async def _tell_moved(self) -> None:
+        async with self._moved:
+            self._moved.notify_all()
+
+    def _lease(self) -> float:
+        return self.stream.clock.now() + self._lease_s
+
+    async def _serve(self, slot: Slot) -> None:
         while True:
             try:
-                while work := await self._claim(slot.reasoner.slot):
-                    self._stuck = False
-                    done = await self._think(slot, work)
-                    async with self._moved:
-                        self._moved.notify_all()
-                    if not done:
-                        break
-            except StorageError as error:
-                self._stuck = True
-                self.stream.show(Failed(text=str(error), where=slot.reasoner.slot))
-            await self._rest(slot)
+                while work := await self._claim(slot):
+                    await self._think(slot, Run(work))
+                    slot.stuck = 0
+                    await self._tell_moved()
+                slot.stuck = 0
+                await self._rest(slot)
+            except asyncio.CancelledError:
+                if (task := asyncio.current_task()) is None or task.cancelling():
+                    raise
+                await self._get_stuck(slot, "the store broke off by itself")
+            except Exception as error:  # noqa: BLE001 (nothing ends the runner: it rests and tries again)
+                await self._get_stuck(slot, describe(error))
 
-    async def _rest(self, slot: _Slot) -> None:
+    async def _get_stuck(self, slot: Slot, why: str) -> None:
+        slot.stuck += 1
+        self.stream.show(Failed(text=why, where=slot.name))
+        await self._tell_moved()
+        await asyncio.sleep(min(self._retry_s * slot.stuck, self._lease_s / 3))
+
+    async def _rest(self, slot: Slot) -> None:
         """Wait for a wake; look up now and then, for leases of the dead run out; use silence where the trigger says."""
         idle_s = slot.reasoner.trigger.idle_s if slot.idle_due else None
+        rest_s = self._lease_s / 3 if idle_s is None else idle_s
+        if slot.due is not None:
+            rest_s, idle_s = max(0.0, slot.due - asyncio.get_running_loop().time()), None
         try:
-            async with asyncio.timeout(self._lease_s / 3 if idle_s is None else idle_s):
+            async with asyncio.timeout(rest_s):
                 await slot.woken.wait()
         except TimeoutError:
             if idle_s is not None:
                 slot.idle_due = False
-                await self._think(slot, ())
+                await self._think(slot, Run([]))
         slot.woken.clear()
 
-    async def _claim(self, slot: str) -> list[Work]:
-        """Take up what is open; what failed since the mind was opened only together with something new."""
-        now = self.stream.clock.now()
-        before = min(self._held, default=None)  # what is about to be answered waits for its answer
-        ours = [
-            work
-            for work in self.work()
-            if work.slot == slot
-            and (work.owner == self.owner or work.lease <= now)
-            and (before is None or work.cause < before)
-        ]
-        if self._hearing or all(work.id in self._failed for work in ours):
+    async def _claim(self, slot: Slot) -> list[Work]:
+        """Take up what is open; where something has failed before, one by one, so that it stands in nobody's way."""
+        if self._hearing or slot.is_resting:
             return []
-        return await self.stream.store.claim(self.stream.name, slot, self.owner, now, now + self._lease_s, before)
+        slot.due = None
+        now = self.stream.clock.now()
+        ours = [work for work in self._unheld(slot) if work.is_open_to(self.owner, now)]
+        if not ours:
+            return []
+        before = min(self._held, default=None)
+        if len(ours) > 1 and any(work.failures or work.attempts > TRIES for work in ours):
+            before = ours[1].cause
+        return await self._take(slot, before)
 
-    async def _think(self, slot: _Slot, work: Sequence[Work]) -> bool:
-        """Think about it; return False where it failed and is put back."""
-        ids, name = [each.id for each in work], slot.reasoner.slot
-        patience_s = slot.reasoner.patience_s
-        slot.cancelled = False
+    def _unheld(self, slot: Slot) -> list[Work]:
+        """Return a slot's open work; what is about to be answered, and all after it, waits for the answer."""
+        before = min(self._held, default=None)
+        return [work for work in self.work() if work.slot == slot.name and (before is None or work.cause < before)]
+
+    async def _take(self, slot: Slot, before: int | None) -> list[Work]:
+        name, now = self.stream.name, self.stream.clock.now()
+        return await self.stream.store.claim(name, slot.name, self.owner, now, self._lease(), before)
+
+    async def _think(self, slot: Slot, run: Run) -> None:
+        """Think about it, and write what comes of it: a conclusion, a failure, or the end of trying."""
+        slot.run = run
         try:
-            async with self._holding(ids), asyncio.timeout(patience_s) as slot.scope:
-                occasion = self._occasion(name, work, ids)
-                with span("invoke_agent", name, agent_name=name, conversation_id=occasion.session):
-                    conclusion = await slot.reasoner.think(occasion)
-                slot.scope.reschedule(None)
-                await self._conclude(name, occasion, conclusion, ids)
-            return True
-        except LeaseLost:
-            return True  # another process took it over; it is theirs to finish
-        except TimeoutError:
-            if slot.cancelled:
-                await self._finish_cancelled(name, work)
-                return True
-            reason = f"{name}: no conclusion within {patience_s:.0f} seconds"
-        except (ModelError, InputError, Conflict) as error:
-            reason = f"{name}: {error}"
-        finally:
-            slot.scope = None
-        await self.stream.commit(Entry(Failed(text=reason, where=name), name))
-        self._failed.update(ids)
-        await self.stream.store.release(ids, self.owner, reason)
-        return False
-
-    async def _conclude(self, slot: str, occasion: Occasion, conclusion: Conclusion, ids: Sequence[int]) -> None:
-        about = [utterance.seq for utterance in occasion.utterances]
-        thought = Thought(
-            slot=slot, about=tuple(about), text=conclusion.thought, model=conclusion.model, words=conclusion.words,
-            ask_next=conclusion.ask_next,
-        )  # fmt: skip
-        async with self._floor:
-            while True:
-                entries, revisions = await conclusion.write()
-                more = await self._speak_up(occasion, conclusion, entries)
-                try:
-                    await self.stream.commit(
-                        Entry(thought, slot),
-                        *entries,
-                        *more,
-                        revisions=revisions,
-                        finish=Finish(tuple(ids), self.owner) if ids else None,
-                    )
-                except LeaseLost:
-                    raise
-                except Conflict:
-                    await asyncio.sleep(0)  # another writer was first: write against what it wrote
-                    continue
+            if any(work.attempts > CRASHES for work in run.work):
+                await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
+            async with self._leased(run):
+                occasion = self._occasion(slot, run)
+                await self._conclude(slot, run, occasion, await self._conclusion(slot, run, occasion))
+            slot.due = None
+        except Stopped:
+            await self._finish_cancelled(slot, run)
+        except Overdue:
+            await self._fail(slot, run, f"{slot.name}: no conclusion within {slot.reasoner.patience_s:.0f} seconds")
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is the failure of this run and no more)
+            cause = error.cause if isinstance(error, Broken) else error
+            if not isinstance(cause, LeaseLost):  # else another process took it over; it is theirs to finish
+                await self._fail(slot, run, f"{slot.name}: {error if isinstance(error, Broken) else describe(error)}")
+        finally:
+            slot.run = None
 
-    async def _finish_cancelled(self, slot: str, work: Sequence[Work]) -> None:
-        thought = Thought(slot=slot, about=tuple(each.cause for each in work), text="cancelled", model="")
-        finish = Finish(tuple(each.id for each in work), self.owner)
-        with contextlib.suppress(LeaseLost):
-            await self.stream.commit(Entry(thought, slot), finish=finish)
-
-    def _occasion(self, slot: str, work: Sequence[Work], ids: list[int]) -> Occasion:
-        utterances = self._utterances(work)
+    def _occasion(self, slot: Slot, run: Run) -> Occasion:
+        utterances = utterances_of(self.stream, run.work)
 
         async def newer() -> Sequence[Utterance]:
-            """Steer the run: claim what was heard since, and think about it in this run."""
-            if not any(each.slot == slot and each.id not in ids and each.owner == self.owner for each in self.work()):
+            """Steer the run: take up what was heard since and is not held for its answer."""
+            known = set(run.ids)
+            if self._hearing or not any(w.owner == self.owner and w.id not in known for w in self._unheld(slot)):
                 return ()
-            now = self.stream.clock.now()
-            claimed = await self.stream.store.claim(self.stream.name, slot, self.owner, now, now + self._lease_s)
-            fresh = [each for each in claimed if each.id not in ids]
-            ids.extend(each.id for each in fresh)
-            heard = self._utterances(fresh)
+            fresh = [each for each in await self._take(slot, min(self._held, default=None)) if each.id not in known]
+            run.work.extend(fresh)
+            heard = utterances_of(self.stream, fresh)
             utterances.extend(heard)
             return heard
 
-        return Occasion(slot, self.stream, utterances, *self._talk(utterances), newer=newer)
+        return occasion_of(self.stream, slot.name, utterances, newer)
 
-    def _talk(self, utterances: Sequence[Utterance]) -> tuple[list[Record], str, bool]:
-        """Return the talk before these utterances, the Talker's reply to the newest, and whether it waits instead."""
-        if not utterances:
-            return self.stream.latest("chat", self._remembered), "", False
-        newest, own = utterances[-1], {utterance.record for utterance in utterances}
-        talk = self.stream.latest("chat", self._remembered, episode=newest.session)
-        before = [record for record in talk if record.id not in own and record.seq < newest.seq]
-        reply = "\n".join(r.text for r in talk if r.seq > newest.seq and not r.data.get("by_user"))
-        waiting = self.stream.store.events(self.stream.name, after=newest.seq, kinds=["waiting"], limit=20)
-        waits = any(isinstance(row.event, Waiting) and row.event.answers == newest.seq for row in waiting)
-        return before, reply, waits and not reply
+    async def _conclusion(self, slot: Slot, run: Run, occasion: Occasion) -> Conclusion:
+        with span("invoke_agent", slot.name, agent_name=slot.name, conversation_id=occasion.session):
+            run.thinking = Isolated(lambda: slot.reasoner.think(occasion))
+            return await run.thinking.result(slot.reasoner.patience_s)
 
-    def _utterances(self, work: Sequence[Work]) -> list[Utterance]:
-        utterances = []
-        for each in work:
-            for logged in self.stream.store.events(self.stream.name, after=each.cause - 1, kinds=["heard"], limit=1):
-                if logged.seq == each.cause and isinstance(logged.event, Heard):
-                    heard = logged.event
-                    utterances.append(Utterance(logged.seq, heard.text, heard.record, heard.session, logged.at))
-        return utterances
+    async def _conclude(self, slot: Slot, run: Run, occasion: Occasion, conclusion: Conclusion) -> None:
+        async def writing() -> Writing:
+            entries, revisions = await conclusion.write()
+            return [*entries, *await self._speak_up(occasion, conclusion, entries)], revisions
+
+        thought = Thought(
+            slot=slot.name, about=run.about, text=conclusion.thought, model=conclusion.model, words=conclusion.words,
+            ask_next=conclusion.ask_next,
+        )  # fmt: skip
+        finish = Finish(run.ids, self.owner) if run.work else None
+        async with self._floor:
+            for attempt in range(1, WRITES + 1):
+                entries, revisions = await Isolated(writing).result(WRITING_S)
+                try:
+                    await self.stream.commit(Entry(thought, slot.name), *entries, revisions=revisions, finish=finish)
+                    return
+                except Conflict as error:
+                    if isinstance(error, LeaseLost) or attempt == WRITES:
+                        raise
+                    await asyncio.sleep(0)  # another writer was first: write against what it wrote
+
+    async def _fail(self, slot: Slot, run: Run, reason: str) -> None:
+        """Put the work back, to be tried again; what has failed often enough is set aside."""
+        tired = [work for work in run.work if work.failures + 1 >= TRIES]
+        again = [work for work in run.work if work.failures + 1 < TRIES]
+        if tired:
+            await self._set_aside(slot, tired, reason)
+        else:
+            await self.stream.commit(Entry(Failed(text=reason, where=slot.name), slot.name))
+        if again:
+            await self.stream.store.release([work.id for work in again], self.owner, reason)
+            slot.rest(self._retry_s * 4 ** max(work.failures for work in again))
+
+    async def _set_aside(self, slot: Slot, work: Sequence[Work], reason: str) -> None:
+        about, attempts = tuple(each.cause for each in work), max(each.attempts for each in work)
+        event = SetAside(slot=slot.name, about=about, reason=reason, attempts=attempts)
+        with contextlib.suppress(LeaseLost):
+            finish = Finish(tuple(each.id for each in work), self.owner)
+            await self.stream.commit(Entry(event, slot.name), finish=finish)
+
+    async def _finish_cancelled(self, slot: Slot, run: Run) -> None:
+        thought = Thought(slot=slot.name, about=run.about, text="cancelled", model="")
+        with contextlib.suppress(LeaseLost):
+            finish = Finish(run.ids, self.owner) if run.work else None
+            await self.stream.commit(Entry(thought, slot.name), finish=finish)
 
     @contextlib.asynccontextmanager
-    async def _holding(self, ids: Sequence[int]) -> AsyncIterator[None]:
+    async def _leased(self, run: Run) -> AsyncIterator[None]:
         """Renew the lease while the block runs."""
 
         async def renew() -> None:
             while True:
                 await asyncio.sleep(self._lease_s / 3)
-                with contextlib.suppress(StorageError):
-                    await self.stream.store.renew(ids, self.owner, self.stream.clock.now() + self._lease_s)
+                with contextlib.suppress(Exception):  # whether it is lost, the commit will say
+                    await self.stream.store.renew(run.ids, self.owner, self._lease())
 
-        holding = asyncio.ensure_future(renew())
+        renewing = asyncio.ensure_future(renew())
         try:
             yield
         finally:
-            holding.cancel()
+            renewing.cancel()

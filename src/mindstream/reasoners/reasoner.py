@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mindstream.clock import Moment
-from mindstream.log.events import Observed, ToolCalled
+from mindstream.isolation import describe
+from mindstream.log.events import Failed, Observed, ToolCalled
 from mindstream.memory.record import Record
 from mindstream.memory.store import Entry, Revision
 from mindstream.memory.stream import Stream
@@ -29,6 +30,9 @@ class Utterance:
     record: str
     session: str
     at: Moment
+
+
+Newer = Callable[[], Awaitable[Sequence[Utterance]]]
 
 
 async def _nothing_newer() -> Sequence[Utterance]:
@@ -53,7 +57,7 @@ class Occasion:
     conversation: Sequence[Record]
     reply: str = ""
     waits: bool = False
-    newer: Callable[[], Awaitable[Sequence[Utterance]]] = _nothing_newer
+    newer: Newer = _nothing_newer
 
     @property
     def session(self) -> str:
@@ -73,6 +77,10 @@ class Occasion:
         await self.stream.commit(
             Entry(Observed(slot=self.slot, tool=call.tool, text=text[:2000], failed=failed), self.slot)
         )
+
+    async def failed(self, error: Exception) -> None:
+        """Log that something did not work, though the run goes on."""
+        await self.stream.commit(Entry(Failed(text=f"{self.slot}: {describe(error)}", where=self.slot), self.slot))
 
 
 Writing = tuple[Sequence[Entry], Sequence[Revision]]
@@ -117,6 +125,6 @@ class Reasoner(Protocol):
     async def think(self, occasion: Occasion) -> Conclusion:
         """Think about what was heard.
 
-        Raises:
-            ModelError: no conclusion; what is believed stays as it is, and the work is taken up again later.
+        Whatever it raises is the failure of this run: what is believed stays as it is, the work is tried again, a
+        bounded number of times, and is then set aside.
         """

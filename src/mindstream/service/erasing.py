@@ -26,6 +26,8 @@ PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
 _NAME = re.compile(r"[\x21-\x7e]*")
 """A role, a model, an id: no words."""
+COPIES = "mended-*/*"
+"""Files that were put aside before a data folder was mended."""
 TABLES = {"records": "stream", "log": "mind", "work": "mind", "erased": "stream"}
 """Where a user's rows are, and which column names the user."""
 
@@ -49,7 +51,7 @@ def kept(memory: Memory, folder: Path) -> Kept:
     """Say what there is to erase.
 
     Raises:
-        InputError: nothing.
+        InputError: nothing; or a copy from before the folder was mended holds it, too.
     """
     typed = history(folder, memory.user)
     unfinished = erasure.pending(folder, memory.user)
@@ -58,6 +60,7 @@ def kept(memory: Memory, folder: Path) -> Kept:
         words = _probes(connection, memory.user)
     if not any(rows.values()) and not typed.exists() and not unfinished:
         raise InputError(nobody(memory.user))
+    _check_copies(folder, memory.user, words)
     return Kept(rows, erasure.files_of(folder, memory.user), words)
 
 
@@ -85,6 +88,16 @@ def finish(folder: Path, user: str) -> bool:
     if unfinished:
         erasure.finish_all(folder, user)
     return unfinished
+
+
+def _check_copies(folder: Path, user: str, words: list[str]) -> None:
+    """Raise InputError where a copy holds words of a user: it may be all that others have, so it is not deleted unasked."""
+    for path in sorted(folder.glob(COPIES)):
+        if path.is_file() and next(_found(path, words, lambda _: None), None):
+            raise InputError(
+                f"{path.parent} is a copy from before this folder was mended, and holds words of {user!r}, too: delete"
+                " it, then erase again; nothing was erased"
+            )
 
 
 def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], None]) -> None:

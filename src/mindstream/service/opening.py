@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from mindstream.errors import SettingsError
-from mindstream.minds.mind import Mind, Patience
+from mindstream.minds.answering import Patience
+from mindstream.minds.mind import Mind
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from mindstream.errors import ReplyInvalid, ToolError
+from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import act
 from mindstream.models.model import Call, Message, Model
 from mindstream.models.prompt import Prompt, fenced
+from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.tool import Tool
-from mindstream.tracing import span
 
 R = TypeVar("R")
 
-LONGEST = 8_000
-"""How much of a tool's result the model is shown, in characters."""
+AT_ONCE, CALLS = 8, 24
+"""So many calls of one reply are run, and so many of a whole run; the others are answered by saying so."""
+SAME = 2
+"""So often the same call is run; its result will hardly change."""
 
 
 class Watcher(Protocol):
@@ -46,6 +50,7 @@ async def solve(
         ModelError: the model failed, or did not answer in so many steps.
     """
     turns: list[Message] = []
+    allowance = _Allowance()
     for step in range(steps):
         if step and (news := await watcher.steered()):
             turns.append(Message("user", "Meanwhile the user said:\n" + fenced(news, "newest_utterances")))
@@ -57,36 +62,50 @@ async def solve(
             return done
         words, wished = done
         calls = tuple(Call(call.tool, call.arguments, call.id or f"call_{step}_{n}") for n, call in enumerate(wished))
-        turns.append(Message("assistant", words, calls))
-        turns.extend(await asyncio.gather(*(_answered(call, offered, watcher, tool_timeout_s) for call in calls)))
+        refusals = allowance.take(calls)
+        turns.append(Message("assistant", words, calls[: len(refusals)]))
+        turns.extend(
+            await asyncio.gather(
+                *(
+                    _answered(call, offered, watcher, tool_timeout_s, refusal)
+                    for call, refusal in zip(calls, refusals, strict=False)
+                )
+            )
+        )
     raise ReplyInvalid(f"{model.name} wanted more tools after {steps} steps of {prompt.label()!r}, and gave no answer")
 
 
-async def _answered(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float) -> Message:
-    with span("execute_tool", call.tool, tool_name=call.tool) as traced:
-        text, failed = await _tried(call, tools, watcher, timeout_s)
-        traced.set_attribute("mindstream.failed", failed)
-    return Message("tool", fenced(text, "result"), call_id=call.id, tool=call.tool)
+@dataclass
+class _Allowance:
+    """What a run may still call."""
+
+    left: int = CALLS
+    made: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def take(self, calls: Sequence[Call]) -> list[str]:
+        """Return for each call of a reply why it is not run, "" where it is; what no reply should hold is left out."""
+        refusals = []
+        for number, call in enumerate(calls[: 2 * AT_ONCE]):
+            key = (call.tool, call.arguments)
+            refusal = ""
+            if number >= AT_ONCE:
+                refusal = f"Not run: at most {AT_ONCE} calls a reply."
+            elif not self.left:
+                refusal = f"Not run: {CALLS} calls have been made, and no more can be. Answer with what there is."
+            elif self.made[key] >= SAME:
+                refusal = "Not run: the same call was made before, and its result is above."
+            else:
+                self.left -= 1
+                self.made[key] += 1
+            refusals.append(refusal)
+        return refusals
 
 
-async def _tried(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float) -> tuple[str, bool]:
-    """Call the tool; return what came of it, and whether it failed."""
-    await watcher.called(call)
-    failed = True
-    try:
-        tool = next((tool for tool in tools if tool.spec.name == call.tool), None)
-        if tool is None:
-            names = ", ".join(tool.spec.name for tool in tools) or "none"
-            raise ToolError(f"there is no tool {call.tool!r}; there are: {names}")
-        async with asyncio.timeout(timeout_s):
-            text, failed = await tool(call), False
-    except TimeoutError:
-        text = f"{call.tool} did not answer within {timeout_s:.0f} seconds"
-    except ToolError as error:
-        text = str(error)
-    except Exception as error:  # noqa: BLE001 (a tool is foreign code: whatever it raises is told to the model)
-        text = f"{call.tool} failed: {type(error).__name__}: {error}"
-    if len(text) > LONGEST:
-        text = f"{text[:LONGEST]}\n… ({len(text) - LONGEST} characters cut)"
-    await watcher.observed(call, text, failed)
-    return text, failed
+async def _answered(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float, refusal: str) -> Message:
+    if refusal:
+        found = Observation(refusal, failed=True)
+    else:
+        await watcher.called(call)
+        found = await call_tool(call, tools, timeout_s)
+        await watcher.observed(call, found.text, found.failed)
+    return Message("tool", fenced(found.text, "result"), call_id=call.id, tool=call.tool)

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
-from mindstream.errors import ToolError
+from mindstream.errors import ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.prompt import complaints, first_json
+from mindstream.tools.threads import run_in_thread
 
 
 class Tool(Protocol):
@@ -31,7 +32,10 @@ class Tool(Protocol):
 
 @dataclass(frozen=True)
 class FunctionTool:
-    """A Python function as a tool; its type hints are its schema, its docstring says what it does."""
+    """A Python function as a tool; its type hints are its schema, its docstring says what it does.
+
+    A plain function runs in a thread, so that it may take its time; an async one on the loop.
+    """
 
     spec: ToolSpec
     _arguments: type[BaseModel]
@@ -42,10 +46,23 @@ class FunctionTool:
             given = self._arguments.model_validate(first_json(call.arguments) if call.arguments.strip() else {})
         except ValidationError as error:
             raise ToolError(f"{self.spec.name}: the arguments do not fit: {complaints(error)}") from None
-        result = self._function(**{name: getattr(given, name) for name in type(given).model_fields})
-        if isinstance(result, Awaitable):
-            result = await result
-        return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
+        except ReplyInvalid as error:
+            raise ToolError(f"{self.spec.name}: {error}") from None
+        arguments = {name: getattr(given, name) for name in type(given).model_fields}
+        if inspect.iscoroutinefunction(self._function):
+            return _written(await self._function(**arguments))
+        result = await run_in_thread(lambda: _called(self._function, arguments))
+        return result if isinstance(result, str) else _written(await result)
+
+
+def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> str | Awaitable[Any]:
+    """Call a plain function and write down what it returns; an awaitable is for the loop to await."""
+    result = function(**arguments)
+    return result if isinstance(result, Awaitable) else _written(result)
+
+
+def _written(result: object) -> str:
+    return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
 
 
 def tool(function: Callable[..., Any]) -> FunctionTool:

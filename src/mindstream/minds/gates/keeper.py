@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mindstream.isolation import Broken, Isolated, describe
 from mindstream.memory.store import Entry
-from mindstream.minds.gates.gate import Decision, Gate, Situation
+from mindstream.minds.gates.gate import BeliefGate, Decision, Gate, Situation
 from mindstream.minds.gates.outcomes import BY, decided
 from mindstream.packs.pack import Pack
 from mindstream.packs.safety import recognised
+
+LONGEST_S = 5.0
+"""How long a gate may take to decide."""
 
 
 class Gatekeeper:
@@ -20,12 +24,25 @@ class Gatekeeper:
 
     def first(self, situation: Situation) -> Decision:
         """Decide before the utterance is written down: is the Reasoner woken?"""
-        return self._gate.decide(situation)
+        try:
+            return self._gate.decide(situation)
+        except Exception as error:  # noqa: BLE001 (a gate is foreign code; without it the paper's rule decides)
+            return self._without_gate(situation, error)
+
+    async def _weigh(self, situation: Situation) -> Decision:
+        try:
+            return await Isolated(lambda: self._gate.weigh(situation)).result(LONGEST_S)
+        except Broken as error:
+            return self._without_gate(situation, error.cause or error)
+
+    def _without_gate(self, situation: Situation, error: BaseException) -> Decision:
+        decision = BeliefGate().decide(situation)
+        return replace(decision, why=f"{decision.why} (the gate failed: {describe(error)})")
 
     async def waits(self, situation: Situation, heard: int, first: Decision) -> bool:
         """Decide when its turn has come; what is believed may have moved on. An alarm waits for nobody."""
         alarmed = recognised(self._pack, situation.text) is not None
-        weighed = replace(first, why=f"an alarm; {first.why}") if alarmed else await self._gate.weigh(situation)
+        weighed = replace(first, why=f"an alarm; {first.why}") if alarmed else await self._weigh(situation)
         waits = weighed.waits and first.thinks and not alarmed
         decision = replace(weighed, waits=waits, thinks=first.thinks)
         self._decided[heard] = Entry(decided(decision, self._gate.name, situation, self._pack, heard), BY)

@@ -27,6 +27,7 @@ from mindstream.reasoners.belief.plan_rules import known_topics
 from mindstream.reasoners.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.reasoners.conversation import lines, note
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.stand_in import BY, think_or_stand_in
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.tools.loop import solve
 from mindstream.tools.tool import Tool
@@ -51,8 +52,12 @@ class BeliefReasoner:
         return self.pack.name
 
     async def think(self, occasion: Occasion) -> Conclusion:
-        question = await self._question(occasion)
-        found = await solve(self.model, question, self._tools(question), occasion, steps=self.steps)
+        return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
+
+    async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
+        question = await self._question(occasion, model)
+        found = await solve(model, question, self._tools(question), occasion, steps=self.steps)
+        by = self.slot if model is self.model else BY
         words = found.words if occasion.waits else ""
         plan = question.plan.edited(found.plan)
         if words or found.follow_up:
@@ -60,12 +65,12 @@ class BeliefReasoner:
 
         async def write() -> Writing:
             patch = {"phase": question.phase.name, **found.patch}
-            return await self._entries(occasion, patch, found, plan if plan != question.plan else None), ()
+            return await self._entries(occasion, patch, found, plan if plan != question.plan else None, by), ()
 
         thought = f"{question.phase.name}: {found.thought}"
-        return Conclusion(thought, self.model.name, write, words, found.follow_up, found.ask_next)
+        return Conclusion(thought, model.name, write, words, found.follow_up, found.ask_next)
 
-    async def _question(self, occasion: Occasion) -> ThinkInPhase:
+    async def _question(self, occasion: Occasion, model: Model) -> ThinkInPhase:
         """Infer the phase, and gather what its mini-reasoner thinks from."""
         stream, pack = occasion.stream, self.pack
         belief = stream.belief(self.slot, pack.belief)
@@ -75,7 +80,7 @@ class BeliefReasoner:
         utterances = tuple(utterance.text for utterance in occasion.utterances)
         talk = lines(occasion.conversation)
         inferred = await ask(
-            self.model,
+            model,
             InferPhase(pack=pack, phase=phase, belief=held, conversation=talk[-10:], utterances=utterances),
         )
         return ThinkInPhase(
@@ -103,13 +108,13 @@ class BeliefReasoner:
         return [library, resource_tool(self.pack, question.language), *self.tools]
 
     async def _entries(
-        self, occasion: Occasion, patch: dict[str, JsonValue], found: PhaseThought, plan: Plan | None
+        self, occasion: Occasion, patch: dict[str, JsonValue], found: PhaseThought, plan: Plan | None, by: str
     ) -> list[Entry]:
         stream, evidence = occasion.stream, tuple(utterance.record for utterance in occasion.utterances)
-        revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=self.slot)
+        revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=by)
         entries = [revision] if revision else []
         if plan is not None:
-            entries.append(await self._plan(stream, plan, found, evidence))
+            entries.append(await self._plan(stream, plan, found, evidence, by))
         if found.feedback:
             news = [
                 New(
@@ -119,19 +124,19 @@ class BeliefReasoner:
                 for each in found.feedback
             ]  # fmt: skip
             event = Remembered(count=len(news), kinds={"feedback": len(news)})
-            entries.append(Entry(event, self.slot, tuple(await stream.made(news))))
+            entries.append(Entry(event, by, tuple(await stream.made(news))))
         return entries
 
-    async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...]) -> Entry:
+    async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...], by: str) -> Entry:
         slot = plan_slot(self.pack)
         before = next(iter(stream.store.latest(stream.name, slot=slot)), None)
         version = (before.version or 0) + 1 if before else 1
         new = New(
-            text=plan.written() or "no steps", kind="plan", by=self.slot, evidence=evidence, slot=slot, version=version,
+            text=plan.written() or "no steps", kind="plan", by=by, evidence=evidence, slot=slot, version=version,
             data={"plan": plan.model_dump(mode="json")},
         )  # fmt: skip
         event = PlanMade(version=version, text=found.words or plan.written(), changed=found.changed)
-        return Entry(event, self.slot, tuple(await stream.made([new])))
+        return Entry(event, by, tuple(await stream.made([new])))
 
 
 def open_question(stream: Stream, slot: str) -> str:

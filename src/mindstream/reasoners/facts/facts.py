@@ -13,6 +13,7 @@ from mindstream.models.model import Model
 from mindstream.reasoners.conversation import lines
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, Facts
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.stand_in import BY, think_or_stand_in
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 
 KNOWN = 40
@@ -29,6 +30,9 @@ class FactsReasoner:
     patience_s: float = 180.0
 
     async def think(self, occasion: Occasion) -> Conclusion:
+        return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
+
+    async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
         known = occasion.stream.latest("note", KNOWN)
         prompt = ExtractFacts(
             utterances=tuple(utterance.text for utterance in occasion.utterances),
@@ -36,16 +40,17 @@ class FactsReasoner:
             known=tuple(note.text for note in known),
             now=spoken(occasion.stream.clock.now()),
         )
-        found = await ask(self.model, prompt)
+        found = await ask(model, prompt)
+        by = self.slot if model is self.model else BY
 
         async def write() -> Writing:
-            return await _notes(occasion, found, known)
+            return await _notes(occasion, found, known, by)
 
         told = "; ".join(fact.text for fact in found.facts)
-        return Conclusion(told, self.model.name, write)
+        return Conclusion(told, model.name, write)
 
 
-async def _notes(occasion: Occasion, found: Facts, known: list[Record]) -> Writing:
+async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str) -> Writing:
     there = occasion.stream.known("note", [fact.text for fact in found.facts])
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
@@ -54,7 +59,7 @@ async def _notes(occasion: Occasion, found: Facts, known: list[Record]) -> Writi
     evidence = tuple(utterance.record for utterance in occasion.utterances)
     news = [
         New(
-            text=fact.text, kind="note", by="facts", evidence=evidence, depth=1,
+            text=fact.text, kind="note", by=by, evidence=evidence, depth=1,
             about=Triple("user", fact.predicate, fact.object), created=occasion.utterances[-1].at,
         )
         for fact in fresh
@@ -68,4 +73,4 @@ async def _notes(occasion: Occasion, found: Facts, known: list[Record]) -> Writi
         if 0 < number <= len(known)
     ]
     event = Remembered(count=len(records), kinds={"note": len(records)})
-    return [Entry(event, "facts", tuple(records), distinct=True)], revisions
+    return [Entry(event, by, tuple(records), distinct=True)], revisions

@@ -1,0 +1,317 @@
+"""A thousand random faults over three hundred utterances: what comes of them?
+
+    python benchmarks/chaos.py [--utterances 300] [--faults 1000] [--seed 1] [--json]
+    PYTHONPATH=OTHER/src python benchmarks/chaos.py      the same against another version of the package: the control
+
+A mind with rules talks in several conversations at once while whatever it is made of raises one of sixteen kinds of
+error, or hangs, at one of twelve stages: models, prompts, tools, reasoners, conclusions, gate, embedder, and every
+side of the store. Held is: the runner lives; `settled()` returns; each acknowledged utterance is thought about exactly
+once in each slot or set aside with a reason; no answer is given twice; no silence of over 5 s; memory under 300 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream import Mind, Models, Patience, SqliteStore, chance
+from mindstream.errors import ModelUnavailable, SettingsError, StorageError
+from mindstream.minds.gates.gate import Decision, Situation
+from mindstream.models.embedders.named import embedder
+from mindstream.models.model import Part, Request
+from mindstream.models.rules import Rules
+from mindstream.reasoners.reasoner import Conclusion, Occasion
+from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+
+SAID = (
+    "Noise keeps me awake.", "Make me a plan.", "I drink four coffees.", "My name is Ann.", "What is the next step?",
+    "I don't like that step.", "Thanks.", "I wake at three and my thoughts race.", "Find me something to read.",
+)  # fmt: skip
+KINDS: dict[str, Callable[[], BaseException]] = {
+    "KeyError": lambda: KeyError("x"),
+    "ValueError": lambda: ValueError("boom"),
+    "TypeError": lambda: TypeError("no such thing"),
+    "MemoryError": lambda: MemoryError(),
+    "RecursionError": lambda: RecursionError("deep"),
+    "CancelledError": lambda: asyncio.CancelledError("from inside"),
+    "OSError": lambda: OSError(28, "no space left"),
+    "locked database": lambda: StorageError("another program has held it for over 10 seconds"),
+    "TimeoutError": lambda: TimeoutError(),
+    "AssertionError": lambda: AssertionError("\ud800"),
+    "UnicodeEncodeError": lambda: UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed"),
+    "StopAsyncIteration": lambda: StopAsyncIteration(),
+    "SystemExit": lambda: SystemExit(1),
+    "ModelUnavailable": lambda: ModelUnavailable("down"),
+    "SettingsError": lambda: SettingsError("the words of the prompt should lie here; there is no such file"),
+    "ConnectionResetError": lambda: ConnectionResetError("gone"),
+}
+HANG = "hang"
+PATIENCE = Patience(deadline_s=6.0, thinking_s=4.0, lease_s=3.0)
+OF_THE_STORE = ("commit", "claim", "release", "renew", "give_up", "latest", "events", "open_work", "known", "changes")
+
+
+@dataclass
+class Faults:
+    """Raises something now and then: drawn by seed and stage, so that a run can be had again."""
+
+    seed: int
+    allowed: int
+    rate: float
+    made: Counter[tuple[str, str]] = field(default_factory=Counter)
+    draws: Counter[str] = field(default_factory=Counter)
+    on: bool = True
+
+    def draw(self, stage: str, hangs: bool = False) -> str:
+        """Return the kind of fault that comes now; "" for none."""
+        n = self.draws[stage] = self.draws[stage] + 1
+        if not self.on or self.made.total() >= self.allowed or chance.fraction(self.seed, stage, n) > self.rate:
+            return ""
+        kinds = [*KINDS, *([HANG] if hangs else [])]
+        if stage.startswith(("store", "gate")):
+            kinds.remove("SystemExit")  # these run in the caller's own task
+        if stage.endswith("afterwards"):
+            kinds.remove("locked database")  # whoever says so has not written
+        kind = chance.pick(kinds, self.seed, stage, "kind", n)
+        self.made[stage, kind] += 1
+        return kind
+
+    def strike(self, stage: str) -> None:
+        """Raise, or not."""
+        if kind := self.draw(stage):
+            raise KINDS[kind]()
+
+    async def strike_or_hang(self, stage: str) -> None:
+        """Raise, hang, or do nothing."""
+        kind = self.draw(stage, hangs=True)
+        if kind == HANG:
+            await asyncio.sleep(3600)
+        elif kind:
+            raise KINDS[kind]()
+
+
+class FaultyStore:
+    """A store whose every method may fail, before or after it has done its work."""
+
+    def __init__(self, store: SqliteStore, faults: Faults) -> None:
+        self._store, self._faults = store, faults
+
+    def __getattr__(self, name: str) -> Any:
+        inner = getattr(self._store, name)
+        if name not in OF_THE_STORE:
+            return inner
+        stage, faults = f"store.{name}", self._faults
+        if not asyncio.iscoroutinefunction(inner):
+
+            def read(*given: Any, **named: Any) -> Any:
+                faults.strike(stage)
+                return inner(*given, **named)
+
+            return read
+
+        async def write(*given: Any, **named: Any) -> Any:
+            faults.strike(stage)
+            came = await inner(*given, **named)
+            faults.strike(f"{stage}, afterwards")
+            return came
+
+        return write
+
+
+class FaultyModel:
+    """Rules that fail before, within or after an answer; the words of a prompt may be missing."""
+
+    def __init__(self, name: str, faults: Faults) -> None:
+        self.name, self._faults, self._rules = name, faults, Rules()
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        self._faults.strike(f"prompt of the {self.name}")
+        await self._faults.strike_or_hang(f"model of the {self.name}")
+        async for part in self._rules.reply(request):
+            yield part
+            if chance.fraction(self._faults.seed, self._faults.draws.total()) < 0.05:
+                self._faults.strike(f"model of the {self.name}, midway")
+
+
+class FaultyGate:
+    """A gate that waits now and then, or fails."""
+
+    name = "faulty"
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+
+    def decide(self, situation: Situation) -> Decision:
+        self._faults.strike("gate")
+        return Decision(chance.fraction(self._faults.seed, "waits", situation.text) < 0.3)
+
+    async def weigh(self, situation: Situation) -> Decision:
+        await self._faults.strike_or_hang("gate, later")
+        return self.decide(situation)
+
+
+class FaultyEmbedder:
+    """The default embedder, down now and then."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._inner, self._faults = embedder("wordllama"), faults
+        self.name, self.width = self._inner.name, self._inner.width
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self._faults.draw("embedder"):
+            raise ModelUnavailable("the embedding endpoint is down")
+        return await self._inner.embed(texts)
+
+
+@dataclass
+class FaultyReasoner:
+    """A reasoner of one's own that fails in thinking, in its tools or in writing."""
+
+    faults: Faults
+    slot: str = "own"
+    trigger: Trigger = EVERY_TURN
+    patience_s: float = 4.0
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        await self.faults.strike_or_hang("reasoner")
+        await occasion.newer()
+
+        async def write() -> tuple[list[Any], list[Any]]:
+            self.faults.strike("conclusion")
+            return [], []
+
+        return Conclusion("thought", "rules", write)
+
+
+@dataclass
+class Seen:
+    """What came of a run."""
+
+    acknowledged: list[int] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    broken: Counter[str] = field(default_factory=Counter)
+    longest_silence_s: float = 0.0
+
+
+async def say(mind: Mind, text: str, seen: Seen) -> None:
+    """Say something, again where it is refused, as people do."""
+    for _ in range(30):
+        if await said(mind, text, seen):
+            return
+
+
+async def said(mind: Mind, text: str, seen: Seen) -> bool:
+    """Say something once; take note of the silences and of what reaches the caller; return whether it was heard."""
+    last, heard = time.monotonic(), False
+    try:
+        async for logged in mind.hear(text):
+            now = time.monotonic()
+            seen.longest_silence_s = max(seen.longest_silence_s, now - last)
+            last = now
+            if logged.event.kind == "heard":
+                heard = True
+                seen.acknowledged.append(logged.seq)
+        seen.longest_silence_s = max(seen.longest_silence_s, time.monotonic() - last)
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (this is what is looked at)
+        (seen.broken if heard else seen.refused)[type(error).__name__] += 1
+    return heard
+
+
+async def talk(folder: Path, utterances: int, faults: Faults, patience: Patience = PATIENCE) -> tuple[Seen, bool, bool]:
+    """Hold the conversation; return what was seen, whether `settled` returned and whether the runner lives."""
+    seen, store = Seen(), SqliteStore(folder)
+    models = Models(Rules(), {"talker": FaultyModel("talker", faults), "reasoner": FaultyModel("reasoner", faults)})
+    reasoners = [FaultyReasoner(faults, patience_s=patience.thinking_s)]
+    settled = lives = False
+    async with Mind.open(
+        FaultyStore(store, faults),
+        user="ann", models=models, gate_=FaultyGate(faults), embed=FaultyEmbedder(faults), reasoners=reasoners,
+        patience=patience,
+    ) as mind:  # fmt: skip
+        for start in range(0, utterances, 3):
+            some = [f"{SAID[n % len(SAID)]} ({n})" for n in range(start, min(utterances, start + 3))]
+            await asyncio.gather(*(say(mind, text, seen) for text in some))
+            print(f"\r{start + len(some)} said, {faults.made.total()} faults", end="", file=sys.stderr, flush=True)
+        faults.on = False
+        try:
+            async with asyncio.timeout(60):
+                await mind.settled()
+            settled = True
+        except TimeoutError:
+            pass
+        lives = sum(task.get_name().startswith("reasoner") for task in asyncio.all_tasks()) == 3
+    await store.close()
+    return seen, settled, lives
+
+
+def judge(folder: Path, seen: Seen, settled: bool, lives: bool) -> Iterator[tuple[str, bool, str]]:
+    """Give what was promised, whether it held, and the figures."""
+    store = SqliteStore(folder)
+    rows = store.events("ann", limit=1_000_000)
+    heard = {row.seq for row in rows if row.event.kind == "heard"}
+    yield "the runner lives", lives, ""
+    yield "settled() returns", settled, ""
+    yield "what was acknowledged is kept", set(seen.acknowledged) <= heard, f"{len(seen.acknowledged)} utterances"
+    for slot in ("sleep", "facts", "own"):
+        done: Counter[int] = Counter()
+        aside: Counter[int] = Counter()
+        for row in rows:
+            if getattr(row.event, "slot", "") == slot and row.event.kind in ("thought", "set_aside"):
+                (done if row.event.kind == "thought" else aside).update(getattr(row.event, "about", ()))
+        wrong = [seq for seq in heard if done[seq] + aside[seq] != 1]
+        figures = f"{done.total()} thought about, {aside.total()} set aside, {len(wrong)} neither or twice"
+        yield f"{slot}: each utterance once, or set aside", not wrong, figures
+    said = Counter(getattr(row.event, "answers", 0) for row in rows if row.event.kind == "said")
+    followed = Counter(getattr(row.event, "answers", 0) for row in rows if row.event.kind == "follow_up")
+    twice = sum(times > 1 for times in (*said.values(), *followed.values()))
+    unanswered = len(set(seen.acknowledged) - said.keys())
+    yield "no answer twice", not twice, f"{len(said)} answered, {unanswered} not (their answer could not be kept)"
+    yield "no silence over 5 s", seen.longest_silence_s <= 5.0, f"longest {seen.longest_silence_s:.2f} s"
+    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    yield "no memory over 300 MB", memory_mb <= 300, f"{memory_mb:.0f} MB"
+    versions = [getattr(row.event, "version", 0) for row in rows if row.event.kind == "belief_changed"]
+    yield "no belief twice or torn", versions == list(range(1, len(versions) + 1)), f"version {len(versions)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--utterances", type=int, default=300)
+    parser.add_argument("--faults", type=int, default=1000)
+    parser.add_argument("--rate", type=float, default=0.08, help="how often a stage fails")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    faults = Faults(given.seed, given.faults, given.rate)
+    with tempfile.TemporaryDirectory() as place:
+        seen, settled, lives = asyncio.run(talk(Path(place), given.utterances, faults))
+        rows = list(judge(Path(place), seen, settled, lives))
+    print(file=sys.stderr)
+    if given.json:
+        report = {name: {"held": held, "figures": figures} for name, held, figures in rows}
+        print(json.dumps({"faults": faults.made.total(), "refused": seen.refused, "broken": seen.broken, **report}))
+    else:
+        kinds, stages = Counter[str](), Counter[str]()
+        for (stage, kind), count in faults.made.items():
+            kinds[kind] += count
+            stages[stage] += count
+        print(f"{faults.made.total()} faults of {len(kinds)} kinds at {len(stages)} stages")
+        print(f"refused at the door: {dict(seen.refused)}; broke off: {dict(seen.broken)}")
+        for name, held, figures in rows:
+            print(f"{'held  ' if held else 'FAILED'} | {name} | {figures}")
+    sys.exit(0 if all(held for _, held, _ in rows) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""A run of a reasoner, and the slot that it runs in."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from mindstream.isolation import Isolated
+from mindstream.log.work import Work
+from mindstream.reasoners.reasoner import Conclusion, Reasoner
+
+
+@dataclass(eq=False)
+class Run:
+    """A run that goes on; what it is about grows when it is steered."""
+
+    work: list[Work]
+    thinking: Isolated[Conclusion] | None = None
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(each.id for each in self.work)
+
+    @property
+    def about(self) -> tuple[int, ...]:
+        """The seqs of the utterances."""
+        return tuple(each.cause for each in self.work)
+
+
+@dataclass(eq=False)
+class Slot:
+    """A reasoner and what goes on for it.
+
+    Attributes:
+        idle_due: something was heard since it last used the silence.
+        due: when it tries again after a failure, in seconds of the loop's clock.
+        stuck: how often in a row the store could not be used.
+    """
+
+    reasoner: Reasoner
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    idle_due: bool = False
+    run: Run | None = None
+    due: float | None = None
+    stuck: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.reasoner.slot
+
+    @property
+    def is_resting(self) -> bool:
+        """It waits before it tries again."""
+        return self.due is not None and asyncio.get_running_loop().time() < self.due
+
+    def rest(self, seconds: float) -> None:
+        """Try nothing for so long."""
+        self.due = asyncio.get_running_loop().time() + seconds

@@ -1,0 +1,54 @@
+"""One call of a tool, whoever wants it: found by its name, under a time limit; whatever it does wrong is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mindstream.errors import ToolError
+from mindstream.isolation import Broken, Isolated, Overdue
+from mindstream.models.model import Call
+from mindstream.tools.tool import Tool
+from mindstream.tracing import span
+
+LONGEST = 8_000
+"""How much of a tool's result is taken, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What came of a call: what the tool returned, or why it failed."""
+
+    text: str
+    failed: bool = False
+
+
+async def call_tool(call: Call, tools: Sequence[Tool], timeout_s: float = 30.0) -> Observation:
+    """Call the tool that a call names; never raises for what the tool does."""
+    tool = next((tool for tool in tools if tool.spec.name == call.tool), None)
+    if tool is None:
+        names = ", ".join(tool.spec.name for tool in tools) or "none"
+        return Observation(f"there is no tool {call.tool[:80]!r}; there are: {names}", failed=True)
+    with span("execute_tool", call.tool, tool_name=call.tool) as traced:
+        observation = await _observe(tool, call, timeout_s)
+        traced.set_attribute("mindstream.failed", observation.failed)
+        return observation
+
+
+async def _observe(tool: Tool, call: Call, timeout_s: float) -> Observation:
+    try:
+        result = await Isolated(lambda: tool(call)).result(timeout_s)
+    except Overdue:
+        return Observation(f"{call.tool} did not answer within {timeout_s:g} seconds", failed=True)
+    except Broken as error:
+        words = str(error) if isinstance(error.cause, ToolError) else f"{call.tool} failed: {error}"
+        return Observation(words, failed=True)
+    if not isinstance(result, str):
+        return Observation(f"{call.tool} failed: it returned {type(result).__name__} where text is due", failed=True)
+    return Observation(_cut(result))
+
+
+def _cut(text: str) -> str:
+    """Return what is taken of a result, without characters that nothing can encode."""
+    kept = text[:LONGEST].encode("utf-8", "replace").decode()
+    return kept if len(text) <= LONGEST else f"{kept}\n… ({len(text) - LONGEST} characters cut)"

@@ -1,0 +1,48 @@
+"""Random faults of every kind at every stage (benchmarks/chaos.py has a thousand): what is promised holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import chaos
+import pytest
+
+from mindstream import Patience
+from mindstream.minds import mind
+from mindstream.reasoners.background import Background
+from mindstream.reasoners.run import Run, Slot
+
+QUICKLY = Patience(deadline_s=1.0, word_s=0.4, thinking_s=0.6, lease_s=1.0, retry_s=0.05)
+
+
+async def held(folder: Path, seed: int) -> tuple[dict[str, bool], str]:
+    faults = chaos.Faults(seed, allowed=150, rate=0.08)
+    seen, settled, lives = await chaos.talk(folder, 36, faults, QUICKLY)
+    rows = list(chaos.judge(folder, seen, settled, lives))
+    assert faults.made.total() > 80, "there were faults"
+    return {name: so for name, so, _ in rows if "memory" not in name}, "\n".join(map(str, rows))
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+async def test_what_is_promised_holds_under_random_faults(folder: Path, seed: int) -> None:
+    found, report = await held(folder, seed)
+    assert all(found.values()), report
+
+
+class Fragile(Background):
+    """The runner without its edges: what a run raises is nobody's."""
+
+    async def _serve(self, slot: Slot) -> None:
+        while True:
+            while work := await self._claim(slot):
+                run = Run(work)
+                occasion = self._occasion(slot, run)
+                await self._conclude(slot, run, occasion, await slot.reasoner.think(occasion))
+                await self._tell_moved()
+            await self._rest(slot)
+
+
+async def test_a_runner_without_edges_does_not_hold(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mind, "Background", Fragile)
+    found, report = await held(folder, 3)
+    assert not found["the runner lives"] and not found["sleep: each utterance once, or set aside"], report

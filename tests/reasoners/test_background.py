@@ -1,0 +1,251 @@
+"""Nothing that a reasoner does ends the runner: it fails, is tried again, is set aside; the others go on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mindstream import Mind, Patience, SqliteStore, SystemClock
+from mindstream.errors import InputError, StorageError
+from mindstream.log.events import Failed, Heard, Logged, Said, SetAside, Thought
+from mindstream.log.work import LONGEST_LEASE_S
+from mindstream.memory.store import Commit, Entry, Wake
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+
+
+async def nothing() -> Writing:
+    return (), ()
+
+
+class Thinks:
+    """A reasoner that does what it is told to."""
+
+    def __init__(self, think: Callable[[Occasion], object], slot: str = "extra", patience_s: float = 5.0) -> None:
+        self.slot, self.patience_s, self.trigger = slot, patience_s, EVERY_TURN
+        self._think = think
+        self.about: list[tuple[str, ...]] = []
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        self.about.append(tuple(utterance.text for utterance in occasion.utterances))
+        came = self._think(occasion)
+        if isinstance(came, BaseException):
+            raise came
+        if asyncio.iscoroutine(came):
+            await came
+        return Conclusion("thought", "test", nothing)
+
+
+async def until(so: Callable[[], object]) -> None:
+    async with asyncio.timeout(20):
+        while not so():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+QUICKLY = Patience(retry_s=0.01)
+
+
+async def turn(mind: Mind, text: str) -> list[Logged]:
+    return [logged async for logged in mind.hear(text)]
+
+
+def rows(mind: Mind, kind: type) -> list[Logged]:
+    return [row for row in mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kind)]
+
+
+def about(mind: Mind, kind: type, slot: str = "extra") -> Counter[int]:
+    return Counter(seq for row in rows(mind, kind) if row.event.slot == slot for seq in row.event.about)  # type: ignore[attr-defined]
+
+
+class Odd(BaseException):
+    """What no handler expects."""
+
+
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+RAISED = [
+    ValueError("boom"),
+    KeyError("x"),
+    MemoryError(),
+    RecursionError("deep"),
+    OSError(28, "no space"),
+    StopAsyncIteration(),
+    asyncio.CancelledError("from inside"),
+    TimeoutError(),
+    SystemExit(3),
+    GeneratorExit(),
+    StorageError("locked"),
+    BaseExceptionGroup("many", [ValueError("one"), Odd()]),
+    Odd("odd"),
+    UnspeakableError(),
+    UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogate"),
+    AssertionError("\ud800 \x1b[31m " + "x" * 10_000),
+]
+
+
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error: BaseException) -> None:
+    bad = Thinks(lambda occasion: error)
+    async with Mind.open(folder, user="ann", reasoners=[bad], patience=QUICKLY) as mind:
+        first = (await turn(mind, "I wake at three"))[0].seq
+        await mind.settled()
+        assert len(bad.about) == 3, "it was tried a bounded number of times"
+        (row,) = rows(mind, SetAside)
+        assert isinstance(row.event, SetAside) and row.event.about == (first,) and row.event.attempts == 3
+        assert row.event.reason.startswith("extra: ") and len(row.event.reason) < 600
+        assert about(mind, Thought, "sleep") == about(mind, Thought, "facts") == Counter([first])
+        assert mind.belief.version == 1 and mind.reasoners.work() == []
+
+
+async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(folder: Path) -> None:
+    reasoner = Thinks(lambda occasion: ValueError() if any("bad" in u.text for u in occasion.utterances) else None)
+    async with Mind.open(folder, user="ann", reasoners=[reasoner], patience=QUICKLY) as mind:
+        turns = await asyncio.gather(*(turn(mind, text) for text in ("one", "two", "a bad one", "four")))
+        await mind.settled()
+        heard = [events[0].seq for events in turns]
+        assert about(mind, Thought) == Counter([heard[0], heard[1], heard[3]])
+        assert about(mind, SetAside) == Counter([heard[2]])
+
+
+async def test_what_was_tried_in_another_process_counts(folder: Path) -> None:
+    for _ in range(2):
+        async with Mind.open(
+            folder, user="ann", reasoners=[Thinks(lambda _: ValueError("always"))], patience=QUICKLY
+        ) as mind:
+            if not rows(mind, Heard):
+                await turn(mind, "hello")
+            await until(lambda: rows(mind, Failed))
+    again = Thinks(lambda _: ValueError("always"))
+    async with Mind.open(folder, user="ann", reasoners=[again], patience=QUICKLY) as mind:
+        await mind.settled()
+        assert len(rows(mind, SetAside)) == 1 and len(rows(mind, Failed)) + len(again.about) <= 4
+
+
+async def test_a_reasoner_that_will_not_stop_is_left_behind(folder: Path) -> None:
+    async def stubborn() -> None:
+        while True:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                if done.is_set():
+                    raise
+
+    done = asyncio.Event()
+    bad = Thinks(lambda _: stubborn(), patience_s=0.05)
+    async with Mind.open(folder, user="ann", reasoners=[bad], patience=QUICKLY) as mind:
+        await turn(mind, "hello")
+        await mind.settled()
+        assert "no conclusion within" in str(rows(mind, SetAside)[0].event)
+        done.set()
+        for task in asyncio.all_tasks():
+            if "_outcome" in repr(task.get_coro()):
+                task.cancel()
+
+
+async def test_two_reasoners_with_one_slot_are_refused(folder: Path) -> None:
+    with pytest.raises(InputError, match="two reasoners write the slot 'facts'"):
+        async with Mind.open(folder, user="ann", reasoners=[Thinks(lambda _: None, slot="facts")]):
+            pass
+
+
+async def test_a_lease_from_a_clock_that_ran_ahead_does_not_count(folder: Path) -> None:
+    store, clock = SqliteStore(folder), SystemClock()
+    heard = Heard(text="hello", session="s", record="r")
+    lease = clock.now() + 10 * LONGEST_LEASE_S
+    (row,) = await store.commit(
+        Commit(mind="ann", at=clock.now(), entries=(Entry(heard, "ann"),), wake=Wake(("extra",), "dead", lease))
+    )
+    await store.claim("ann", "extra", "dead", clock.now(), lease)
+    await store.close()
+    async with Mind.open(folder, user="ann", reasoners=[Thinks(lambda _: None)], patience=QUICKLY) as mind:
+        await mind.settled()
+        assert about(mind, Thought) == Counter([row.seq])
+
+
+async def test_an_idle_run_that_fails_ends_nothing(folder: Path) -> None:
+    idle = Thinks(lambda occasion: StorageError("locked") if not occasion.utterances else None)
+    idle.trigger = Trigger(every=0, idle_s=0.05)
+    async with Mind.open(folder, user="ann", reasoners=[idle], patience=QUICKLY) as mind:
+        await turn(mind, "hello")
+        await until(lambda: any("locked" in str(row.event) for row in rows(mind, Failed)))
+        await turn(mind, "and again")
+        await mind.settled()
+        assert len(about(mind, Thought, "sleep")) == 2
+
+
+async def test_steering_leaves_alone_what_the_talker_is_about_to_answer(folder: Path) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    found: list[object] = []
+
+    async def look(occasion: Occasion) -> None:
+        if found:
+            return
+        begun.set()
+        await go_on.wait()
+        found.append(await occasion.newer())
+
+    async with Mind.open(
+        folder, user="ann", reasoners=[Thinks(lambda occasion: look(occasion))], patience=QUICKLY
+    ) as mind:
+        await turn(mind, "one")
+        await begun.wait()
+        events = mind.hear("two")
+        await anext(events)  # heard, and being answered
+        go_on.set()
+        await until(lambda: found)
+        assert found == [()]
+        await events.aclose()
+        await mind.settled()
+        assert sorted(about(mind, Thought).values()) == [1, 1]
+
+
+async def test_cancelling_takes_what_was_steered_in_with_it(folder: Path) -> None:
+    begun, steered = asyncio.Event(), asyncio.Event()
+
+    async def take(occasion: Occasion) -> None:
+        begun.set()
+        while not await occasion.newer():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        steered.set()
+        await asyncio.sleep(60)
+
+    reasoner = Thinks(lambda occasion: take(occasion), patience_s=60)
+    async with Mind.open(folder, user="ann", reasoners=[reasoner], patience=QUICKLY) as mind:
+        await turn(mind, "one")
+        await begun.wait()
+        await turn(mind, "two")
+        await steered.wait()
+        assert mind.reasoners.cancel("extra") == 1
+        await mind.settled()
+        assert len(reasoner.about) == 1 and sorted(about(mind, Thought).values()) == [1, 1]
+
+
+async def test_a_conclusion_that_cannot_be_written_is_a_failed_run(folder: Path) -> None:
+    async def never() -> Writing:
+        raise RuntimeError("no")
+
+    class Writes(Thinks):
+        async def think(self, occasion: Occasion) -> Conclusion:
+            return Conclusion("x", "test", never)
+
+    async with Mind.open(folder, user="ann", reasoners=[Writes(lambda _: None)], patience=QUICKLY) as mind:
+        await turn(mind, "hello")
+        await mind.settled()
+        assert "RuntimeError: no" in str(rows(mind, SetAside)[0].event)
+        assert len(rows(mind, Said)) == 1
+
+
+async def test_settled_returns_when_the_mind_is_closed(folder: Path) -> None:
+    wait = asyncio.Event()
+    async with Mind.open(folder, user="ann", reasoners=[Thinks(lambda _: wait.wait())], patience=Patience()) as mind:
+        await turn(mind, "hello")
+        settling = asyncio.ensure_future(mind.settled())
+        await asyncio.sleep(0.05)
+    await settling

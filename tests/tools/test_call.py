@@ -1,0 +1,165 @@
+"""One call of a tool: slow, wrong or hostile, it stops nothing, and nobody waits for what does not come back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+from pydantic import BaseModel
+
+from mindstream.errors import ToolError
+from mindstream.models.model import Call
+from mindstream.models.prompt import Prompt
+from mindstream.models.scripted import Scripted
+from mindstream.tools import threads
+from mindstream.tools.call import LONGEST, call_tool
+from mindstream.tools.loop import AT_ONCE, CALLS, SAME, solve
+from mindstream.tools.tool import tool
+
+
+class Answer(BaseModel):
+    value: int
+
+
+class Count(Prompt[Answer]):
+    """A question for these tests."""
+
+    @classmethod
+    def words(cls) -> str:
+        return "# system\nCount.\n# user\nGo."
+
+
+class Watching:
+    """Counts what is run."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def called(self, call: Call) -> None:
+        self.calls += 1
+
+    async def observed(self, call: Call, text: str, failed: bool) -> None: ...
+
+    async def steered(self) -> str:
+        return ""
+
+
+async def test_a_plain_function_does_not_stop_the_loop_and_its_time_limit_holds() -> None:
+    go_on = threading.Event()
+
+    def blocks() -> str:
+        """Block."""
+        go_on.wait(30)
+        return "done"
+
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0.01)
+            beats += 1
+
+    heart = asyncio.ensure_future(beat())
+    found = await call_tool(Call("blocks", ""), [tool(blocks)], timeout_s=0.2)
+    heart.cancel()
+    go_on.set()
+    assert found.failed and "did not answer within 0.2 seconds" in found.text and beats > 3
+
+
+def exits() -> str:
+    """Leave."""
+    raise SystemExit(1)
+
+
+def stops() -> str:
+    """Stop."""
+    raise StopIteration
+
+
+async def cancels() -> str:
+    """Cancel."""
+    raise asyncio.CancelledError
+
+
+def surrogate() -> str:
+    """Say what cannot be encoded."""
+    return "a \ud800 b"
+
+
+def circle() -> object:
+    """Give what has no end."""
+    found: list[object] = []
+    found.append(found)
+    return found
+
+
+def thing() -> object:
+    """Give what is no data."""
+    return threading.Lock()
+
+
+def recurses() -> str:
+    """Go deeper."""
+    return recurses()
+
+
+@pytest.mark.parametrize("function", [exits, stops, cancels, circle, thing, recurses], ids=lambda each: each.__name__)
+async def test_whatever_a_tool_does_is_an_observation(function: Callable[[], object]) -> None:
+    found = await call_tool(Call(function.__name__, ""), [tool(function)])
+    assert found.failed and found.text.startswith(f"{function.__name__} failed: ") and len(found.text) < 1000
+
+
+async def test_what_a_tool_returns_is_cut_and_can_be_encoded() -> None:
+    assert (await call_tool(Call("surrogate", ""), [tool(surrogate)])).text == "a ? b"
+
+    def flood() -> str:
+        """Say much."""
+        return "x" * 10_000_000
+
+    assert len((await call_tool(Call("flood", ""), [tool(flood)])).text) < LONGEST + 100
+
+
+async def test_functions_that_never_come_back_do_not_gather_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "MOST", 2)
+    go_on = threading.Event()
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await threads.run_in_thread(lambda: go_on.wait(30))
+    with pytest.raises(ToolError, match="2 functions are running"):
+        await threads.run_in_thread(lambda: None)
+    go_on.set()
+
+
+def add(a: int) -> int:
+    """Add one."""
+    return a + 1
+
+
+async def run(*replies: object) -> tuple[Watching, Scripted]:
+    model, watching = Scripted({"count": [*replies, Answer(value=1)]}), Watching()  # type: ignore[list-item]
+    await solve(model, Count(), [tool(add)], watching, steps=len(replies) + 2)
+    return watching, model
+
+
+async def test_a_thousand_calls_in_a_reply_are_not_run() -> None:
+    watching, model = await run([Call("add", f'{{"a": {n}}}', str(n)) for n in range(1000)])
+    assert watching.calls == AT_ONCE
+    turns = model.asked[-1].turns
+    assert len(turns[0].calls) == len(turns) - 1 <= 2 * AT_ONCE, "each call that stands is answered"
+    assert turns[-1].text == f"<result>\nNot run: at most {AT_ONCE} calls a reply.\n</result>"
+
+
+async def test_a_run_makes_so_many_calls_and_no_more() -> None:
+    replies = [[Call("add", f'{{"a": {step * 10 + n}}}') for n in range(AT_ONCE)] for step in range(6)]
+    watching, _ = await run(*replies)
+    assert watching.calls == CALLS
+
+
+async def test_the_same_call_again_and_again_is_not_run() -> None:
+    watching, model = await run(*[[Call("add", '{"a": 1}')]] * 5)
+    assert watching.calls == SAME
+    assert "the same call was made before" in model.asked[-1].turns[-1].text
