@@ -189,6 +189,6 @@ async def test_a_copy_that_was_put_aside_is_named_before_anything_is_deleted(bot
     (both / "mended-20261122T032126Z").mkdir()
     shutil.copyfile(both / FILE, both / "mended-20261122T032126Z" / FILE)
     async with opened(both, "zorro") as zorro:
-        with pytest.raises(InputError, match="mended-20261122T032126Z is a copy .* nothing was erased"):
+        with pytest.raises(InputError, match=r"mended-20261122T032126Z is a copy .* nothing was erased"):
             erasing.kept(zorro, both)
         assert len(zorro.all()) == 1500

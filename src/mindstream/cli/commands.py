@@ -18,7 +18,7 @@ COMMANDS = {
     "/help": "this",
     "/quit": "leave (as Ctrl-D does)",
 }
-STATES = {"now": "→", "later": "·", "done": "✓", "dropped": "✗"}
+STATES = {"now": "→", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "✗"}
 
 
 class Commands:

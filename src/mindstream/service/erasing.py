@@ -91,7 +91,7 @@ def finish(folder: Path, user: str) -> bool:
 
 
 def _check_copies(folder: Path, user: str, words: list[str]) -> None:
-    """Raise InputError where a copy holds words of a user: it may be all that others have, so it is not deleted unasked."""
+    """Raise InputError where a copy holds words of a user; others may need it, so it is not deleted unasked."""
     for path in sorted(folder.glob(COPIES)):
         if path.is_file() and next(_found(path, words, lambda _: None), None):
             raise InputError(
