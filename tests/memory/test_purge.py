@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from world import World
 
+from mindstream.log.database import FILE
 from mindstream.log.events import (
     BeliefChanged,
     Heard,
@@ -146,6 +149,18 @@ async def test_another_user_s_words_are_another_user_s(world: World) -> None:
     await world.stream.purge()
     (row,) = world.store.events("bob")
     assert isinstance(row.event, Thought) and row.event.text == SECRET
+
+
+async def test_a_damaged_row_loses_its_words_too(world: World) -> None:
+    secret = await forgotten(world)
+    (row,) = await world.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
+    await world.stream.remember("the sea", evidence=[secret.id])
+    with contextlib.closing(sqlite3.connect(world.folder / FILE, isolation_level=None)) as connection:
+        connection.execute("UPDATE log SET payload = substr(payload, 2) WHERE seq = ?", (row.seq,))
+        connection.execute("UPDATE records SET evidence = '[' WHERE text = 'the sea'")
+    assert await world.store.erase("ann", [secret.id]) == 1
+    await world.store.compact()
+    assert left(world) == []
 
 
 async def test_short_words_go_only_where_they_stand_alone(world: World) -> None:

@@ -11,11 +11,12 @@ import json
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from mindstream.memory.record import UNIQUE, same_words
 from mindstream.memory.redaction import MARK, Words
 
+T = TypeVar("T")
 OWN = {
     "heard": ("text",), "said": ("text",), "follow_up": ("text",), "plan_made": ("text", "changed"),
     "belief_changed": ("patch",), "slept": ("text",),
@@ -141,8 +142,8 @@ def _find_records(connection: sqlite3.Connection, stream: str, carriers: Carrier
         "SELECT id, evidence FROM records WHERE stream = ? AND evidence IS NOT NULL AND number > ?",
         (stream, carriers.number),
     ):
-        for each in json.loads(evidence):
-            below.setdefault(each, []).append(id_)
+        for each in _parsed(evidence, list):
+            below.setdefault(str(each), []).append(id_)
     ready = [*carriers.ids, *carriers.drawn]
     while ready:
         ready = [each for id_ in ready for each in below.pop(id_, ())]
@@ -155,7 +156,9 @@ def _find_records(connection: sqlite3.Connection, stream: str, carriers: Carrier
 
 
 def _redacted_event(kind: str, payload: str, own: bool, words: Words) -> str:
-    event: dict[str, Any] = json.loads(payload)
+    event: dict[str, Any] = _parsed(payload, dict)
+    if not event:
+        return words.redact(payload)  # damaged: whatever it is, the words go
     new = dict(event)
     if own:
         new |= {name: {} if name == "patch" else MARK for name in OWN.get(kind, ()) if event.get(name)}
@@ -163,6 +166,15 @@ def _redacted_event(kind: str, payload: str, own: bool, words: Words) -> str:
         value = new.get(name)
         new[name] = words.redact_arguments(value) if name == "arguments" and value else words.redact_json(value)
     return payload if new == event else json.dumps(new, ensure_ascii=False)
+
+
+def _parsed(text: str, shape: type[T]) -> T:
+    """Return what JSON holds; nothing where it is damaged, or of another shape."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return shape()
+    return value if isinstance(value, shape) else shape()
 
 
 def _redacted_fields(row: tuple[Any, ...], words: Words) -> tuple[Any, ...]:
