@@ -118,7 +118,8 @@ def test_a_diamond_of_evidence_is_read_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "header", [{"records": 2}, {"records": -1}, {"format": 2**70}, {"mindstream": "mind"}, {"user": 7}]
+    "header",
+    [{"records": 2}, {"records": -1}, {"format": 2**70}, {"mindstream": "mind"}, {"user": 7}, {"user": "a" * 10**6}],
 )
 def test_a_header_that_lies_is_refused(header: dict[str, Any]) -> None:
     with pytest.raises(InputError):

@@ -37,8 +37,8 @@ class Header(BaseModel):
 
     mindstream: Literal["memory", "mind"] = "memory"
     format: int = FORMAT
-    user: str = ""
-    exported: str = ""
+    user: str = Field("", max_length=100)
+    exported: str = Field("", max_length=100)
     records: int | None = Field(None, ge=0)
 
 
