@@ -59,8 +59,8 @@ KINDS: dict[str, Callable[[], BaseException]] = {
     "ConnectionResetError": lambda: ConnectionResetError("gone"),
 }
 HANG = "hang"
-PATIENCE = Patience(deadline_s=6.0, thinking_s=4.0, lease_s=3.0)
-OF_THE_STORE = ("commit", "claim", "release", "renew", "give_up", "latest", "events", "open_work", "known", "changes")
+PATIENCE = Patience(deadline_s=6.0, speaking_s=6.0, thinking_s=4.0, lease_s=3.0)
+OF_THE_STORE = ("commit", "claim", "renew", "give_up", "latest", "events", "open_work", "known", "changes")
 
 
 @dataclass
@@ -203,6 +203,14 @@ class Seen:
     refused: Counter[str] = field(default_factory=Counter)
     broken: Counter[str] = field(default_factory=Counter)
     longest_silence_s: float = 0.0
+    last_s: float = 0.0
+    """When anything was heard of the mind, in any of the conversations that go on."""
+
+    def notice(self) -> None:
+        """Take note that something was said."""
+        now = time.monotonic()
+        self.longest_silence_s = max(self.longest_silence_s, now - self.last_s)
+        self.last_s = now
 
 
 async def say(mind: Mind, text: str, seen: Seen) -> None:
@@ -214,16 +222,15 @@ async def say(mind: Mind, text: str, seen: Seen) -> None:
 
 async def said(mind: Mind, text: str, seen: Seen) -> bool:
     """Say something once; take note of the silences and of what reaches the caller; return whether it was heard."""
-    last, heard = time.monotonic(), False
+    heard = False
+    seen.last_s = time.monotonic()
     try:
         async for logged in mind.hear(text):
-            now = time.monotonic()
-            seen.longest_silence_s = max(seen.longest_silence_s, now - last)
-            last = now
+            seen.notice()
             if logged.event.kind == "heard":
                 heard = True
                 seen.acknowledged.append(logged.seq)
-        seen.longest_silence_s = max(seen.longest_silence_s, time.monotonic() - last)
+        seen.notice()
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (this is what is looked at)
         (seen.broken if heard else seen.refused)[type(error).__name__] += 1
     return heard

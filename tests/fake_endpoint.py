@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import repeat
 from typing import Any, TypeAlias
 
 WIDTH = 8
@@ -97,7 +98,33 @@ class Streams:
     lines: tuple[str, ...]
 
 
-Behaviour: TypeAlias = Says | Calls | Fails | Breaks | Stalls | Sends | Streams
+@dataclass(frozen=True)
+class Floods:
+    """Raw bytes, one after the other, until there are no more or the other side hangs up; `sent` counts them."""
+
+    data: Callable[[], Iterable[bytes]]
+    headers: Mapping[str, str] = field(default_factory=lambda: {"Content-Type": "text/event-stream"})
+    pause_s: float = 0.0
+    status: str = "200 OK"
+
+
+Behaviour: TypeAlias = Says | Calls | Fails | Breaks | Stalls | Sends | Streams | Floods
+
+
+def delta(**fields: Any) -> bytes:
+    """One event of a stream, as bytes."""
+    return f"data: {json.dumps(_chunk(fields))}\n\n".encode()
+
+
+def forever(data: bytes) -> Callable[[], Iterable[bytes]]:
+    """The same bytes without an end."""
+    return lambda: repeat(data)
+
+
+def redirects(to: str) -> Fails:
+    """Send whoever asks on to another place."""
+    return Fails(307, "go there", {"Location": to})
+
 
 NO_SUCH_MODEL = Fails(404, "The model `any` does not exist", code="model_not_found")
 WRONG_KEY = Fails(401, "Incorrect API key provided", code="invalid_api_key")
@@ -115,7 +142,10 @@ class FakeEndpoint:
         self.was_asked = threading.Event()
         self.hung_up = threading.Event()
         self.closing = threading.Event()
+        self.sent = 0
         self.otherwise: Behaviour | Callable[[Asked], Behaviour] = Says("ok")
+        self.listing: Behaviour | None = None
+        """How the list of models is answered; None: there is one, `any`."""
         self._next: deque[Behaviour] = deque()
         self._steps = threading.Semaphore(0)
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -204,6 +234,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
+        self._door = self.server.door
+        behaviour = self._door.listing
+        if behaviour is not None:
+            try:
+                self._act(behaviour, Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, {}))
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True
+            return
         self._whole(200, {"object": "list", "data": [{"id": "any", "object": "model"}]})
 
     def do_POST(self) -> None:
@@ -212,7 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._door = self.server.door
         behaviour = self._door.next_for(asked)
         try:
-            if asked.path.endswith("/embeddings") and not isinstance(behaviour, Fails | Sends | Stalls):
+            if asked.path.endswith("/embeddings") and not isinstance(behaviour, Fails | Sends | Stalls | Floods):
                 self._whole(200, _vectors(asked.body))
             else:
                 self._act(behaviour or Says("ok"), asked)
@@ -242,6 +280,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.connection.shutdown(socket.SHUT_RDWR)
             case Stalls():
                 self._stall(behaviour)
+            case Floods():
+                self._flood(behaviour)
 
     def _chunks(self, says: Says, asked: Asked) -> None:
         self._start()
@@ -268,6 +308,16 @@ class _Handler(BaseHTTPRequestHandler):
                 self._door.hung_up.set()
                 break
         self.close_connection = True
+
+    def _flood(self, floods: Floods) -> None:
+        self.close_connection = True
+        head = "".join(f"{name}: {value}\r\n" for name, value in floods.headers.items())
+        self.wfile.write(f"HTTP/1.1 {floods.status}\r\nConnection: close\r\n{head}\r\n".encode())
+        for data in floods.data():
+            if self._door.closing.wait(floods.pause_s):
+                break
+            self.wfile.write(data)
+            self._door.sent += len(data)
 
     def _whole(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
         self._body(status, json.dumps(body).encode(), "application/json", headers or {})

@@ -90,3 +90,16 @@ def test_a_settings_file_that_is_named_must_be_there(monkeypatch: pytest.MonkeyP
 def test_variables_that_nothing_reads_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINDSTREAM_MODLE", "rules")
     assert unknown_variables() == ["MINDSTREAM_MODLE"]
+
+
+def test_a_window_is_one_number_or_a_table_by_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MINDSTREAM_CONTEXT", "8192")
+    assert choose().settings.context == 8192
+    monkeypatch.delenv("MINDSTREAM_CONTEXT")
+    file = tmp_path / "my.toml"
+    file.write_text('[context]\n"ollama:qwen3" = 4096\n')
+    monkeypatch.setenv("MINDSTREAM_SETTINGS", str(file))
+    assert choose().settings.context == {"ollama:qwen3": 4096}
+    monkeypatch.setenv("MINDSTREAM_CONTEXT", "12")
+    with pytest.raises(SettingsError, match="MINDSTREAM_CONTEXT"):
+        choose()

@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from mindstream import Mind
-from mindstream.tracing import trace
+from mindstream.tracing import span, trace
 
 EXPORTED = InMemorySpanExporter()
 
@@ -52,3 +52,13 @@ async def test_calls_tools_and_reasoners_have_spans_with_the_genai_names(
     assert tool.attributes and tool.attributes["gen_ai.operation.name"] == "execute_tool"
     assert tool.parent and agent.context and tool.parent.span_id == agent.context.span_id
     assert "secret" not in "".join(str(span.attributes) for span in spans.get_finished_spans())
+
+
+def test_an_error_is_told_by_its_class_alone(spans: InMemorySpanExporter) -> None:
+    trace(True)
+    with pytest.raises(ValueError, match="my secret"), span("execute_tool", "look_up"):
+        raise ValueError("my secret is the noise")
+    (told,) = spans.get_finished_spans()
+    assert told.attributes and told.attributes["error.type"] == "ValueError"
+    assert told.events == () and told.status.description is None
+    assert "secret" not in told.to_json()

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mindstream.memory.record import Record
     from mindstream.memory.sqlite import SqliteStore
     from mindstream.memory.stream import Stream
-    from mindstream.minds.answering import Patience
     from mindstream.minds.mind import Mind
+    from mindstream.minds.patience import Patience
     from mindstream.models.ask import act, ask, speak
     from mindstream.models.prompt import Prompt, rule
     from mindstream.models.roles import Models
@@ -33,7 +33,7 @@ _HOMES = {
     "ManualClock": "clock", "SystemClock": "clock",
     "MindstreamError": "errors", "ModelError": "errors", "StorageError": "errors", "UserError": "errors",
     "Record": "memory.record", "SqliteStore": "memory.sqlite", "Stream": "memory.stream",
-    "Mind": "minds.mind", "Patience": "minds.answering",
+    "Mind": "minds.mind", "Patience": "minds.patience",
     "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
     "Prompt": "models.prompt", "rule": "models.prompt", "Models": "models.roles", "Scripted": "models.scripted",
     "load_pack": "packs.load", "tool": "tools.tool",

@@ -10,8 +10,11 @@ MindstreamError
 │       └── LeaseLost         this process no longer holds the work that it wants to finish
 ├── ModelError                whoever answers did not
 │   ├── ModelRefused          asking again will not help: wrong key, no such model, bad request
-│   ├── ModelUnavailable      it may help later: down, silent, cut off
-│   │   └── RateLimited       … after `retry_after_s`
+│   │   └── PromptTooLong     … unless with less: it does not fit the model's window
+│   ├── ModelUnavailable      it may help later: down, cut off
+│   │   ├── RateLimited       … after `retry_after_s`
+│   │   ├── ModelSilent       it said nothing for too long, or took too long over all
+│   │   └── ModelResting      it was not asked: it failed lately, and is left alone for `rest_s`
 │   ├── ReplyInvalid          it answered, but not with what was asked for
 │   └── BudgetSpent           the tokens, money or calls that were allowed are used up
 └── ToolError                 a tool could not do what it was called for; its caller is told
@@ -60,6 +63,26 @@ class ModelRefused(ModelError):  # noqa: N818
     """The endpoint refuses: wrong key, no such model, bad request. Asking again will not help."""
 
 
+class PromptTooLong(ModelRefused):
+    """What was asked does not fit, together with its answer, into the model's window. Less of it may.
+
+    Attributes:
+        window: the tokens that fit, question and answer together, or None where the endpoint does not say.
+        counted: the tokens that the endpoint counted in the question, or None.
+        longest_reply: the tokens that the model writes at most, or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        window: int | None = None,
+        counted: int | None = None,
+        longest_reply: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.window, self.counted, self.longest_reply = window, counted, longest_reply
+
+
 class ModelUnavailable(ModelError):  # noqa: N818
     """The endpoint is down, silent or broke off. Asking again may help."""
 
@@ -74,6 +97,22 @@ class RateLimited(ModelUnavailable):
     def __init__(self, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class ModelSilent(ModelUnavailable):
+    """The endpoint said nothing, or did not end, for as long as it may; to ask again at once would double the wait."""
+
+
+class ModelResting(ModelUnavailable):
+    """The model was not asked: it failed a short while ago.
+
+    Attributes:
+        rest_s: seconds until it will be asked again.
+    """
+
+    def __init__(self, message: str, rest_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.rest_s = rest_s
 
 
 class ReplyInvalid(ModelError):  # noqa: N818

@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -38,6 +38,7 @@ class Settings(BaseModel):
     Attributes:
         model: who answers for every role that `roles` does not name.
         prompts: a folder with a person's own words for prompts.
+        context: how many tokens fit into a model's window, of all models or by name; longer requests are cut.
         deadline_s: how long the Talker waits for the Reasoner before it speaks without it.
         demo_speed: how many times faster than usual the demo plays.
     """
@@ -52,6 +53,7 @@ class Settings(BaseModel):
     gate: str = "belief"
     embedder: str = "wordllama"
     prompts: Path | None = None
+    context: Annotated[int, Field(ge=512)] | dict[str, Annotated[int, Field(ge=512)]] | None = None
     deadline_s: float = Field(30.0, gt=0, allow_inf_nan=False)
     budget_tokens: int | None = Field(None, gt=0)
     budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)

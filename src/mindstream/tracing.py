@@ -48,12 +48,19 @@ def started(operation: str, subject: str, **attributes: str | int) -> Span:
 
 @contextlib.contextmanager
 def span(operation: str, subject: str, **attributes: str | int) -> Iterator[Span]:
-    """Run a block in a span `operation subject`; spans begun inside are its children; an exception marks it."""
+    """Run a block in a span `operation subject`; spans begun inside are its children; an error is told by its class."""
     if not _on:
         yield _Nothing()
         return
-    with _tracer().start_as_current_span(f"{operation} {subject}", attributes=_named(operation, attributes)) as current:
-        yield current
+    with _tracer().start_as_current_span(
+        f"{operation} {subject}", attributes=_named(operation, attributes),
+        record_exception=False, set_status_on_exception=False,  # an error's message may quote what was said
+    ) as current:  # fmt: skip
+        try:
+            yield current
+        except BaseException as error:
+            current.set_attribute("error.type", type(error).__name__)
+            raise
 
 
 def _tracer() -> Tracer:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,3 +90,49 @@ def test_a_damaged_memory_is_broken(folder: Path) -> None:
 def test_an_unknown_pack_is_broken(folder: Path) -> None:
     done = run("doctor", "--data", folder, "--pack", "nowhere")
     assert done.code == 1 and "no pack 'nowhere'" in done.out
+
+
+def test_it_says_which_prompts_fit_into_a_window(folder: Path) -> None:
+    wide = found(run("doctor", "--data", folder, "--context", "200000", "--json"), "window")
+    assert {row["state"] for row in wide} == {"ok"} and any(row["found"].startswith("talk: about") for row in wide)
+    some = found(run("doctor", "--data", folder, "--context", "8192", "--json"), "window")
+    assert "note" in {row["state"] for row in some} and "broken" not in {row["state"] for row in some}
+    narrow = run("doctor", "--data", folder, "--context", "1024", "--json")
+    assert narrow.code == 1 and any("cannot be cut" in row["found"] for row in found(narrow, "window"))
+    assert not found(run("doctor", "--data", folder, "--json"), "window")
+
+
+def test_damaged_rows_are_named_and_mended(folder: Path) -> None:
+    assert run("chat", "--data", folder, "--user", "ann", said="I wake at three. Make me a plan.\n").code == 0
+    assert "not damaged" in run("doctor", "--data", folder).out
+    with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as connection:
+        connection.execute("UPDATE records SET kind = 'telepathy' WHERE kind = 'note'")
+        connection.execute("UPDATE records SET data = '{broken' WHERE kind = 'plan'")
+        connection.commit()
+    for command in (
+        ("memory", "show"),
+        ("memory", "search", "sleep"),
+        ("memory", "audit"),
+        ("log",),
+        ("memory", "export"),
+    ):
+        assert run(*command, "--data", folder, "--user", "ann").code == 0
+    broken = run("doctor", "--data", folder, "--json")
+    assert broken.code == 1
+    told = " ".join(row["found"] for row in found(broken, "data"))
+    assert "records whose kind cannot be read as it stands (of ann; " in told and "records whose data cannot" in told
+    mended = run("doctor", "--data", folder, "--mend", "--json")
+    assert mended.code == 0
+    (copy,) = folder.glob("mended-*")
+    assert str(copy) in found(mended, "mended")[0]["mend"]
+    assert run("chat", "--data", folder, "--user", "ann", said="Coffee keeps me up.\n").code == 0
+    assert run("memory", "erase", "--yes", "--data", folder, "--user", "ann").code == 0
+    assert not copy.exists()
+
+
+def test_a_pipe_in_place_of_the_memory_is_broken_at_once(folder: Path) -> None:
+    folder.mkdir()
+    os.mkfifo(folder / "mindstream.db")
+    for command in (("doctor",), ("memory", "show"), ("chat",)):
+        done = run(*command, "--data", folder, said="hello\n")
+        assert done.code in (1, 2) and "is a pipe" in done.out + done.err

@@ -27,6 +27,7 @@ from mindstream.log.events import (
 from mindstream.memory.record import New, Record, Triple
 from mindstream.memory.redaction import MARK, Words
 from mindstream.memory.store import Entry, Revision
+from mindstream.service.damage import faults
 
 SECRET = "Ann keeps a parrot called Zorro"
 
@@ -105,6 +106,15 @@ async def test_what_was_drawn_from_it_loses_its_words_and_is_embedded_anew(world
     assert world.stream.columns().foreign == 0
     again = await world.stream.remember(f"it seems that {MARK}", "thought")  # found by its words as they are now
     assert again.id == thought.id
+
+
+async def test_the_doctor_finds_nothing_odd_in_what_lost_its_words(world: World) -> None:
+    secret = await forgotten(world)
+    await world.stream.remember(f"In the dream: {SECRET}.", "dream", evidence=[secret.id])
+    await world.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
+    await world.stream.purge()
+    with contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection:
+        assert list(faults(connection)) == []
 
 
 async def test_what_stands_on_its_own_stays_whole(world: World) -> None:

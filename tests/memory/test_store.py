@@ -16,7 +16,7 @@ from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import Heard, Remembered, Thought
 from mindstream.memory.record import Kind, Record, Triple, new_id
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Finish, Revision, Store, Wake
+from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
 from mindstream.memory.strength import Held
 from mindstream.memory.tables import MIGRATIONS
 
@@ -230,9 +230,14 @@ async def test_work_belongs_to_who_heard_until_its_lease_runs_out(store: Store) 
 
 async def test_only_one_run_of_a_slot_goes_on(store: Store) -> None:
     await heard(store, "me", 100.0)
-    assert await store.claim("ann", "belief", "me", 50.0, 200.0)
+    assert await store.claim("ann", "belief", "me", 50.0, 150.0)
     await heard(store, "other", 100.0)
-    assert await store.claim("ann", "belief", "other", 60.0, 200.0) == []
+    assert await store.claim("ann", "belief", "other", 60.0, 150.0) == []
+
+
+async def test_a_lease_of_a_clock_that_ran_ahead_holds_up_nobody(store: Store) -> None:
+    await heard(store, "ahead", 1e9)
+    assert len(await store.claim("ann", "belief", "me", 50.0, 150.0)) == 1
 
 
 async def test_what_piled_up_is_claimed_at_once(store: Store) -> None:
@@ -256,8 +261,10 @@ async def test_a_run_that_lost_its_lease_cannot_commit(store: Store) -> None:
 async def test_released_work_is_taken_up_with_what_comes_next(store: Store) -> None:
     first = await heard(store, "me", 100.0)
     work = await store.claim("ann", "belief", "me", 50.0, 100.0)
-    await store.release([each.id for each in work], "me", "no answer")
-    assert store.open_work("ann")[0].error == "no answer"
+    put_back = PutBack(tuple(each.id for each in work), "me", "no answer")
+    await store.commit(Commit(mind="ann", at=51.0, put_back=put_back))
+    (open_,) = store.open_work("ann")
+    assert (open_.error, open_.failures, open_.running) == ("no answer", 1, False)
     second = await heard(store, "me", 100.0)
     assert [each.cause for each in await store.claim("ann", "belief", "me", 60.0, 100.0)] == [first, second]
 

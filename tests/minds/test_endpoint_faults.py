@@ -22,6 +22,7 @@ from fake_endpoint import (
 )
 
 from mindstream import Mind, Models
+from mindstream.clock import ManualClock
 from mindstream.log.events import Failed, Heard, Said, Thought
 
 HEARD = "The noise from the street wakes me."
@@ -85,11 +86,13 @@ async def test_an_endpoint_that_is_down_is_said_to_be_down(folder: Path) -> None
 
 async def test_an_endpoint_that_comes_back_thinks_again(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Fails(500, "oops")
-    models = Models.named({"default": f"{door.url}#m"}, retry=1, repair=0)
+    clock = ManualClock()
+    models = Models.named({"default": f"{door.url}#m"}, clock=clock, retry=1, repair=0)
     async with models, Mind.open(folder, user="ann", models=models) as mind:
         first, *_ = [row.seq async for row in mind.hear(HEARD)]
         await mind.settled()
         door.otherwise = Says('{"phase": "understanding", "thought": "t", "facts": []}')
+        clock.advance(10)  # it has rested
         second, *_ = [row.seq async for row in mind.hear(AGAIN)]
         await mind.settled()
         thoughts = [row.event for row in mind.stream.store.events("ann", kinds=["thought"])]

@@ -67,8 +67,10 @@ async def test_an_alarm_waits_neither_for_a_reasoner_nor_for_whoever_waits_for_i
     async with Mind.open(folder, user="ann", models=models, gate_=Waits()) as mind:
         waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
         queued = asyncio.ensure_future(turn(mind, "hello?"))
-        await asyncio.sleep(0.05)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(25):
+            while len(mind.stream.store.events("ann", kinds=["heard", "waiting"])) < 3:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        async with asyncio.timeout(25):
             answer = said(await turn(mind, ALARM))
             assert answer.model == "safety" and answer.text
             for other in (waiting, queued):
@@ -81,7 +83,7 @@ async def test_an_alarm_breaks_off_an_answer_that_is_being_spoken(folder: Path) 
         speaking = asyncio.ensure_future(turn(mind, "hello there"))
         await model.asked.wait()
         await asyncio.sleep(0.05)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(25):
             assert said(await turn(mind, ALARM)).model == "safety"
             broken_off = said(await speaking) if any(isinstance(r.event, Said) for r in await speaking) else None
         texts = [record.text for record in mind.stream.latest("chat", 10)]
@@ -207,3 +209,13 @@ async def test_a_mind_that_is_closed_midway_keeps_what_was_shown(folder: Path) -
         kinds = [type(row.event) for row in mind.stream.store.events("ann", kinds=["heard", "said"])]
         assert kinds == [Heard, Said]
     await events.aclose()
+
+
+async def test_a_talker_that_falls_silent_gives_the_floor_back(folder: Path) -> None:
+    patience = Patience(speaking_s=0.2)
+    async with Mind.open(folder, user="ann", models=talker(Silent("Well, ")), patience=patience) as mind:
+        answer = said(await turn(mind, "The noise keeps me awake"))
+        assert answer.text.startswith("Well, \n(I can't reach my language model") and answer.model == "rules"
+        failed = [row.event.text for row in mind.stream.store.events("ann") if isinstance(row.event, Failed)]
+        assert failed == ["silent said nothing for 0.2 s"]
+        await mind.settled()

@@ -26,17 +26,29 @@ from fake_endpoint import (
     Calls,
     Fails,
     FakeEndpoint,
+    Floods,
     Says,
     Sends,
     Stalls,
     Streams,
+    forever,
+    redirects,
 )
 
 from mindstream.clock import SystemClock
-from mindstream.errors import ModelRefused, ModelUnavailable, RateLimited, ReplyInvalid, SettingsError
+from mindstream.errors import (
+    ModelRefused,
+    ModelSilent,
+    ModelUnavailable,
+    PromptTooLong,
+    RateLimited,
+    ReplyInvalid,
+    SettingsError,
+)
+from mindstream.models.address import address
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Call, Message, Piece, Usage
-from mindstream.models.provider import Provider, address, provider
+from mindstream.models.provider import Provider, provider
 
 KEY = "sk-very-secret-0123456789"
 
@@ -185,7 +197,7 @@ FAULTS: list[tuple[Behaviour, type[Exception], str]] = [
     (WRONG_KEY, ModelRefused, "OPENAI_API_KEY"),
     (Fails(403, "not for you"), ModelRefused, "not for you"),
     (Fails(400, "temperature must be 1"), ModelRefused, "temperature must be 1"),
-    (Fails(400, "too long", code="context_length_exceeded"), ModelRefused, "too long"),
+    (Fails(400, "too long", code="context_length_exceeded"), PromptTooLong, "too long"),
     (Fails(429, "no credit", code="insufficient_quota"), ModelRefused, "no credit left"),
     (Fails(429, "slow down"), RateLimited, "slow down"),
     (Fails(408), ModelUnavailable, "HTTP 408"),
@@ -258,7 +270,7 @@ async def test_silence_is_unavailable(door: FakeEndpoint, after: str) -> None:
     model = provider(f"{door.url}#any", silence_s=0.2)
     await parts_of(model)  # the adapter is imported
     door.will(Stalls(after))
-    with pytest.raises(ModelUnavailable, match=r"said nothing for 0\.2 s"):
+    with pytest.raises(ModelSilent, match=r"said nothing for 0\.2 s"):
         await parts_of(model)
     assert await asyncio.to_thread(door.hung_up.wait, 10)
     await model.aclose()
@@ -390,10 +402,15 @@ async def test_vendors_of_their_own_are_built_or_say_what_to_install(
     with pytest.raises(SettingsError, match="_API_KEY"):
         provider(f"{kind}:any")
     monkeypatch.setenv(f"{kind.upper()}_API_KEY", KEY)
-    with FakeEndpoint() as door:
-        door.will(WRONG_KEY)
+    with FakeEndpoint() as door, FakeEndpoint() as other:
+        door.will(WRONG_KEY, redirects(f"{other.url}/elsewhere"), Floods(forever(b"x" * 65_536)))
         model = provider(f"{kind}:any", base_url=door.url.removesuffix("/v1"))
         with pytest.raises(ModelRefused, match=f"{kind.upper()}_API_KEY"):
+            await parts_of(model)
+        with pytest.raises(ModelUnavailable, match="it sends us on"):
+            await parts_of(model)
+        assert other.asked == []
+        with pytest.raises(ModelUnavailable, match="without an end"):
             await parts_of(model)
         await model.aclose()
 

@@ -39,7 +39,7 @@ def refused(*records: dict[str, Any] | bytes, **header: Any) -> str:
         ({"forgotten": float("nan")}, "file:3: not JSON (NaN is no number)"),
         ({"importance": 1e308}, "file:3: importance"),
         ({"level": 10**30}, "file:3: level"),
-        ({"level": -1}, "file:3: level"),
+        ({"level": -2}, "file:3: level"),
         ({"depth": 10**30}, "file:3: depth"),
         ({"text": "\x00\x01"}, "file:3: there is nothing to read"),
         ({"text": "a" * 33_000}, "file:3: that text is too long"),

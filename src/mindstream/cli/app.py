@@ -187,6 +187,12 @@ def doctor(
     data: Data = None,
     user: User = None,
     embedder: Embedder = None,
+    context: Annotated[
+        int | None, typer.Option(min=512, metavar="N", help="Also: which prompts fit into a window of N tokens.")
+    ] = None,
+    mend: Annotated[
+        bool, typer.Option("--mend", help="First write the memory anew from all that can be read; keeps a copy.")
+    ] = False,
     json: AsJson = False,
 ) -> int:
     """Say what is configured, reachable, missing, and how to mend it.
@@ -197,7 +203,7 @@ def doctor(
     from mindstream.settings import choose
 
     flags = {"pack": pack, "model": model, "roles": [*(role or []), *(more_roles or [])], "prompts": prompts}
-    return doctor(choose({**flags, "data": data, "user": user, "embedder": embedder}), json)
+    return doctor(choose({**flags, "data": data, "user": user, "embedder": embedder}), json, context, mend)
 
 
 @app.command(epilog="\b\nExample:\n  mindstream packs --json")

@@ -204,7 +204,8 @@ def _findings(title: str, found: Sequence[str]) -> None:
 
 
 def _drawn(drawn: Drawn) -> dict[str, JsonValue]:
-    return plain(drawn.record) | {"drawn_from": [_drawn(each) for each in drawn.evidence], "missing": [*drawn.missing]}
+    below: list[JsonValue] = [_drawn(each) for each in drawn.evidence]
+    return plain(drawn.record) | {"drawn_from": below, "missing": [*drawn.missing], "cut": drawn.cut}
 
 
 def _grow(tree: Tree, drawn: Drawn) -> None:
@@ -212,6 +213,8 @@ def _grow(tree: Tree, drawn: Drawn) -> None:
         _grow(tree.add(_told(each.record)), each)
     for id_ in drawn.missing:
         tree.add(Text(f"{id_} is not there any more", "dim"))
+    if drawn.cut:
+        tree.add(Text(f"… what it was drawn from: mindstream memory evidence {drawn.record.id}", "dim"))
 
 
 def _told(record: Record) -> Text:

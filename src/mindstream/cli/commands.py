@@ -7,7 +7,7 @@ from mindstream.cli.plain import short
 from mindstream.cli.screens import TextScreen
 from mindstream.errors import MindstreamError
 from mindstream.minds.mind import Mind
-from mindstream.reasoners.belief.plan import Plan, PlanStep
+from mindstream.reasoners.belief.plan import Plan, PlanStep, State
 
 COMMANDS = {
     "/belief": "what is believed of you",
@@ -18,7 +18,7 @@ COMMANDS = {
     "/help": "this",
     "/quit": "leave (as Ctrl-D does)",
 }
-STATES = {"now": "→", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "✗"}
+STATES: dict[State, str] = {"now": "→", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
 
 
 class Commands:

@@ -10,16 +10,19 @@ from rich.text import Text
 
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.plain import clean
-from mindstream.service.checks import examine
+from mindstream.log.database import FILE
+from mindstream.service.checks import Finding, examine
+from mindstream.service.mending import ASIDE, mend
 from mindstream.settings import Chosen
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "broken": ("broken", "bold red")}
 BROKEN = 1
 
 
-def doctor(chosen: Chosen, json: bool) -> int:
-    """Print what was found; return 1 where something is broken."""
-    findings = asyncio.run(examine(chosen))
+def doctor(chosen: Chosen, json: bool, window: int | None = None, mends: bool = False) -> int:
+    """Print what was found, after mending the data where that is wanted; return 1 where something is broken."""
+    mended = [_mended(chosen)] if mends and (chosen.settings.data / FILE).exists() else []
+    findings = [*mended, *asyncio.run(examine(chosen, window))]
     broken = [finding for finding in findings if finding.state == "broken"]
     if json:
         for finding in findings:
@@ -36,3 +39,12 @@ def doctor(chosen: Chosen, json: bool) -> int:
             console.print(Text(f"{'':17}→ {clean(finding.mend)}"), soft_wrap=True)
     print(f"\n{len(broken)} broken" if broken else "\nnothing is broken")
     return BROKEN if broken else 0
+
+
+def _mended(chosen: Chosen) -> Finding:
+    done = mend(chosen.settings.data)
+    kept = f"{done.kept['records']:,} records, {done.kept['log']:,} rows of the log and {done.kept['work']:,} of work"
+    aside = "".join(f"; {count:,} {why}" for why, count in done.aside.items())
+    lost = f"; {done.lost:,} parts of tables could not be read" if done.lost else ""
+    where = f"{done.copy} holds it as it was" + (f", and {ASIDE} what was set aside" if done.aside else "")
+    return Finding("mended", "note" if aside or lost else "ok", f"{kept} stand again{aside}{lost}", where)

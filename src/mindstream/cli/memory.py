@@ -20,7 +20,7 @@ from mindstream.cli.progress import progress
 from mindstream.clock import written
 from mindstream.memory.recall import Recalled
 from mindstream.memory.record import Record
-from mindstream.reasoners.belief.plan import Plan
+from mindstream.reasoners.belief.plan import read_plan
 from mindstream.service.memory import kinds_named, memory, plain
 from mindstream.service.transfer import Imported, parsed, take_in
 from mindstream.service.transfer import export as exported
@@ -126,7 +126,7 @@ def _held(record: Record) -> str:
         known = {name: held for name, held in value.items() if held not in (None, [], "")}
         return clean("\n".join(f"  {told_of({name: held})}" for name, held in known.items()))
     if isinstance(plan, dict):
-        lines = plan_told(Plan.model_validate(plan)) or "no steps"
+        lines = plan_told(read_plan(plan)) or "no steps"
         return clean("\n".join(f"  {line}" for line in lines.splitlines()))
     return f"  {clean(record.text)}"
 

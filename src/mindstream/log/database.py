@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mindstream import chance
+from mindstream.clock import SystemClock
 from mindstream.errors import MindstreamError, StorageError
+from mindstream.log.files import private_database, private_folder
 
 T = TypeVar("T")
 Write = Callable[[sqlite3.Connection], Any]
@@ -25,7 +30,9 @@ Migration = Callable[[sqlite3.Connection], None]
 
 FILE = "mindstream.db"
 APPLICATION_ID = 0x6D696E64  # "mind"
-BUSY_S = 10.0
+BUSY_S, ATTEMPT_S = 10.0, 0.5
+"""How long another program's lock is waited for; and how long at once while opening."""
+MEND = "`mindstream doctor --mend` saves what can be read"
 GATHER = 256
 
 
@@ -38,24 +45,14 @@ class Database:
 
     def __init__(self, folder: Path, migrations: Sequence[Migration]) -> None:
         self.path = folder / FILE
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(f"the data folder {folder} cannot be made: {error.strerror}") from None
+        private_folder(folder)
+        private_database(self.path)
         with explained(self.path):
-            self._reader = self._connect()
-            _migrate(self._reader, migrations, self.path)
+            self._reader = opened(self.path, migrations)
         self._waiting: queue.SimpleQueue[tuple[Write, Future[Any]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name=f"writer of {self.path}", daemon=True)
         self._closed = False
         self._thread.start()
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA temp_store = MEMORY")
-        return connection
 
     async def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """Run `change` in a transaction and return its result once it is on disk."""
@@ -70,14 +67,23 @@ class Database:
         if self._closed:
             raise StorageError(f"{self.path} is closed")
         with explained(self.path):
-            return self._reader.execute(sql, parameters).fetchall()
+            try:
+                return self._reader.execute(sql, parameters).fetchall()
+            except sqlite3.OperationalError as error:
+                if "decode to UTF-8" not in str(error):
+                    raise
+                self._reader.text_factory = lambda content: content.decode("utf-8", "replace")
+                try:
+                    return self._reader.execute(sql, parameters).fetchall()
+                finally:
+                    self._reader.text_factory = str
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Read on a connection of one's own, on which the file stands still until the block ends."""
         if self._closed:
             raise StorageError(f"{self.path} is closed")
-        with explained(self.path), contextlib.closing(self._connect()) as connection:
+        with explained(self.path), contextlib.closing(_connect(self.path)) as connection:
             connection.execute("BEGIN")
             yield connection
 
@@ -90,7 +96,7 @@ class Database:
         await asyncio.to_thread(self._compact)
 
     def _compact(self) -> None:
-        with explained(self.path), contextlib.closing(self._connect()) as connection:
+        with explained(self.path), contextlib.closing(_connect(self.path)) as connection:
             free = connection.execute("PRAGMA freelist_count").fetchone()[0]
             if 4 * free > connection.execute("PRAGMA page_count").fetchone()[0]:
                 connection.execute("VACUUM")
@@ -106,7 +112,7 @@ class Database:
         await asyncio.to_thread(self._rewrite)
 
     def _rewrite(self) -> None:
-        with explained(self.path), contextlib.closing(self._connect()) as connection:
+        with explained(self.path), contextlib.closing(_connect(self.path)) as connection:
             rewrite(connection, self.path)
 
     async def close(self) -> None:
@@ -134,7 +140,7 @@ class Database:
                 item = self._waiting.get()
             try:
                 with explained(self.path):
-                    connection = connection or self._connect()
+                    connection = connection or _connect(self.path)
                     settled = _transact(connection, gathered, self.path)
             except StorageError as error:
                 if connection is not None:
@@ -192,32 +198,82 @@ def _transact(connection: sqlite3.Connection, gathered: list[tuple[Write, Future
     return settled
 
 
-def _migrate(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
-    """Bring the file up to date: `migrations` is an append-only list, the file counts how many it has seen."""
+def _connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    return connection
 
-    def seen() -> int:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
-    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
-    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
-    if application != APPLICATION_ID and tables:
-        raise StorageError(f"{path} is a database of another program; choose another data folder")
-    if seen() > len(migrations):
-        raise StorageError(
-            f"{path} was written by a newer mindstream; upgrade mindstream, or choose another data folder"
-        )
-    if seen() == len(migrations):
+def opened(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
+    """Open a database of ours, brought up to date, however many processes do that at this moment.
+
+    SQLite does not wait for every lock (changing the journal, recovering a log of a process that was killed): whoever
+    comes at the wrong moment begins anew, up to BUSY_S.
+    """
+    clock = SystemClock()
+    until = clock.elapsed() + BUSY_S
+    while True:
+        connection = _connect(path, ATTEMPT_S)
+        try:
+            _bring_up_to_date(connection, migrations, path)
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
+            return connection
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if not is_busy(error) or clock.elapsed() > until:
+                raise
+            time.sleep(0.01 + 0.04 * chance.fraction(str(os.getpid()), clock.elapsed()))
+        except BaseException:
+            connection.close()
+            raise
+
+
+def _bring_up_to_date(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
+    """Make or migrate the tables under one lock: `migrations` is append-only, the file counts how many it has seen."""
+    connection.execute("BEGIN")  # what is read here belongs together
+    seen = _seen(connection, len(migrations), path)
+    connection.execute("COMMIT")
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        connection.execute("PRAGMA journal_mode = WAL")
+    if seen == len(migrations):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for migration in migrations[seen() :]:  # read again: another process may have been first
+        for migration in migrations[_seen(connection, len(migrations), path) :]:  # another may have been first
             migration(connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(migrations)}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
+
+
+def _seen(connection: sqlite3.Connection, known: int, path: Path) -> int:
+    """Return how many migrations a file has seen.
+
+    Raises:
+        StorageError: it is not ours, or newer than we are.
+    """
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    seen = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if application != APPLICATION_ID and tables:
+        raise StorageError(f"{path} is a database of another program; choose another data folder")
+    if seen > known:
+        raise StorageError(
+            f"{path} was written by a newer mindstream; upgrade mindstream, or choose another data folder"
+        )
+    if (seen < 1) != (not tables):
+        raise StorageError(f"{path} says that it has seen {seen} changes of its tables; {MEND}")
+    return seen
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Tell whether somebody else holds the file."""
+    return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 @contextlib.contextmanager
@@ -227,17 +283,23 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except MindstreamError:
         raise
+    except UnicodeDecodeError as error:  # in SQLite's own words about the damage
+        raise StorageError(f"{path}: the file is damaged; {MEND}, or put a copy back in its place") from error
     except sqlite3.Error as error:
         code = (error.sqlite_errorname if hasattr(error, "sqlite_errorname") else "") or ""
         text = str(error)
-        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        if is_busy(error):
             advice = f"another program has held it for over {BUSY_S:.0f} seconds; close that program and try again"
-        elif code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        elif code.startswith("SQLITE_NOTADB"):
             advice = "the file is damaged or is no database; move it away, or put a copy back in its place"
+        elif code.startswith("SQLITE_CORRUPT"):
+            advice = f"the file is damaged; {MEND}, or put a copy back in its place"
         elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
             advice = "the disk is full; make room and say it again"
         elif code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
             advice = "it cannot be opened for writing; check the folder's permissions, or choose another with --data"
+        elif code.startswith("SQLITE_ERROR") and text.startswith(("no such ", "table ", "duplicate column")):
+            advice = f"its tables are not as they should be; {MEND}"
         else:
             raise StorageError(f"{path}: {text}") from error
         raise StorageError(f"{path}: {advice} ({text})") from error

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from mindstream.clock import Moment
 
@@ -19,6 +19,10 @@ class Event(BaseModel):
     kind: ClassVar[str] = ""
     kept: ClassVar[bool] = True
     """False: shown as it happens, not written to the log."""
+
+    def entry(self) -> tuple[str, str]:
+        """Return its kind and its payload as the log keeps them."""
+        return self.kind, self.model_dump_json()
 
 
 class Opened(Event):
@@ -249,6 +253,18 @@ class Failed(Event):
     where: str
 
 
+class Unknown(Event):
+    """A row of the log that this mindstream cannot read: a newer one's, or damaged. Kept as it stands."""
+
+    kind = "unknown"
+    named: str
+    """The kind that the row names."""
+    payload: str
+
+    def entry(self) -> tuple[str, str]:
+        return self.named, self.payload
+
+
 KINDS: Mapping[str, type[Event]] = {
     event.kind: event
     for event in (
@@ -274,6 +290,18 @@ class Logged:
         return head | self.event.model_dump(mode="json")
 
 
-def event(kind: str, payload: str) -> Event:
-    """Read an event from a row of the log."""
-    return KINDS[kind].model_validate_json(payload)
+def event(kind: object, payload: object) -> Event:
+    """Read an event from a row of the log; what does not fit is `Unknown`."""
+    shape = KINDS.get(kind) if isinstance(kind, str) else None
+    if shape is not None and isinstance(payload, str):
+        try:
+            return shape.model_validate_json(payload)
+        except ValidationError:
+            pass
+    return Unknown(named=written_text(kind), payload=written_text(payload))
+
+
+def written_text(value: object) -> str:
+    """Write whatever stands in a row as text that can be printed and written again."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else "" if value is None else str(value)
+    return text.encode("utf-8", "replace").decode()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 BATCH = 256
+DEEPEST = 100
+"""So many levels of evidence are followed down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,13 @@ class Drawn:
 
     Attributes:
         missing: ids of evidence that is not there: erased, or never a record of this stream.
+        cut: its own evidence is left out here: it stands elsewhere in the tree, or lies too deep.
     """
 
     record: Record
     evidence: tuple[Drawn, ...] = ()
     missing: tuple[str, ...] = ()
+    cut: bool = False
 
 
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
@@ -89,25 +93,32 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
 def evidence_of(stream: Stream, id_: str) -> Drawn:
     """Return a record with what it was drawn from, and that with its own evidence, down to what was seen.
 
+    The evidence of a record stands in the tree once, where it is nearest to the top, and at most DEEPEST levels down.
+
     Raises:
         InputError: there is no such record.
     """
     found: dict[str, Record] = {}
-    ids = [id_]
-    while ids:  # level by level
-        found |= {record.id: record for record in stream.store.records(stream.name, ids)}
-        below = dict.fromkeys(each for id_ in ids if id_ in found for each in found[id_].evidence)
-        ids = [each for each in below if each not in found]
+    owner: dict[str, str] = {id_: ""}  # whose evidence it is where it is nearest to the top
+    levels = [[id_]]
+    for _ in range(DEEPEST):
+        there = stream.store.records(stream.name, levels[-1])
+        found |= {record.id: record for record in there}
+        new = {each: record.id for record in reversed(there) for each in record.evidence if each not in owner}
+        owner |= new
+        levels.append(list(new))
     if id_ not in found:
         raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
-    return _tree(found, id_, frozenset())
-
-
-def _tree(found: dict[str, Record], id_: str, above: frozenset[str]) -> Drawn:
-    record, here = found[id_], above | {id_}
-    below = [each for each in record.evidence if each in found and each not in here]  # a loop ends where it closes
-    missing = tuple(each for each in record.evidence if each not in found)
-    return Drawn(record, tuple(_tree(found, each, here) for each in below), missing)
+    deeper, drawn = set(levels[-1]), dict[str, Drawn]()
+    for record in (found[each] for level in reversed(levels) for each in level if each in found):
+        evidence = list(dict.fromkeys(record.evidence))
+        below = [
+            drawn[each] if owner[each] == record.id else Drawn(found[each], cut=bool(found[each].evidence))
+            for each in evidence if each in found
+        ]  # fmt: skip
+        missing = tuple(each for each in evidence if each not in found and each not in deeper)
+        drawn[record.id] = Drawn(record, tuple(below), missing, cut=any(each in deeper for each in evidence))
+    return drawn[id_]
 
 
 def archive(stream: Stream) -> list[Record]:

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from mindstream.memory.record import UNIQUE, same_words
 from mindstream.memory.redaction import MARK, Words
+from mindstream.memory.rows import COLUMNS
+from mindstream.memory.sums import sum_of_event, sum_of_record
 
 T = TypeVar("T")
 OWN = {
@@ -28,7 +30,6 @@ QUOTING = {
     "model_called": ("error",),
 }  # fmt: skip
 """Rows that have no record of their own, or say more than it: the words are taken out wherever they stand."""
-COUNT = "INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)"
 FIELDS = "text, subject, predicate, object, keywords, data"
 
 
@@ -109,17 +110,26 @@ def erase(connection: sqlite3.Connection, stream: str, found: Carriers | None, c
             connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
             erased += gone
     if erased:
-        connection.execute(COUNT, ("erased", changed))  # until it is rewritten, the file holds bytes of them
+        # until it is written anew, the file holds bytes of them
+        connection.execute("INSERT OR REPLACE INTO counters (name, value) VALUES ('erased', ?)", (changed,))
     return erased
+
+
+def mark_rewritten(connection: sqlite3.Connection, changed: int) -> None:
+    """Remember that the file holds no bytes any more of what was erased up to that change."""
+    connection.execute("UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?", (changed,))
 
 
 def redact(connection: sqlite3.Connection, stream: str, carriers: Carriers, changed: int) -> None:
     """Put a mark in place of the words, in the transaction that erases the records."""
     words = carriers.words
     for seq in sorted(carriers.log):
-        kind, payload = connection.execute("SELECT kind, payload FROM log WHERE seq = ?", (seq,)).fetchone()
+        mind, at, by, kind, payload = connection.execute(
+            "SELECT mind, at, by, kind, payload FROM log WHERE seq = ?", (seq,)
+        ).fetchone()
         new = _redacted_event(kind, payload, seq in carriers.own, words)
-        connection.execute("UPDATE log SET payload = ? WHERE seq = ?", (new, seq))
+        total = sum_of_event(mind, at, by, kind, new)
+        connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, seq))
     for number in sorted(carriers.work):
         (error,) = connection.execute("SELECT error FROM work WHERE id = ?", (number,)).fetchone()
         connection.execute("UPDATE work SET error = ? WHERE id = ?", (words.redact(error), number))
@@ -130,9 +140,11 @@ def redact(connection: sqlite3.Connection, stream: str, carriers: Carriers, chan
             same = same_words(new_fields[0]) if row[0] in UNIQUE else None
             connection.execute(  # its vector told what it said
                 "UPDATE records SET text = ?, subject = ?, predicate = ?, object = ?, keywords = ?, data = ?, same = ?,"
-                " vector = NULL, embedder = '', changed = ? WHERE id = ? AND stream = ?",
+                " vector = NULL, vector_sum = NULL, embedder = '', changed = ? WHERE id = ? AND stream = ?",
                 (*new_fields, same, changed, id_, stream),
             )
+            whole = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ?", (id_,)).fetchone()
+            connection.execute("UPDATE records SET words_sum = ? WHERE id = ?", (sum_of_record(whole), id_))
 
 
 def _find_records(connection: sqlite3.Connection, stream: str, carriers: Carriers) -> None:

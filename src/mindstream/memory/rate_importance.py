@@ -16,7 +16,7 @@ class Importance(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    ratings: list[Annotated[int, Field(ge=1, le=10)]]
+    ratings: list[Annotated[int, Field(ge=1, le=10)]] = Field(max_length=1_000)
 
 
 class RateImportance(Prompt[Importance]):

@@ -24,6 +24,7 @@ FADING: frozenset[Kind] = frozenset({"note", "observation", "thought", "dream"})
 """Kinds that strengthen and fade; the others never do."""
 UNIQUE: frozenset[Kind] = frozenset({"note", "thought", "exemplar"})
 """Kinds in which the same words are not kept twice."""
+SLOTTED: frozenset[Kind] = frozenset({"belief", "plan"})
 
 Vector: TypeAlias = NDArray[np.float16]
 
@@ -37,7 +38,7 @@ MAX_LEVEL, MAX_DEPTH, MAX_VERSION = 32_000, 1_000_000, 2**53
 EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
 """The second day that a calendar can write, and the last but one, so that every time zone can."""
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ID = re.compile(r"[\w-]{6,64}")
 
@@ -149,7 +150,7 @@ def checked_text(text: str) -> str:
     """
     if not isinstance(text, str):
         raise InputError(f"a text is wanted, not {_shown(text)}")
-    clean = _CONTROL.sub("", text.replace("\r\n", "\n")).strip()
+    clean = CONTROL.sub("", text.replace("\r\n", "\n")).strip()
     if not clean:
         raise InputError("there is nothing to read in that text: it is empty, or holds control characters only")
     size = len(clean.encode())
@@ -186,9 +187,7 @@ def checked_name(name: str, what: str = "name") -> str:
 
 
 def checked_record(record: Record) -> Record:
-    """Return a record fit to be kept: as it came, but for control characters in its words and names.
-
-    The one door of the memory: what is remembered, imported or committed passes it.
+    """Return a record fit to be kept, without control characters: whatever is written comes through this door.
 
     Raises:
         InputError: a field cannot be kept; naming it.
@@ -197,8 +196,9 @@ def checked_record(record: Record) -> Record:
         raise InputError(f"id: 6 to 64 letters, digits, _ and - are wanted, not {_shown(record.id)}")
     if record.kind not in KINDS:
         raise InputError(f"there is no kind of record {_shown(record.kind)}; the kinds are {', '.join(KINDS)}")
-    for check in (_check_times, _check_numbers, _check_links, _check_data, _check_vector):
+    for check in (_check_times, _check_numbers, _check_links, _check_data):
         check(record)
+    check_vector(record.vector)
     clean: dict[str, Any] = {
         "text": checked_text(record.text),
         "by": _name(record.by, "by"),
@@ -225,25 +225,23 @@ def _check_times(record: Record) -> None:
     checked_moment(record.created, "created")
     checked_moment(record.accessed, "accessed")
     for name, earliest in (("forgotten", 0.0), ("valid_from", EARLIEST), ("valid_until", EARLIEST)):
-        if (at := getattr(record, name)) is not None:
-            checked_moment(at, name, earliest)  # what it says may have held long before it was written
+        checked_moment(getattr(record, name) or 0.0, name, earliest)  # what it says may have held long before
 
 
 def _check_numbers(record: Record) -> None:
     checked_importance(record.importance)
-    _check_whole(record.level, "level", -1, MAX_LEVEL)
-    _check_whole(record.depth, "depth", 0, MAX_DEPTH)
+    check_whole(record.level, "level", -1, MAX_LEVEL)
+    check_whole(record.depth, "depth", 0, MAX_DEPTH)
     if not isinstance(record.lasting, bool):
         raise InputError(f"lasting: true or false is wanted, not {_shown(record.lasting)}")
     if (record.slot is None) != (record.version is None):
         raise InputError("slot and version go together")
-    if record.slot is None:
-        return
-    _check_whole(record.version, "version", 1, MAX_VERSION)
-    if record.kind not in ("belief", "plan"):
-        raise InputError(f"slot: only beliefs and plans have one, not a {record.kind}")
-    if not record.slot or _name(record.slot, "slot") != record.slot:
-        raise InputError(f"slot: a name is wanted, not {_shown(record.slot)}")
+    if record.slot is not None:
+        check_whole(record.version, "version", 1, MAX_VERSION)
+        if record.kind not in SLOTTED:
+            raise InputError(f"slot: only beliefs and plans have one, not a {record.kind}")
+        if not record.slot or _name(record.slot, "slot") != record.slot:
+            raise InputError(f"slot: a name is wanted, not {_shown(record.slot)}")
 
 
 def _check_links(record: Record) -> None:
@@ -291,13 +289,14 @@ def _check_text(text: object) -> None:
         raise InputError(f"data: texts that can be written are wanted, not {_shown(text)}")
 
 
-def _check_vector(record: Record) -> None:
-    row = record.vector
+def check_vector(row: Vector | None) -> None:
+    """Raise InputError where a vector cannot be compared with others."""
     if row is not None and not (row.dtype == np.float16 and row.ndim == 1 and len(row) and np.isfinite(row).all()):
         raise InputError("vector: one row of finite float16 is wanted")
 
 
-def _check_whole(number: object, what: str, least: int, most: int) -> None:
+def check_whole(number: object, what: str, least: int, most: int) -> None:
+    """Raise InputError where a number is not a whole one between two others, both included."""
     if not (isinstance(number, int) and not isinstance(number, bool) and least <= number <= most):
         raise InputError(f"{what}: a whole number from {least} to {most:,} is wanted, not {_shown(number)}")
 
@@ -312,7 +311,7 @@ def _name(name: str, what: str) -> str:
         raise InputError(f"{what}: a text is wanted, not {_shown(name)}")
     if len(name) > MAX_NAME:
         raise InputError(f"{what}: at most {MAX_NAME} characters are wanted, not {len(name):,}")
-    return name if name.isprintable() else " ".join(_CONTROL.sub("", name).split())
+    return name if name.isprintable() else " ".join(CONTROL.sub("", name).split())
 
 
 def _about(about: Triple) -> Triple:

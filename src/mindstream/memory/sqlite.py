@@ -7,7 +7,7 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,17 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
-from mindstream.log.events import Logged, event
+from mindstream.log.events import Logged, Unknown, event
 from mindstream.memory import carriers
 from mindstream.memory.carriers import Carriers
-from mindstream.memory.record import UNIQUE, Kind, Record, Triple, normalised, same_words
-from mindstream.memory.store import Changes, Commit, Entry, Revision
+from mindstream.memory.record import MAX_VERSION, UNIQUE, Kind, Record, Triple, normalised, same_words
+from mindstream.memory.rows import COLUMNS, INSERT, insertion
+from mindstream.memory.salvage import is_sound, moment, salvaged
+from mindstream.memory.store import Changes, Commit, Entry, Revision, checked_commit
+from mindstream.memory.strength import Held
+from mindstream.memory.sums import sum_of_event, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
 
-COLUMNS = (
-    "id, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,"
-    " superseded_by, forgotten, subject, predicate, object, keywords, evidence, depth, slot, version, data, seq,"
-    " embedder, vector"
-)
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds"))
 HOLDS = "valid_until IS NULL AND forgotten IS NULL"
 
@@ -42,6 +41,7 @@ class SqliteStore:
         self._database = Database(self.folder, MIGRATIONS)
 
     async def commit(self, commit: Commit) -> list[Logged]:
+        commit = checked_commit(commit)
         return await self._database.write(lambda connection: _commit(connection, commit))
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
@@ -104,7 +104,8 @@ class SqliteStore:
         slot: str | None = None,
         before: int | None = None,
     ) -> list[Record]:
-        where: list[str] = ["stream = ?", HOLDS]
+        # What is newest in a slot holds, whatever became of its mark: a version is written after it or never.
+        where: list[str] = ["stream = ?", HOLDS if slot is None else f"version BETWEEN 1 AND {MAX_VERSION}"]
         values: list[Any] = [stream]
         for column, value in (("episode", episode), ("slot", slot)):
             if value is not None:
@@ -147,18 +148,23 @@ class SqliteStore:
         if kinds is not None:
             where.append(f"kind IN ({','.join('?' * len(kinds))})")
             values.extend(kinds)
-        rows = self._database.read(
-            f"SELECT seq, mind, at, by, kind, payload FROM log WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?",
-            [*values, limit],
-        )
-        return [Logged(seq, mind, at, by, event(kind, payload)) for seq, mind, at, by, kind, payload in rows]
+        return self._logged(f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?", [*values, limit], kinds)
 
     def last(self, mind: str, kind: str) -> Logged | None:
-        rows = self._database.read(
-            "SELECT seq, mind, at, by, kind, payload FROM log WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT 1",
-            (mind, kind),
-        )
-        return next((Logged(seq, who, at, by, event(name, told)) for seq, who, at, by, name, told in rows), None)
+        for limit in (1, -1):  # nearly always the newest can be read
+            found = self._logged("WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT ?", [mind, kind, limit], [kind])
+            if found:
+                return found[0]
+        return None
+
+    def _logged(self, where: str, values: Sequence[Any], kinds: Sequence[str] | None) -> list[Logged]:
+        """Read rows of the log; who asks for kinds gets none that cannot be read."""
+        rows = self._database.read(f"SELECT seq, mind, at, by, kind, payload FROM log {where}", values)
+        read = [
+            Logged(seq, mind, moment(at) or 0.0, str(by), event(kind, payload))
+            for seq, mind, at, by, kind, payload in rows
+        ]
+        return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
 
     def count(self, mind: str, kind: str) -> int:
         return int(self._database.read("SELECT count(*) FROM log WHERE mind = ? AND kind = ?", (mind, kind))[0][0])
@@ -183,20 +189,16 @@ class SqliteStore:
     async def renew(self, work_ids: Sequence[int], owner: str, lease: Moment) -> None:
         await self._database.write(lambda connection: work.renew(connection, work_ids, owner, lease))
 
-    async def release(self, work_ids: Sequence[int], owner: str, error: str) -> None:
-        await self._database.write(lambda connection: work.release(connection, work_ids, owner, error))
-
     async def give_up(self, owner: str) -> None:
         await self._database.write(lambda connection: work.give_up(connection, owner))
 
     async def compact(self) -> None:
-        numbers = dict(self._database.read("SELECT name, value FROM counters"))
-        erased = numbers.get("erased", 0)
-        if erased == numbers.get("rewritten", 0):
+        rows = self._database.read("SELECT value FROM counters WHERE name = 'erased' AND value > 0")
+        if not rows:
             await self._database.compact()
-        else:
-            await self._database.rewrite()
-            await self._database.write(lambda each: each.execute(carriers.COUNT, ("rewritten", erased)).rowcount)
+            return
+        await self._database.rewrite()
+        await self._database.write(lambda connection: carriers.mark_rewritten(connection, rows[0][0]))
 
     async def close(self) -> None:
         await self._database.close()
@@ -205,16 +207,16 @@ class SqliteStore:
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
     logged, changed = [], _next_change(connection)
     for entry in commit.entries:
+        row = (commit.mind, commit.at, entry.by, *entry.event.entry())
         seq = connection.execute(
-            "INSERT INTO log (mind, at, by, kind, payload) VALUES (?, ?, ?, ?, ?)",
-            (commit.mind, commit.at, entry.by, entry.event.kind, entry.event.model_dump_json()),
+            "INSERT INTO log (mind, at, by, kind, payload, sum) VALUES (?, ?, ?, ?, ?, ?)", (*row, sum_of_event(*row))
         ).lastrowid
         assert seq is not None
         logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event))
         if entry.distinct:
             _check_distinct(connection, entry, commit.revisions)
         try:
-            connection.executemany(INSERT, [_row(record, seq, changed) for record in entry.records])
+            connection.executemany(INSERT, [insertion(record, seq, changed) for record in entry.records])
         except sqlite3.IntegrityError as error:
             raise Conflict(f"a record with that id, or that version of the slot, is there already ({error})") from None
         for record in entry.records:
@@ -230,6 +232,8 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
         work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
     if commit.finish:
         work.finish(connection, commit.finish.work, commit.finish.owner, logged[0].seq)
+    if commit.put_back:
+        work.release(connection, commit.put_back.work, commit.put_back.owner, commit.put_back.error)
     return logged
 
 
@@ -250,6 +254,7 @@ def _revise(connection: sqlite3.Connection, stream: str, revision: Revision, cha
     new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
     if revision.vector is not None:
         new["vector"] = revision.vector.tobytes()
+        new["vector_sum"] = sum_of_vector(new["vector"])
     sets = ", ".join(f"{name} = ?" for name in (*new, "changed"))
     where, values = "id = ? AND stream = ?", [*new.values(), changed, revision.id, stream]
     if revision.was:
@@ -258,34 +263,27 @@ def _revise(connection: sqlite3.Connection, stream: str, revision: Revision, cha
     if revision.holds:
         where += f" AND {HOLDS}"
     touched = connection.execute(f"UPDATE records SET {sets} WHERE {where}", values).rowcount
-    if not touched and (revision.was or revision.holds):
+    if not touched and revision.was and _is_still(connection, stream, revision.id, revision.was):
+        _revise(connection, stream, replace(revision, was=None), changed)
+    elif not touched and (revision.was or revision.holds):
         raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
+
+
+def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: Held) -> bool:
+    """Tell whether a row in which something odd stands is read as it was before."""
+    rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
+    return [(record.level, record.accessed) for record in map(_record, rows)] == [(was.level, was.time)]
 
 
 def _next_change(connection: sqlite3.Connection) -> int:
     """Number the commits that touch records; two in one transaction may not share a number, readers ask 'after'."""
-    return int(
-        connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()[0]
-    )
-
-
-INSERT = f"INSERT INTO records ({COLUMNS}, changed, same) VALUES ({','.join('?' * 29)})"
-
-
-def _row(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
-    about = record.about
-    return (
-        record.id, record.stream, record.kind, record.text, record.created, record.accessed, record.by, record.episode,
-        record.importance, record.level, record.lasting, record.valid_from, record.valid_until, record.superseded_by,
-        record.forgotten, about and about.subject, about and about.predicate, about and about.object,
-        _json(record.keywords), _json(record.evidence), record.depth, record.slot, record.version,
-        _json(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(),
-        changed, same_words(record.text) if record.kind in UNIQUE else None,
-    )  # fmt: skip
-
-
-def _json(value: Any) -> str | None:
-    return json.dumps(value, ensure_ascii=False) if value else None
+    row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
+    if row is None:  # lost: count on from the highest that is there
+        row = connection.execute(
+            "INSERT INTO counters SELECT 'changed', 1 + max((SELECT coalesce(max(changed), 0) FROM records),"
+            " (SELECT coalesce(max(changed), 0) FROM erased)) RETURNING value"
+        ).fetchone()
+    return int(row[0])
 
 
 @lru_cache(256)
@@ -296,6 +294,14 @@ def _data(text: str) -> dict[str, Any]:
 
 
 def _record(row: tuple[Any, ...]) -> Record:
+    try:
+        record = _read(row)
+        return record if is_sound(record) else salvaged(row)
+    except (ValueError, TypeError, RecursionError):
+        return salvaged(row)
+
+
+def _read(row: tuple[Any, ...]) -> Record:
     (
         id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
         superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,

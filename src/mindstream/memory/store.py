@@ -8,13 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from mindstream.clock import Moment
+from mindstream.errors import InputError
 from mindstream.log.events import Event, Logged
 from mindstream.log.work import Work
-from mindstream.memory.record import Kind, Record, Vector
+from mindstream.memory.record import (
+    EARLIEST,
+    MAX_LEVEL,
+    Kind,
+    Record,
+    Vector,
+    check_vector,
+    check_whole,
+    checked_importance,
+    checked_moment,
+    checked_record,
+)
 from mindstream.memory.strength import Held
 
 
@@ -73,6 +85,15 @@ class Finish:
     owner: str
 
 
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """Work that a failed run lets go of, and why; it is tried again."""
+
+    work: tuple[int, ...]
+    owner: str
+    error: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """What is written together: all of it, or nothing."""
@@ -83,6 +104,37 @@ class Commit:
     revisions: tuple[Revision, ...] = ()
     wake: Wake | None = None
     finish: Finish | None = None
+    put_back: PutBack | None = None
+
+
+def checked_commit(commit: Commit) -> Commit:
+    """Return a commit fit to be written; every store asks before it writes.
+
+    Raises:
+        InputError: something in it could not be read again, or belongs to another stream.
+    """
+    checked_moment(commit.at, "at")
+    for revision in commit.revisions:
+        _check_revision(revision)
+    return replace(commit, entries=tuple(map(_checked_entry, commit.entries, [commit.mind] * len(commit.entries))))
+
+
+def _checked_entry(entry: Entry, mind: str) -> Entry:
+    for record in entry.records:
+        if record.stream != mind:
+            raise InputError(f"a record of the stream {record.stream!r} cannot be written by the mind {mind!r}")
+    return replace(entry, records=tuple(map(checked_record, entry.records))) if entry.records else entry
+
+
+def _check_revision(revision: Revision) -> None:
+    checked_importance(revision.importance)
+    if revision.level is not None:
+        check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # one more than comes in: it may have been returned
+    for name, earliest in (("accessed", 0.0), ("forgotten", 0.0), ("valid_until", EARLIEST)):
+        if (at := getattr(revision, name)) is not None:
+            checked_moment(at, name, earliest)
+    if revision.vector is not None:
+        check_vector(revision.vector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +159,7 @@ class Store(Protocol):
         """Write it durably; return the log rows.
 
         Raises:
+            InputError: something in it could not be read again (see `checked_commit`).
             Conflict: a belief or plan of that version is there already; what `distinct`, `was` or `holds` asks for is
                 not so.
             LeaseLost: the work was taken over by another process.
@@ -179,9 +232,6 @@ class Store(Protocol):
 
     async def renew(self, work: Sequence[int], owner: str, lease: Moment) -> None:
         """Hold on to work that is still going on."""
-
-    async def release(self, work: Sequence[int], owner: str, error: str) -> None:
-        """Put work back after a run that failed or was broken off."""
 
     async def give_up(self, owner: str) -> None:
         """Let go of everything that `owner` holds."""

@@ -19,7 +19,7 @@ from mindstream.memory.lately import Lately
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recalled, Recaller
 from mindstream.memory.record import UNIQUE, Kind, New, Record, Triple, checked_name
-from mindstream.memory.store import Commit, Entry, Finish, Revision, Store, Wake
+from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
 from mindstream.memory.strength import Strength
 from mindstream.memory.touch import Touches
 from mindstream.models.embedders.embedder import Embedder
@@ -167,12 +167,14 @@ class Stream:
         revisions: Sequence[Revision] = (),
         wake: Wake | None = None,
         finish: Finish | None = None,
+        put_back: PutBack | None = None,
     ) -> list[Logged]:
         """Write events, records, revisions and work together, durably; hand the events to whoever listens."""
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
         commit = Commit(
-            mind=self.name, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish
-        )
+            mind=self.name, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
+            put_back=put_back,
+        )  # fmt: skip
         return await asyncio.shield(self._published(commit))  # what is written is shown, whoever gave up waiting
 
     async def _published(self, commit: Commit) -> list[Logged]:

@@ -50,5 +50,26 @@ def _m003_failures_of_work(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE work ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
 
 
-MIGRATIONS: list[Migration] = [_m001_log_records_work, _m002_same_words, _m003_failures_of_work]
+def _m004_sums(connection: sqlite3.Connection) -> None:
+    """Rows from before have none: a file of any size opens at once, and `doctor --mend` gives them theirs.
+
+    Whoever changes words on purpose and says no new sum leaves none, and not one that is wrong.
+    """
+    connection.execute("ALTER TABLE records ADD COLUMN words_sum INTEGER")
+    connection.execute("ALTER TABLE records ADD COLUMN vector_sum INTEGER")
+    connection.execute("ALTER TABLE log ADD COLUMN sum INTEGER")
+    connection.execute(
+        "CREATE TRIGGER records_changed_words AFTER UPDATE OF id, stream, kind, text, created, by, episode, valid_from,"
+        " subject, predicate, object, keywords, evidence, depth, slot, version, data, seq ON records"
+        " WHEN NEW.words_sum IS OLD.words_sum AND OLD.words_sum IS NOT NULL"
+        " BEGIN UPDATE records SET words_sum = NULL WHERE number = NEW.number; END"
+    )
+    connection.execute(
+        "CREATE TRIGGER log_changed_words AFTER UPDATE OF mind, at, by, kind, payload ON log"
+        " WHEN NEW.sum IS OLD.sum AND OLD.sum IS NOT NULL"
+        " BEGIN UPDATE log SET sum = NULL WHERE seq = NEW.seq; END"
+    )
+
+
+MIGRATIONS: list[Migration] = [_m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums]
 """Append only: a file remembers how many of these it has seen."""

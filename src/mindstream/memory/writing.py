@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mindstream.clock import Moment
 from mindstream.errors import Conflict, ModelError
 from mindstream.log.events import Remembered
 from mindstream.memory.record import (
+    MAX_DEPTH,
     UNIQUE,
     New,
     Record,
     Vector,
-    checked_importance,
-    checked_text,
+    checked_moment,
+    checked_record,
     new_id,
     normalised,
 )
@@ -58,33 +61,44 @@ def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]:
 
 async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
     """Turn what is to be remembered into records, checked and embedded, not yet written."""
-    texts = [checked_text(new.text) for new in news]
-    vectors = await _vectors(stream, texts)
     now = stream.clock.now()
+    records = [checked_record(_record(stream, new, now)) for new in news]  # refused before anybody embeds them
     depths = _depths(stream, [new.evidence for new in news])
+    vectors = await _vectors(stream, [record.text for record in records])
     return [
-        Record(
-            id=new_id(new.created or now), stream=stream.name, kind=new.kind, text=text, created=new.created or now,
-            accessed=now, by=new.by, episode=new.episode, importance=checked_importance(new.importance),
-            valid_from=new.valid_from, valid_until=new.valid_until, about=new.about, keywords=new.keywords,
-            evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot,
-            version=new.version, data=new.data, vector=vector,
+        replace(
+            record, depth=depth if new.depth is None else new.depth, vector=vector,
             embedder="" if vector is None else stream.embedder.name,
         )
-        for new, text, vector, depth in zip(news, texts, vectors, depths, strict=True)
+        for new, record, vector, depth in zip(news, records, vectors, depths, strict=True)
     ]  # fmt: skip
+
+
+def _record(stream: Stream, new: New, now: Moment) -> Record:
+    created = now if new.created is None else checked_moment(new.created, "created")
+    return Record(
+        id=new_id(created), stream=stream.name, kind=new.kind, text=new.text, created=created, accessed=now, by=new.by,
+        episode=new.episode, importance=new.importance, valid_from=new.valid_from, valid_until=new.valid_until,
+        about=new.about, keywords=new.keywords, evidence=new.evidence, depth=new.depth or 0, slot=new.slot,
+        version=new.version, data=new.data,
+    )  # fmt: skip
 
 
 async def _vectors(stream: Stream, texts: Sequence[str]) -> Sequence[Vector | None]:
     """Embed; without an embedder nothing is lost: the words are kept, `reembed` gives vectors later."""
+    if not texts:
+        return []
     try:
-        return list((await stream.embedder.embed(texts)).astype(np.float16)) if texts else []
+        vectors = await stream.embedder.embed(texts)
     except ModelError:
         return [None] * len(texts)
+    with np.errstate(over="ignore"):  # a number that is too large is no vector, as one that is none
+        rows = vectors.astype(np.float16)
+    return [row if np.isfinite(row).all() else None for row in rows]
 
 
 def _depths(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[int]:
     """Return the depth of each record that is drawn from such evidence: 1 + the deepest, 0 without any."""
     ids = list(dict.fromkeys(id_ for some in evidence for id_ in some))
     known = {record.id: record.depth for record in stream.store.records(stream.name, ids)} if ids else {}
-    return [1 + max(known.get(id_, 0) for id_ in some) if some else 0 for some in evidence]
+    return [min(MAX_DEPTH, 1 + max(known.get(id_, 0) for id_ in some)) if some else 0 for some in evidence]

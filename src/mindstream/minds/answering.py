@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, replace
 
-from mindstream.errors import ModelError, ModelRefused, StorageError
+from mindstream.errors import ModelError, ModelRefused, ModelResting, ModelUnavailable, StorageError
 from mindstream.isolation import describe, is_ours
 from mindstream.log.events import Failed, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.record import New
@@ -15,6 +15,7 @@ from mindstream.memory.store import Entry
 from mindstream.minds.exchange import Exchange
 from mindstream.minds.gates.gate import Decision
 from mindstream.minds.gates.keeper import Gatekeeper
+from mindstream.minds.patience import Patience
 from mindstream.minds.talker import Talker, after, in_pieces
 from mindstream.packs.pack import Alarm, in_language
 from mindstream.packs.reading import language_of
@@ -25,25 +26,6 @@ from mindstream.reasoners.conversation import AGENT
 
 WRITES = 3
 """So often an answer that was shown is tried to be kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long things may take, in seconds.
-
-    Attributes:
-        deadline_s: how long the Talker waits for the Reasoner before it says that it takes longer.
-        word_s: how long there may be silence before a word is said: that it still thinks.
-        thinking_s: how long a run of a Reasoner may think.
-        lease_s: how long work stays with a process that has died.
-        retry_s: how long a Reasoner's work rests after the first run that failed; after the next, four times as long.
-    """
-
-    deadline_s: float = 30.0
-    word_s: float = 4.0
-    thinking_s: float = 180.0
-    lease_s: float = 10.0
-    retry_s: float = 0.5
 
 
 @dataclass
@@ -87,6 +69,8 @@ class Answering:
         self._turns: set[asyncio.Task[None]] = set()
         self._excused = ""
         """Which excuse was made last; it is made once, until the Talker's model answers again."""
+        self._last_word_s = _now_s()
+        """When something was said last, by whomever, in seconds of the loop's clock."""
 
     def is_answering(self, heard: int) -> bool:
         """Tell whether an utterance (its seq) is being answered now."""
@@ -97,6 +81,7 @@ class Answering:
 
         Whoever is being answered, or waits for it, when an alarm stops the talk hears no more of that answer.
         """
+        self._last_word_s = _now_s()
         alarm = recognised(self._pack, text)
         if alarm and alarm.stops:
             self._break_off()
@@ -134,30 +119,30 @@ class Answering:
 
     async def _take_turn(self, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
-        async with self._in_turn:
-            self._answering.add(heard)
-            try:
+        with self._filling_silence(text, heard, exchange) as silence:
+            async with self._in_turn:
+                self._answering.add(heard)
                 try:
                     waited, late = await self._wait(text, heard, first, exchange)
-                except BaseException as error:  # whatever failed in waiting, an answer follows
-                    if is_ours(error):
-                        raise
-                    waited, late = False, False
-                    await self._log_failure(error)
-                async with self._floor:
-                    answer = replace(self._begun(heard, self._talker.model.name), waited=waited, late=late)
-                    await self._speak(answer, text, exchange)
-            finally:
-                self._answering.discard(heard)
+                    async with self._floor:
+                        answer = replace(self._begun(heard, self._talker.model.name), waited=waited, late=late)
+                        await self._speak(answer, text, exchange, silence)
+                finally:
+                    self._answering.discard(heard)
 
     async def _wait(self, text: str, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
         """Wait for the Reasoner where the gate says so; return whether it waited, and whether in vain."""
-        if not await self._gate.waits(self._talker.situation(text), heard, first):
-            return False, False
-        await exchange.show(await self._say_waiting(text, heard))
-        self._reasoners.release(heard)
-        with self._filling_silence(text, heard, exchange):
+        try:
+            if not await self._gate.waits(self._talker.situation(text), heard, first):
+                return False, False
+            await exchange.show(await self._say_waiting(text, heard))
+            self._reasoners.release(heard)
             return True, not await self._settled(heard)
+        except BaseException as error:  # whatever failed in waiting, an answer follows
+            if is_ours(error):
+                raise
+            await self._log_failure(error)
+            return False, False
 
     async def _settled(self, heard: int) -> bool:
         """Wait for the belief; return whether all was done about it before the deadline."""
@@ -168,7 +153,7 @@ class Answering:
             return False
         return True
 
-    async def _speak(self, answer: _Answer, text: str, exchange: Exchange) -> None:
+    async def _speak(self, answer: _Answer, text: str, exchange: Exchange, silence: asyncio.Task[None]) -> None:
         """Choose whose words answer: the Reasoner's, or the Talker's own; an alarm that does not stop comes first."""
         alarm = recognised(self._pack, text)
         first = self._words_of(alarm, text) + "\n\n" if alarm else ""
@@ -178,11 +163,11 @@ class Answering:
                 thought = self._thought(answer.heard)
         if thought and thought.words and thought.about[-1] == answer.heard:
             answer.model = thought.model
+            silence.cancel()
             await self._say(answer, in_pieces(first + thought.words), exchange)
             return
         own = self._talker.speak(text, answer.heard, answer.late, thought=thought is not None, before=first.strip())
-        with self._filling_silence(text, answer.heard, exchange) as silence:
-            await self._say(answer, self._or_by_rule(answer, text, after(first, own), silence), exchange)
+        await self._say(answer, self._or_by_rule(answer, text, after(first, own), silence), exchange)
 
     async def _or_by_rule(
         self, answer: _Answer, text: str, own: AsyncGenerator[str], silence: asyncio.Task[None]
@@ -190,7 +175,7 @@ class Answering:
         """Give the Talker's words; where its model, or anything else, fails, a rule's, and say so once."""
         try:
             async with contextlib.aclosing(own) as pieces:
-                async for piece in pieces:
+                while (piece := await self._next(pieces)) is not None:
                     silence.cancel()
                     yield piece
             self._excused = ""
@@ -206,12 +191,22 @@ class Answering:
             yield Aside(f"\n{excuse} " if answer.words else f"{excuse} ")
         yield self._rule_words(answer, text)
 
+    async def _next(self, pieces: AsyncGenerator[str]) -> str | None:
+        """Return the next piece, None after the last; whoever holds the floor may not be silent for ever."""
+        try:
+            async with asyncio.timeout(self._patience.speaking_s):
+                return await anext(pieces, None)
+        except TimeoutError:
+            name, patience_s = self._talker.model.name, self._patience.speaking_s
+            raise ModelUnavailable(f"{name} said nothing for {patience_s:g} s") from None
+
     async def _say(self, answer: _Answer, words: AsyncGenerator[str], exchange: Exchange) -> None:
         """Speak, piece by piece, and keep what was shown, however it ends."""
         said: Logged | None = None
         try:
             async with contextlib.aclosing(words) as pieces:
                 async for piece in pieces:
+                    self._last_word_s = _now_s()
                     answer.words += piece
                     answer.kept += "" if isinstance(piece, Aside) else piece
                     await exchange.show(self._stream.show(Piece(text=piece, answers=answer.heard), AGENT))
@@ -265,15 +260,27 @@ class Answering:
         event = Waiting(text=filler, slots=(self._pack.name,), answers=heard, belief_version=self._belief_version())
         return (await self._stream.commit(Entry(event, AGENT), *self._gate.decision(heard)))[0]
 
+    async def _say_longer(self, text: str, heard: int) -> Logged:
+        """Say that it takes longer, whether that can be logged or not."""
+        try:
+            return await self._say_waiting(text, heard, longer=True)
+        except BaseException as error:  # no fault is a reason to be silent
+            if is_ours(error):
+                raise
+            words = next(iter(phrases(self._pack, "wait_longer", language_of(text, self._pack.languages))), "…")
+            return self._stream.show(Waiting(text=words, slots=(), answers=heard, belief_version=0), AGENT)
+
     @contextlib.contextmanager
     def _filling_silence(self, text: str, heard: int, exchange: Exchange) -> Iterator[asyncio.Task[None]]:
-        """Say now and then that the answer takes longer, until the block ends or the task is cancelled."""
+        """Say now and then that the answer takes longer, where nothing else is said; until the task is cancelled."""
 
         async def fill() -> None:
             while True:
-                await asyncio.sleep(self._patience.word_s)
-                with contextlib.suppress(Exception):  # no words now; perhaps next time
-                    exchange.put(await self._say_waiting(text, heard, longer=True))
+                if (quiet_s := _now_s() - self._last_word_s) < self._patience.word_s:
+                    await asyncio.sleep(self._patience.word_s - quiet_s)
+                    continue
+                self._last_word_s = _now_s()
+                exchange.put(await self._say_longer(text, heard))
 
         filling = asyncio.ensure_future(fill())
         try:
@@ -282,6 +289,8 @@ class Answering:
             filling.cancel()
 
     async def _log_failure(self, failure: BaseException) -> None:
+        if isinstance(failure, ModelResting):  # that it is down was said when it was found out
+            return
         event = Failed(text=describe(failure), where="talker")
         try:
             await self._stream.commit(Entry(event, AGENT))
@@ -302,3 +311,7 @@ class Answering:
             return self._talker.by_rule(text, answer.heard, answer.late)
         except Exception:  # noqa: BLE001 (not even what memory holds can be read: something true is said all the same)
             return next(iter(phrases(self._pack, "no_words", language_of(text, self._pack.languages))), "…")
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

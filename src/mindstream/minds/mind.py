@@ -17,13 +17,14 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Entry, Store
 from mindstream.memory.stream import New, Stream
 from mindstream.minds import talk_rules  # noqa: F401 (registers the rule)
-from mindstream.minds.answering import Answering, Patience
+from mindstream.minds.answering import Answering
 from mindstream.minds.calls import CallLog
 from mindstream.minds.exchange import Exchange
 from mindstream.minds.gates.gate import Decision, Gate, Situation
 from mindstream.minds.gates.keeper import Gatekeeper
 from mindstream.minds.gates.named import gate
 from mindstream.minds.gates.outcomes import judged
+from mindstream.minds.patience import Patience
 from mindstream.minds.talker import Talker
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder

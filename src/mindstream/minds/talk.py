@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from pydantic import JsonValue
@@ -38,6 +38,14 @@ class Talk(Prompt[str]):
     before: str = ""
     ask_next: str = ""
     now: str = ""
+
+    def texts(self) -> Iterator[str]:
+        """Yield what it can name without making it up: what was said, noted and planned, and the pack's resources."""
+        yield from (step.full() for step in self.plan.steps)
+        yield from (line.text for line in self.history)
+        yield from (note.text for note in (*self.notes, *self.recalled))
+        yield from (self.utterance, self.before)
+        yield from (resource.link for resource in self.pack.resources if resource.link)
 
     def dialogue(self) -> Sequence[Message]:
         return [line.message for line in self.history]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 
 from pydantic import JsonValue
 
 from mindstream.clock import spoken
 from mindstream.errors import ModelError
 from mindstream.language.context import Part, fit
+from mindstream.language.links import links, pieces_without_links
 from mindstream.language.words import terms
 from mindstream.memory.stream import Stream
 from mindstream.minds.gates.gate import Situation
@@ -51,9 +53,11 @@ class Talker:
 
     async def speak(self, text: str, heard: int, late: bool = False, **more: bool | str) -> AsyncGenerator[str]:
         """Yield the answer to what was heard (its seq) in pieces; `more`: other fields of Talk."""
-        question = await self.question(text, heard, late)
-        async for piece in speak(self.model, question.model_copy(update=more)):
-            yield piece
+        question = (await self.question(text, heard, late)).model_copy(update=more)
+        pieces = pieces_without_links(speak(self.model, question), lambda: links(question.texts()))
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
 
     async def question(self, text: str, heard: int, late: bool = False) -> Talk:
         """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""

@@ -10,6 +10,7 @@ from mindstream.errors import ReplyInvalid
 from mindstream.models.gathered import gathered
 from mindstream.models.model import Call, Message, Model, Piece, Request, ToolSpec
 from mindstream.models.prompt import Prompt
+from mindstream.models.reply import legible_parts
 
 R = TypeVar("R")
 
@@ -21,7 +22,7 @@ async def ask(model: Model, prompt: Prompt[R], role: str = "") -> R:
         ModelError: there is none, or it does not fit (see the wrapper `Repair`, which lets the model mend it).
     """
     text, _, _ = await gathered(model, Request(prompt, role or prompt.role))
-    return prompt.parse(text)
+    return prompt.grounded(prompt.parse(text), ())[0]
 
 
 async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGenerator[str]:
@@ -32,10 +33,10 @@ async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGener
         ReplyInvalid: it said nothing at all.
     """
     said = False
-    async with aclosing(model.reply(Request(prompt, role or prompt.role))) as parts:
+    async with aclosing(legible_parts(model.reply(Request(prompt, role or prompt.role)))) as parts:
         async for part in parts:
             if isinstance(part, Piece) and part.text:
-                said = said or bool(part.text.strip())
+                said = said or any(sign.isprintable() and sign != " " for sign in part.text)
                 yield part.text
     if not said:
         raise ReplyInvalid(f"{model.name} answered {prompt.label()!r} with no words")
@@ -47,4 +48,4 @@ async def act(
     """Return what to do next: (words, calls) while the model wants tools called, else its typed answer."""
     request = Request(prompt, role or prompt.role, tuple(turns), tuple(tools))
     text, calls, _ = await gathered(model, request)
-    return (text, calls) if calls else prompt.parse(text)
+    return (text, calls) if calls else prompt.grounded(prompt.parse(text), turns)[0]

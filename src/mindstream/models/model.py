@@ -63,6 +63,15 @@ Part: TypeAlias = Piece | Call | Usage
 """What an answer consists of, in the order in which it comes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Something that a request goes without: so many items of a field, or so many characters of its texts."""
+
+    what: str
+    items: int = 0
+    characters: int = 0
+
+
 @dataclass(frozen=True)
 class Request:
     """What is put to a model.
@@ -73,6 +82,8 @@ class Request:
         turns: what came after the question: the model's own calls and replies, observations, complaints.
         tools: what may be called.
         words: a template to use instead of the prompt's own.
+        longest_reply: the tokens that the model can write at most, where that is known; 0: what the prompt says.
+        cut: what was left out so that the rest fits the model's window (see wrappers/fit).
         on_call: whom a meter tells of the call, besides its own listener (see wrappers/told).
     """
 
@@ -81,6 +92,8 @@ class Request:
     turns: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     words: str | None = field(default=None, repr=False)
+    longest_reply: int = 0
+    cut: tuple[Cut, ...] = ()
     on_call: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)
 
     @cached_property

@@ -10,8 +10,9 @@ the module, and its rule, the answer when there is no model, is a plain function
     def by_words(ask: RateImportance) -> Importance: ...
 
 The words have two parts, `# system` (static words first, so that prefix caches work) and `# user`; they are Jinja
-templates over the fields, and a variable that is not there is an error. `{{ text | data("memory") }}` fences what
-people, models, tools or files wrote: data, never instruction.
+templates over the fields (see template.py), and a variable that is not there is an error. What people, models, tools or
+files wrote is data, never instruction, and stands in a fence (see fence.py): `{{ text | data("memory") }}`, or on one
+line `{{ who | short("who") }}`. What comes back is read strictly (see reply.py).
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import from_json
 
 from mindstream.errors import ReplyInvalid, SettingsError
+from mindstream.models.fence import fenced as fenced  # known by prompts' users from here
 from mindstream.models.model import JsonSchema, Message
+from mindstream.models.reply import first_json as first_json  # known by prompts' users from here
+from mindstream.models.reply import legible, whole_json, without_thoughts
+from mindstream.models.template import templates
 
 R = TypeVar("R")
 P = TypeVar("P", bound="Prompt[Any]")
@@ -41,6 +45,17 @@ class Prompt(BaseModel, Generic[R]):
 
     role: ClassVar[str] = "reasoner"
     """Which model answers, unless the caller says otherwise."""
+    reply_tokens: ClassVar[int] = 0
+    """How long the reply may get; 0: 1,000 tokens of free text, 4,000 of structured data."""
+    lets_go: ClassVar[tuple[tuple[str, Literal["first", "last"]], ...]] = (
+        ("recalled", "first"),
+        ("conversation", "last"),
+        ("history", "last"),
+        ("notes", "last"),
+        ("known", "first"),
+    )
+    """Which lists lose items where a model's window is small, the least needed first, and which end is kept: of what is
+    numbered for the model, the first."""
 
     @classmethod
     def label(cls) -> str:
@@ -67,7 +82,7 @@ class Prompt(BaseModel, Generic[R]):
 
     def messages(self, words: str | None = None) -> tuple[Message, ...]:
         """Render the words (the prompt's own, or `words`) into messages."""
-        system, user = _templates(words if words is not None else self.words(), self.label())
+        system, user = templates(words if words is not None else self.words(), self.label())
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         fields["schema"] = _compact(self.reply_schema())
         rendered = [Message("system", text) for text in [system(fields)] if text]
@@ -79,49 +94,52 @@ class Prompt(BaseModel, Generic[R]):
         """Read the model's answer.
 
         Raises:
-            ReplyInvalid: with words that tell the model what is wrong.
+            ReplyInvalid: with words that tell the model what is wrong; nothing else, whatever the text.
         """
-        kind = self.reply_type()
-        if kind is str:
-            if not text.strip():
+        if self.reply_type() is str:
+            words = without_thoughts(legible(text))
+            if not words:
                 raise ReplyInvalid("The reply was empty. Answer in words.")
-            return text.strip()  # type: ignore[return-value]
+            return words  # type: ignore[return-value]
+        value = _answer(text, _reply_schema(type(self)) or {})
         try:
-            return _adapter(type(self)).validate_python(first_json(text))  # type: ignore[no-any-return]
+            return _adapter(type(self)).validate_python(value)  # type: ignore[no-any-return]
         except ValidationError as error:
             raise ReplyInvalid(f"The JSON does not fit: {complaints(error)}") from None
+
+    def grounded(self, reply: R, turns: Sequence[Message]) -> tuple[R, str]:  # noqa: ARG002
+        """Return an answer without what nothing in the prompt or in the turns before it gave; and what that was.
+
+        The model is told of it once (see the wrapper `Repair`), so it is said in words for the model; "" for nothing.
+        """
+        return reply, ""
 
 
 def complaints(error: ValidationError) -> str:
     """Say in one line what a Pydantic validation found, with the place of each finding."""
     return "; ".join(
-        f"{'.'.join(map(str, found['loc'])) or 'the whole'}: {found['msg']}" for found in error.errors()[:5]
+        f"{'.'.join(map(str, found['loc']))[:100] or 'the whole'}: {found['msg'][:200]}"
+        for found in error.errors(include_url=False, include_context=False, include_input=False)[:5]
     )
 
 
-def first_json(text: str) -> Any:
-    """Return the first JSON object (or list) in a text that may have words or fences around it.
+def _answer(text: str, schema: JsonSchema) -> Any:
+    """Return the one JSON value in a reply that can be meant by a schema.
+
+    Of several that differ none is taken: one may be what the model quotes.
 
     Raises:
-        ReplyInvalid: there is none, or it is not finished.
+        ReplyInvalid: there is none, or more than one.
     """
-    text = re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)
-    if not text.strip():
-        raise ReplyInvalid("The reply was empty. Answer with one JSON object and nothing else.")
-    decoder = json.JSONDecoder(strict=False)
-    for found in re.finditer(r"[{\[]", text):
-        try:
-            value, _ = decoder.raw_decode(text, found.start())
-        except json.JSONDecodeError:
-            continue
-        if isinstance(value, dict | list):
-            return value
-    try:
-        return from_json(text.strip())
-    except ValueError as error:
-        raise ReplyInvalid(
-            f"No complete JSON object in the reply ({error}). Answer with one and nothing else."
-        ) from None
+    values = whole_json(text, list if schema.get("type") == "array" else dict)
+    fields = schema.get("properties", {})
+    meant = [value for value in values if not fields or fields.keys() & value] or values
+    if any(value != meant[0] for value in meant):
+        raise ReplyInvalid(f"There are {len(meant)} JSON values in the reply. Answer with one and nothing else.")
+    if fields and meant[0] and not fields.keys() & meant[0]:
+        there = ", ".join(meant[0])[:200]
+        raise ReplyInvalid(f"The JSON has none of the fields {', '.join(fields)}; it has {there}.")
+    return meant[0]
 
 
 # Rules: the answers when there is no model.
@@ -143,13 +161,7 @@ def rule(prompt: type[P]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-# Words.
-
-
-def fenced(text: object, tag: str) -> str:
-    """Put what others wrote between tags that it cannot close itself."""
-    inner = re.sub(rf"</?\s*{re.escape(tag)}\s*>", "", str(text), flags=re.IGNORECASE)
-    return f"<{tag}>\n{inner.strip()}\n</{tag}>"
+# Words and schemas.
 
 
 @cache
@@ -193,35 +205,3 @@ def _compact(schema: JsonSchema | None) -> str:
         return [strip(item) for item in node] if isinstance(node, list) else node
 
     return "" if schema is None else json.dumps(strip(schema), ensure_ascii=False, separators=(",", ":"))
-
-
-Render = Callable[[Mapping[str, Any]], str]
-
-
-@cache
-def _templates(words: str, label: str) -> tuple[Render, Render]:
-    from jinja2 import Environment, StrictUndefined, TemplateError
-
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-    environment.filters["data"] = fenced
-    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
-    parts = re.split(r"^# (system|user)[ \t]*$", words, flags=re.MULTILINE)
-    named = dict(zip(parts[1::2], parts[2::2], strict=True))
-    if not named:
-        raise SettingsError(f"the words of the prompt {label!r} need a line '# system' or '# user'")
-
-    def part(name: str) -> Render:
-        try:
-            template = environment.from_string(named.get(name, "").strip())
-        except TemplateError as error:
-            raise SettingsError(f"the words of the prompt {label!r} are not a template: {error}") from None
-
-        def render(fields: Mapping[str, Any]) -> str:
-            try:
-                return template.render(fields).strip()
-            except TemplateError as error:
-                raise SettingsError(f"the words of the prompt {label!r}: {error}") from None
-
-        return render
-
-    return part("system"), part("user")

@@ -7,45 +7,39 @@ second. One attempt per request; trying again is the wrapper `Retry`'s business 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
-from importlib.util import find_spec
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from mindstream.errors import ModelError, ModelRefused, ModelUnavailable, RateLimited, SettingsError
+from mindstream.errors import ModelRefused, ModelSilent, ReplyInvalid
+from mindstream.models.address import Address, address
+from mindstream.models.failures import failures
+from mindstream.models.limits import SILENCE_S, Tally, Waits, all_tokens, waits
 from mindstream.models.model import Call, Message, Part, Piece, Request, Usage
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as pydantic
-    from pydantic_ai.exceptions import ModelAPIError
     from pydantic_ai.messages import ModelResponseStreamEvent as Event
     from pydantic_ai.models import Model as Adapter
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.providers import Provider as AdapterProvider
+    from pydantic_ai.settings import ModelSettings
 
-FORMS = "openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME"
-SILENCE_S = 30.0
-CONNECT_S = 10.0
+T = TypeVar("T")
 
-_NO_KEY = "no-key"
-_KEYS = {
-    "openai": ("OPENAI_API_KEY",),
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-    "ollama": ("OLLAMA_API_KEY",),
-}
-_HOMES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
-_PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "google.genai")}
-_OPENAI = "api.openai.com"
-KINDS = frozenset({*_KEYS, "http", "https"})
-"""What a name may begin with."""
+FIELDS = ("max_tokens", "max_completion_tokens", "")
+"""How OpenAI-compatible endpoints are told how long a reply may get: nearly all know the old name, newest models only
+the new one."""
+_ODD_FIELD = re.compile(
+    r"(unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|extra|not permitted|invalid (parameter|argument))"
+    r".{0,80}max_(completion_)?tokens"
+    r"|max_(completion_)?tokens.{0,80}(unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|not permitted)",
+    re.IGNORECASE,
+)
 
 
 def provider(
@@ -54,7 +48,7 @@ def provider(
     """Return the model of this name; nothing is sent yet.
 
     Args:
-        silence_s: how long an endpoint may say nothing, before its first part and between two; the whole may last.
+        silence_s: how long an endpoint may say nothing before a reply begins; the talker waits less (see limits).
 
     Raises:
         SettingsError: no such form, no key, or a package that is not installed.
@@ -62,88 +56,14 @@ def provider(
     return Provider(address(name, base_url=base_url, api_key=api_key), silence_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a name leads: to a vendor, or to what is OpenAI-`compatible`. `url` None: the vendor's own."""
-
-    name: str
-    vendor: str
-    model: str
-    url: str | None
-    key: str = field(repr=False)
-
-    def told(self, text: object) -> str:
-        """Return what an endpoint said, in one short line, without the key."""
-        line = " ".join(str(text).split())
-        line = line if self.key == _NO_KEY else line.replace(self.key, "***")
-        return line if len(line) <= 300 else line[:299] + "…"
-
-    def hint(self) -> str:
-        """Say what is mostly wrong with a typed address."""
-        return ". Its address mostly ends in /v1" if self.vendor in ("compatible", "ollama") else ""
-
-    def where_the_key_is(self) -> str:
-        """Name the environment variable that holds the key."""
-        own = _KEYS.get(self.name.partition(":")[0])
-        return " or ".join(own) if own else "OPENAI_API_KEY, and name it openai:NAME@URL: a bare URL gets no key"
-
-
-def address(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Address:
-    """Read a model's name. `OPENAI_API_KEY` goes to OpenAI, to `OPENAI_BASE_URL` and to `openai:NAME@URL`, no further.
-
-    Raises:
-        SettingsError: see `provider`.
-    """
-    kind, _, rest = name.partition(":")
-    if kind in ("http", "https"):
-        url, _, model = name.partition("#")
-        home = _url(base_url or url)
-        return Address(name, "compatible", model or "default", home, api_key or _key_sent_to(home))
-    if not rest or kind not in _KEYS:
-        raise SettingsError(f"{name!r} is not the name of a model; the forms are {FORMS}")
-    at = re.fullmatch(r"(.+)@(https?://.+)", rest)
-    model, given = (at[1], base_url or at[2]) if at else (rest, base_url or os.environ.get(_HOMES.get(kind, "")))
-    given = _url(given) if given else None
-    key = api_key or next(filter(None, map(os.environ.get, _KEYS[kind])), None)
-    if kind == "openai" and given and urlsplit(given).hostname != _OPENAI:
-        return Address(name, "compatible", model, given, key or _NO_KEY)
-    if kind == "ollama":
-        given = given or "http://127.0.0.1:11434"
-        given = given if urlsplit(given).path.strip("/") else given.rstrip("/") + "/v1"
-        return Address(name, "ollama", model, given, key or _NO_KEY)
-    if not all(map(find_spec, _PACKAGES[kind])):
-        raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[{kind}]'")
-    if key is None:
-        raise SettingsError(f"{name!r} needs a key: set {' or '.join(_KEYS[kind])}")
-    return Address(name, kind, model, given, key)
-
-
-def _url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        fits = False
-    if not fits:
-        raise SettingsError(f"a model's address looks like http://host:port/v1, not like {url!r}")
-    if parts.username or parts.password:
-        raise SettingsError("a model's address must not hold a password: names are logged. Set OPENAI_API_KEY instead")
-    return url
-
-
-def _key_sent_to(url: str) -> str:
-    homes = (f"https://{_OPENAI}", os.environ.get("OPENAI_BASE_URL", ""))
-    known = any(urlsplit(home)[:2] == urlsplit(url)[:2] for home in homes)
-    return (os.environ.get("OPENAI_API_KEY") if known else None) or _NO_KEY
-
-
 class Provider:
-    """A model behind an endpoint."""
+    """A model behind an endpoint. A reply that goes beyond its limits ends there (see limits)."""
 
     def __init__(self, address: Address, silence_s: float = SILENCE_S) -> None:
         self.name = address.name
         self._address = address
         self._silence_s = silence_s
+        self._fields = list(FIELDS[1:] if address.vendor == "openai" else FIELDS)
         self._connecting = threading.Lock()
         self._adapters: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Adapter, Any]] = WeakKeyDictionary()
 
@@ -152,23 +72,23 @@ class Provider:
         adapter = known[0] if known else await asyncio.to_thread(self._adapter, loop)
         from pydantic_ai.direct import model_request_stream
 
-        (asked, tools), said = _written(request), False
-        with failures(self._address, self._silence_s):
+        (asked, tools), tally = _written(request), Tally(request)
+        watch = _Watch(self.name, waits(request.role, self._silence_s))
+        settings = self._settings(request)
+        with failures(self._address, self._ask_otherwise):
             async with AsyncExitStack() as connection:
-                async with asyncio.timeout(self._silence_s):
-                    stream = await connection.enter_async_context(
-                        model_request_stream(adapter, asked, model_request_parameters=tools)
-                    )
-                events = aiter(stream)
-                while event := await self._next(events):
-                    if part := _part(event):
-                        said = True
+                opening = model_request_stream(adapter, asked, model_request_parameters=tools, model_settings=settings)
+                stream = await watch.wait(connection.enter_async_context(opening), tally)
+                events = aiter(stream) if stream else None
+                while events and not tally.full and (event := await watch.wait(anext(events, None), tally)):
+                    part, carried = _taken(event, tally)
+                    if part:
                         yield part
-                answer = stream.get()
-            if not said and answer.finish_reason == "content_filter":
-                why = (answer.provider_details or {}).get("refusal", "its filter found the request unfit")
-                raise ModelRefused(f"{self.name} refuses to answer: {self._address.told(why)}")
-        if used := _usage(answer):
+                    if carried:
+                        watch.go_on()
+                answer = stream.get() if stream else None
+            self._check(request, answer, tally)
+        if answer and (used := _usage(answer)):
             yield used
 
     async def aclose(self) -> None:
@@ -177,9 +97,27 @@ class Provider:
         if close is not None:
             await close()
 
-    async def _next(self, events: AsyncIterator[Event]) -> Event | None:
-        async with asyncio.timeout(self._silence_s):
-            return await anext(events, None)
+    def _check(self, request: Request, answer: pydantic.ModelResponse | None, tally: Tally) -> None:
+        """Let a reply pass that is whole, or free text that was cut where it became too much."""
+        if tally.full and not tally.called and not (tally.said and request.schema is None):
+            error = ModelSilent if tally.late else ReplyInvalid  # to ask again would take as long
+            raise error(f"{self.name} {tally.full}: its reply to {request.prompt.label()!r} was not taken")
+        if answer and not (tally.said or tally.called) and answer.finish_reason == "content_filter":
+            why = (answer.provider_details or {}).get("refusal", "its filter found the request unfit")
+            raise ModelRefused(f"{self.name} refuses to answer: {self._address.quoted(why)}")
+
+    def _settings(self, request: Request) -> ModelSettings:
+        """Say how long the reply may get, in the words that this endpoint knows."""
+        most = all_tokens(request)
+        if self._address.vendor in ("anthropic", "google"):
+            return {"max_tokens": most}
+        return {"extra_body": {self._fields[0]: most}} if self._fields[0] else {}
+
+    def _ask_otherwise(self, words: str) -> str:
+        """Take the next way to limit a reply where the endpoint does not know this one; say so, or return ""."""
+        if len(self._fields) == 1 or not _ODD_FIELD.search(words):
+            return ""
+        return f"does not know {self._fields.pop(0)!r}; it will be asked without"
 
     def _adapter(self, loop: asyncio.AbstractEventLoop) -> Adapter:
         """Connections belong to one event loop."""
@@ -189,11 +127,38 @@ class Provider:
             return self._adapters[loop][0]
 
 
+class _Watch:
+    """Waits for what comes next, not longer than it may take; keep-alives and empty pieces are nothing."""
+
+    def __init__(self, name: str, waits: Waits) -> None:
+        self._name, self._waits = name, waits
+        self._now = asyncio.get_running_loop().time
+        self._end = self._now() + waits.whole_s
+        self._patience_s = waits.first_s
+        self._until = self._now() + waits.first_s
+
+    def go_on(self) -> None:
+        """Note that something came."""
+        self._patience_s = self._waits.between_s
+        self._until = self._now() + self._patience_s
+
+    async def wait(self, coming: Awaitable[T], tally: Tally) -> T | None:
+        """Return what comes, or None where the time for the whole reply is up."""
+        try:
+            async with asyncio.timeout_at(min(self._until, self._end)):
+                return await coming
+        except TimeoutError:
+            if self._until > self._end:
+                tally.late, tally.full = True, f"took longer than {self._waits.whole_s:g} s"
+                return None
+        raise ModelSilent(f"{self._name} said nothing for {self._patience_s:g} s. Is it busy, or still loading?")
+
+
 def _connected(at: Address) -> tuple[Adapter, Callable[[], Awaitable[None]]]:
     """Return pydantic-ai's model for an address, and how to close its connections."""
-    from openai import DefaultAsyncHttpxClient, Timeout
+    from mindstream.models.wire import http_client
 
-    http = DefaultAsyncHttpxClient(timeout=Timeout(None, connect=CONNECT_S))
+    http = http_client()
     if at.vendor == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -255,18 +220,44 @@ def _written(request: Request) -> tuple[list[pydantic.ModelMessage], ModelReques
     return written, ModelRequestParameters(function_tools=tools)
 
 
-def _part(event: Event) -> Part | None:
-    """Text as it comes, calls when they are whole; a model's thoughts stay its own."""
-    if event.event_kind == "part_start" and event.part.part_kind == "text" and event.part.content:
-        return Piece(event.part.content)
-    if event.event_kind == "part_delta" and event.delta.part_delta_kind == "text" and event.delta.content_delta:
-        return Piece(event.delta.content_delta)
+def _taken(event: Event, tally: Tally) -> tuple[Part | None, bool]:
+    """Return a part where one is there, and whether the event brought anything at all.
+
+    Text comes as it comes, calls when they are whole; a model's thoughts stay its own.
+    """
     if event.event_kind == "part_end" and event.part.part_kind == "tool-call":
         call = event.part
-        return Call(
-            call.tool_name, call.args if isinstance(call.args, str) else call.args_as_json_str(), call.tool_call_id
-        )
-    return None
+        tally.call()
+        arguments = call.args if isinstance(call.args, str) else call.args_as_json_str()
+        return Call(_sound(call.tool_name), _sound(arguments), _sound(call.tool_call_id)), True
+    kind, text = _brought(event)
+    if not text:
+        return None, False
+    if kind == "text":
+        text = tally.clip(text)
+        return (Piece(text) if text else None), True
+    (tally.think if kind == "thinking" else tally.argue)(text)
+    return None, True
+
+
+def _sound(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _brought(event: Event) -> tuple[str, str]:
+    """Return what kind of text an event adds, and the text."""
+    if event.event_kind == "part_start":
+        if event.part.part_kind in ("text", "thinking"):
+            return event.part.part_kind, event.part.content or ""
+        if event.part.part_kind == "tool-call":
+            return "call", str(event.part.args or event.part.tool_name)
+    if event.event_kind == "part_delta":
+        delta = event.delta
+        if delta.part_delta_kind == "tool_call":
+            return "call", str(delta.args_delta or delta.tool_name_delta or "")
+        if delta.part_delta_kind in ("text", "thinking"):
+            return delta.part_delta_kind, delta.content_delta or ""
+    return "", ""
 
 
 def _usage(answer: pydantic.ModelResponse) -> Usage | None:
@@ -279,52 +270,3 @@ def _usage(answer: pydantic.ModelResponse) -> Usage | None:
     except (LookupError, ValueError):
         return Usage(used.input_tokens, used.output_tokens)
     return Usage(used.input_tokens, used.output_tokens, cost)
-
-
-@contextmanager
-def failures(at: Address, silence_s: float) -> Iterator[None]:
-    """Turn whatever an endpoint does wrong into a `ModelError`."""
-    from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
-
-    try:
-        yield
-    except TimeoutError:
-        raise ModelUnavailable(f"{at.name} said nothing for {silence_s:g} s. Is it busy, or still loading?") from None
-    except ModelAPIError as error:
-        raise _failure(at, error) from None
-    except (UnexpectedModelBehavior, AttributeError, TypeError, ValueError, LookupError) as error:
-        what = f"{type(error).__name__}: {at.told(error)}"
-        raise ModelUnavailable(f"{at.name} answered what is not of its protocol ({what}){at.hint()}") from None
-
-
-def _failure(at: Address, error: ModelAPIError) -> ModelError:
-    from pydantic_ai import exceptions as pydantic
-
-    status = error.status_code if isinstance(error, pydantic.ModelHTTPError) else 0
-    what = f"HTTP {status}: {at.told(_words(error))}" if status else at.told(_words(error))
-    if isinstance(error, pydantic.ModelConnectionError):
-        where = at.url or "its address"
-        return ModelUnavailable(f"{at.name} cannot be reached, or broke off ({what}). Is it running at {where}?")
-    if isinstance(error, pydantic.ModelQuotaExceededError):
-        return ModelRefused(f"{at.name} has no credit left ({what}). Asking again will not help")
-    if status == 429:
-        return RateLimited(f"{at.name} asks to wait ({what})", error.retry_after)
-    if status in (401, 403):
-        return ModelRefused(f"{at.name} refuses the key ({what}). Check {at.where_the_key_is()}")
-    if status == 404:
-        return ModelRefused(f"{at.name} is not there ({what}). Check the model's name{at.hint()}")
-    passing = status in (408, 409, 425) or not 400 <= status < 500
-    if passing and not isinstance(error, pydantic.ModelRequestRejectedError):
-        return ModelUnavailable(f"{at.name} failed, or broke off ({what}). It may work later")
-    return ModelRefused(f"{at.name} refuses the request ({what})")
-
-
-def _words(error: ModelAPIError) -> str:
-    """The words of an error's body, in any of the usual shapes; without a body, those of whatever caused it."""
-    body = error.body.get("error", error.body) if isinstance(error.body, dict) else error.body
-    if body:
-        return str(body.get("message") or body) if isinstance(body, dict) else str(body)
-    cause: BaseException = error
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
-    return f"{type(cause).__name__}: {cause}"

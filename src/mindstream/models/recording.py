@@ -16,6 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from mindstream import errors
 from mindstream.errors import ModelError, ModelRefused, RateLimited, SettingsError, StorageError
 from mindstream.models.model import Message, Model, Part, Request, ToolSpec
+from mindstream.private_files import append_private, make_private_folder
 
 
 class Failure(BaseModel):
@@ -40,7 +41,7 @@ class Line(BaseModel):
 
 
 class Recorder:
-    """Appends every call, as it ended, to a file; nothing but requests and answers, so no key."""
+    """Appends every call, as it ended, to a file that its owner alone can read; requests and answers, so no key."""
 
     def __init__(self, model: Model, path: Path | str) -> None:
         self.name = model.name
@@ -75,8 +76,8 @@ class Recorder:
             error=failure,
         )
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("a", encoding="utf-8") as file:
+            make_private_folder(self._path.parent)
+            with append_private(self._path) as file:
                 file.write(line.model_dump_json(exclude_defaults=True) + "\n")
         except OSError as error:
             raise StorageError(f"the recording {self._path} cannot be written: {error}") from None

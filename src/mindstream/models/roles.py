@@ -9,12 +9,18 @@ from types import MappingProxyType, TracebackType
 
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import SettingsError
+from mindstream.models.address import FORMS, KINDS
+from mindstream.models.limits import SILENCE_S
 from mindstream.models.model import Model
-from mindstream.models.provider import FORMS, KINDS, SILENCE_S, Provider, provider
+from mindstream.models.provider import Provider, provider
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.rules import Rules
+from mindstream.models.wrappers.breaker import Breaker
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.cache import Cache
+from mindstream.models.wrappers.fit import Fit
+from mindstream.models.wrappers.guard import Guard
+from mindstream.models.wrappers.legible import Legible
 from mindstream.models.wrappers.limit import Limit
 from mindstream.models.wrappers.meter import Meter, Metered
 from mindstream.models.wrappers.repair import Repair
@@ -66,10 +72,12 @@ class Models:
         at_once: int = 8,
         per_minute: int | None = None,
         silence_s: float = SILENCE_S,
+        context: Mapping[str, int] | int | None = None,
     ) -> Models:
         """Build the models of a table role -> name; one that is named twice is built once.
 
-        Without `default` in the table, rules are the default.
+        Without `default` in the table, rules are the default. `context`: how many tokens fit into the window of each
+        model, or of those that are named.
 
         Raises:
             SettingsError: a name that nobody knows, a missing key, package, recording or folder of words.
@@ -88,7 +96,8 @@ class Models:
         )
         table = {"default": "rules", **table}
         inner = {name: _named(name, silence_s) for name in dict.fromkeys(table.values())}
-        built = {name: wrapped.around(model) for name, model in inner.items()}
+        windows = context if isinstance(context, Mapping) else dict.fromkeys(inner, context)
+        built = {name: wrapped.around(model, windows.get(name)) for name, model in inner.items()}
         models = cls(built[table["default"]], {role: built[name] for role, name in table.items() if role != "default"})
         models._providers = tuple(model for model in inner.values() if isinstance(model, Provider))
         return models
@@ -112,8 +121,9 @@ class Wrapping:
     """What is put around each model, from the outside in.
 
     Reworded (the words decide what is asked) · Repair (each mended answer is an answer of its own) · Recorder (what
-    was answered, not how often it took) · Cache · Retry · Budgeted (each attempt counts, and stops before it waits) ·
-    Limit · Meter (each attempt, without the time that it waited for its turn).
+    was answered, not how often it took) · Cache · Guard (no junk is kept) · Fit · Breaker (an outage is one after all
+    attempts) · Retry · Budgeted (each attempt counts, and stops before it waits) · Limit · Meter (each attempt, without
+    the time that it waited for its turn) · Legible.
     """
 
     clock: Clock
@@ -127,13 +137,18 @@ class Wrapping:
     at_once: int
     per_minute: int | None
 
-    def around(self, inner: Model) -> Model:
-        """Wrap a model. Rules and recordings are local and sure: they are only measured, recorded and reworded."""
-        model: Model = Traced(Meter(inner, self.on_call, self.clock))
+    def around(self, inner: Model, window: int | None = None) -> Model:
+        """Wrap a model, its window (in tokens) known or not.
+
+        Rules and recordings are local and sure: they are only measured, recorded and reworded.
+        """
+        model: Model = inner if isinstance(inner, Rules) else Legible(inner)
+        model = Traced(Meter(model, self.on_call, self.clock))
         if isinstance(inner, Provider):
             model = Limit(model, self.at_once, self.per_minute, clock=self.clock)
             model = Budgeted(model, self.budget) if self.budget else model
-            model = Retry(model, self.retry, clock=self.clock)
+            model = Breaker(Retry(model, self.retry, clock=self.clock), clock=self.clock)
+            model = Guard(Fit(model, window))
             model = Cache(model, self.cache_dir) if self.cache_dir else model
         model = Recorder(model, self.record) if self.record else model
         if isinstance(inner, Rules):

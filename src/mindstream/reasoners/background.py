@@ -9,34 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from mindstream import chance
 from mindstream.errors import Conflict, InputError, LeaseLost, StorageError
 from mindstream.isolation import Broken, Isolated, Overdue, Stopped, describe
 from mindstream.log.events import Failed, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S, Work
-from mindstream.memory.store import Entry, Finish, Wake
+from mindstream.memory.store import Entry, Finish, PutBack, Wake
 from mindstream.memory.stream import Stream
 from mindstream.reasoners.occasions import occasion_of, utterances_of
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance, Writing
-from mindstream.reasoners.run import Run, Slot
+from mindstream.reasoners.run import CRASHES, STUCK, TRIES, WRITES, WRITING_S, Run, Slot
 from mindstream.reasoners.trigger import Turn
 from mindstream.tracing import span
 
 SpeakUp = Callable[[Occasion, Conclusion, Sequence[Entry]], Awaitable[Sequence[Entry]]]
 """Adds to what a conclusion writes: whether the mind says more, unasked, and what became of a gate's decision."""
-
-TRIES = 3
-"""So many runs about an utterance may fail; then it is set aside."""
-CRASHES = 20
-"""So often it may be taken up and neither finished nor put back, as where the process dies of it."""
-STUCK = 3
-"""After so many failures of the store in a row nobody waits for it any longer."""
-WRITES = 100
-"""So often a conclusion is written anew because another writer was first."""
-WRITING_S = 30.0
-"""How long a conclusion may take to make what is to be written."""
 
 
 class Background:
@@ -233,7 +222,7 @@ class Background:
             if any(work.attempts > CRASHES for work in run.work):
                 await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
-            async with self._leased(run):
+            with self._leased(run):
                 occasion = self._occasion(slot, run)
                 await self._conclude(slot, run, occasion, await self._conclusion(slot, run, occasion))
             slot.due = None
@@ -294,20 +283,20 @@ class Background:
         """Put the work back, to be tried again; what has failed often enough is set aside."""
         tired = [work for work in run.work if work.failures + 1 >= TRIES]
         again = [work for work in run.work if work.failures + 1 < TRIES]
-        if tired:
-            await self._set_aside(slot, tired, reason)
-        else:
-            await self.stream.commit(Entry(Failed(text=reason, where=slot.name), slot.name))
+        put_back = PutBack(tuple(work.id for work in again), self.owner, reason) if again else None
         if again:
-            await self.stream.store.release([work.id for work in again], self.owner, reason)
             slot.rest(self._retry_s * 4 ** max(work.failures for work in again))
+        if tired:
+            await self._set_aside(slot, tired, reason, put_back)
+        else:
+            await self.stream.commit(Entry(Failed(text=reason, where=slot.name), slot.name), put_back=put_back)
 
-    async def _set_aside(self, slot: Slot, work: Sequence[Work], reason: str) -> None:
+    async def _set_aside(self, slot: Slot, work: Sequence[Work], reason: str, put_back: PutBack | None = None) -> None:
         about, attempts = tuple(each.cause for each in work), max(each.attempts for each in work)
-        event = SetAside(slot=slot.name, about=about, reason=reason, attempts=attempts)
+        event = Entry(SetAside(slot=slot.name, about=about, reason=reason, attempts=attempts), slot.name)
         with contextlib.suppress(LeaseLost):
             finish = Finish(tuple(each.id for each in work), self.owner)
-            await self.stream.commit(Entry(event, slot.name), finish=finish)
+            await self.stream.commit(event, finish=finish, put_back=put_back)
 
     async def _finish_cancelled(self, slot: Slot, run: Run) -> None:
         thought = Thought(slot=slot.name, about=run.about, text="cancelled", model="")
@@ -315,8 +304,8 @@ class Background:
             finish = Finish(run.ids, self.owner) if run.work else None
             await self.stream.commit(Entry(thought, slot.name), finish=finish)
 
-    @contextlib.asynccontextmanager
-    async def _leased(self, run: Run) -> AsyncIterator[None]:
+    @contextlib.contextmanager
+    def _leased(self, run: Run) -> Iterator[None]:
         """Renew the lease while the block runs."""
 
         async def renew() -> None:

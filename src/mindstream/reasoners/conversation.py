@@ -8,9 +8,12 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import written
 from mindstream.memory.record import Record
+from mindstream.models.fence import cut, escaped, indented
 from mindstream.models.model import Message
 
 USER, AGENT = "user", "coach"
+LONGEST = 4_000
+"""How much of a line or a note is shown, in characters."""
 
 
 class Line(BaseModel):
@@ -22,13 +25,12 @@ class Line(BaseModel):
     text: str
 
     def __str__(self) -> str:
-        text = self.text.replace("\n", "\n    ")  # a line break in what was said cannot begin a line of somebody else
-        return f"{USER if self.by_user else AGENT}: {text}"
+        return f"{USER if self.by_user else AGENT}: {indented(cut(self.text, LONGEST))}"
 
     @property
     def message(self) -> Message:
-        """The line as a message of a request."""
-        return Message("user" if self.by_user else "assistant", self.text)
+        """The line as a message of a request: its role is its fence."""
+        return Message("user" if self.by_user else "assistant", escaped(self.text))
 
 
 class Note(BaseModel):
@@ -40,7 +42,7 @@ class Note(BaseModel):
     text: str
 
     def __str__(self) -> str:
-        return f"{self.day}: {self.text}"
+        return f"{self.day}: {indented(cut(self.text, LONGEST))}"
 
 
 def note(record: Record) -> Note:

@@ -9,6 +9,17 @@ from mindstream.isolation import Isolated
 from mindstream.log.work import Work
 from mindstream.reasoners.reasoner import Conclusion, Reasoner
 
+TRIES = 3
+"""So many runs about an utterance may fail; then it is set aside."""
+CRASHES = 20
+"""So often it may be taken up and neither finished nor put back, as where the process dies of it."""
+STUCK = 3
+"""After so many failures of the store in a row nobody waits for it any longer."""
+WRITES = 100
+"""So often a conclusion is written anew because another writer was first."""
+WRITING_S = 30.0
+"""How long a conclusion may take to make what is to be written."""
+
 
 @dataclass(eq=False)
 class Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from mindstream.errors import ModelError, SettingsError
+from mindstream.errors import ModelError, ModelResting, SettingsError
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import Conclusion, Occasion
@@ -30,6 +30,7 @@ async def think_or_stand_in(
         if model.name == Rules.name:
             raise
         failure = error
-    await occasion.failed(failure)
+    if not isinstance(failure, ModelResting):  # that it is down was said when it was found out
+        await occasion.failed(failure)
     conclusion = await think(Rules())
     return replace(conclusion, thought=f"by rule, since {model.name} gave no answer: {conclusion.thought}")

@@ -12,16 +12,20 @@ from pathlib import Path
 from typing import Literal
 
 import mindstream
-from mindstream.errors import MindstreamError
-from mindstream.log.database import APPLICATION_ID, FILE
+from mindstream.errors import MindstreamError, StorageError
+from mindstream.log.database import FILE
+from mindstream.log.files import check_plain
 from mindstream.packs.load import load, shipped
+from mindstream.service.damage import Fault, faults, standing
 from mindstream.service.reach import reached
+from mindstream.service.readable import looking_into
 from mindstream.settings import DEFAULT, ROLES, Chosen, Settings, unknown_variables
 
 ROOM_BYTES = 100_000_000
 """Less free space than this is worth a word."""
 ANOTHER = "choose another folder with --data"
 AWAY = "move it away, or put a copy back in its place"
+MEND = "mindstream doctor --mend: makes a copy first, keeps what can be read, says what cannot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,8 @@ class Finding:
     mend: str = ""
 
 
-async def examine(chosen: Chosen) -> list[Finding]:
-    """Look at everything; nothing is written."""
+async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
+    """Look at everything; nothing is written. `window`: tokens into which the prompts should fit."""
     settings = chosen.settings
     findings = [
         Finding(
@@ -57,7 +61,7 @@ async def examine(chosen: Chosen) -> list[Finding]:
     findings.append(await _embedder(settings.embedder))
     if settings.prompts is not None:
         findings.append(_prompts(settings.prompts))
-    return findings
+    return [*findings, *(_windows(settings, window) if window else ())]
 
 
 def _settings(chosen: Chosen) -> Finding:
@@ -89,25 +93,45 @@ def _folder(data: Path) -> Iterator[Finding]:
     if free < ROOM_BYTES:
         yield Finding("data", "note", f"only {_size(free)} are free where {data} lies", "make room")
     file = data / FILE
-    yield _database(file) if file.exists() else Finding("data", "ok", f"{data}, still without a memory")
-
-
-def _database(file: Path) -> Finding:
-    size = sum(path.stat().st_size for path in file.parent.glob(f"{FILE}*"))
+    if not os.path.lexists(file):
+        yield Finding("data", "ok", f"{data}, still without a memory")
+        return
     try:
-        connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=2)
-        try:
-            if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-                return Finding("data", "broken", f"{file} is a database of another program", ANOTHER)
-            wrong = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)") if row[0] != "ok"]
-            users = connection.execute("SELECT count(DISTINCT stream) FROM records").fetchone()[0]
-        finally:
-            connection.close()
+        check_plain(file)
+        yield from _database(file)
+    except StorageError as error:
+        yield Finding("data", "broken", str(error), ANOTHER)
     except sqlite3.Error as error:
-        return Finding("data", "broken", f"{file} cannot be read: {error}", AWAY)
-    if wrong:
-        return Finding("data", "broken", f"{file} is damaged: {wrong[0]}", AWAY)
-    return Finding("data", "ok", f"{file.parent}, {_size(size)}, {users} user{'s' * (users != 1)}, not damaged")
+        yield Finding("data", "broken", f"{file} cannot be read: {error}", AWAY)
+
+
+def _database(file: Path) -> Iterator[Finding]:
+    size = sum(path.stat().st_size for path in file.parent.glob(f"{FILE}*"))
+    with looking_into(file) as connection:
+        match standing(connection):
+            case "foreign":
+                yield Finding("data", "broken", f"{file} is a database of another program", ANOTHER)
+                return
+            case "newer":
+                yield Finding("data", "broken", f"{file} was written by a newer mindstream", "upgrade mindstream")
+                return
+        found = list(faults(connection))
+    yield from _counted(file, found)
+    if all(fault.harmless for fault in found):
+        yield Finding("data", "ok", f"{file.parent}, {_size(size)}, not damaged")
+
+
+def _counted(file: Path, found: list[Fault]) -> Iterator[Finding]:
+    """Say of each kind of fault how many there are, whose, and where to look."""
+    kinds: dict[tuple[bool, str], list[Fault]] = {}
+    for fault in found:
+        kinds.setdefault((fault.harmless, fault.what), []).append(fault)
+    for (harmless, what), some in kinds.items():
+        users = ", ".join(sorted({fault.user for fault in some if fault.user}))
+        rows = [fault.row for fault in some if fault.row]
+        where = f" ({'of ' + users + '; ' if users else ''}{', '.join(rows[:2])}{', …' if len(rows) > 2 else ''})"
+        state: Literal["note", "broken"] = "note" if harmless else "broken"
+        yield Finding("data", state, f"{file}: {len(some):,} {what}{where if users or rows else ''}", MEND)
 
 
 def _pack(settings: Settings) -> Iterator[Finding]:
@@ -156,6 +180,26 @@ def _prompts(folder: Path) -> Finding:
     if not names:
         return Finding("prompts", "note", f"{folder} holds no words", "a prompt's words lie in a file such as talk.md")
     return Finding("prompts", "ok", f"{folder}: {', '.join(names)}")
+
+
+def _windows(settings: Settings, window: int) -> Iterator[Finding]:
+    from mindstream.service.windows import sizes
+
+    try:
+        measured = list(sizes(load(settings.pack), window, settings.prompts))
+    except MindstreamError as error:
+        yield Finding("window", "broken", str(error))
+        return
+    for each in measured:
+        found = f"{each.name}: about {each.ordinary:,} tokens in an ordinary talk, {each.full:,} at most"
+        room = f"a window of {window:,} has room for {each.room:,} beside the reply"
+        if each.least > each.room:
+            yield Finding("window", "broken", f"{found}; {room}, and {each.least:,} cannot be cut", "a larger window")
+        elif each.full > each.room:
+            when = "also in an ordinary talk" if each.ordinary > each.room else "when there is much to show"
+            yield Finding("window", "note", f"{found}; {room}: the oldest is left out {when}", "a larger window")
+        else:
+            yield Finding("window", "ok", found)
 
 
 def _size(count: float) -> str:

@@ -7,7 +7,6 @@ written anew (VACUUM), the log emptied into it, and then all files of the databa
 from __future__ import annotations
 
 import asyncio
-import json
 import mmap
 import re
 import sqlite3
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE
+from mindstream.log.events import event, written_text
 from mindstream.service import erasure
 from mindstream.service.erasure import connected
 from mindstream.service.folder import history
@@ -26,8 +26,6 @@ PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
 _NAME = re.compile(r"[\x21-\x7e]*")
 """A role, a model, an id: no words."""
-COPIES = "mended-*/*"
-"""Files that were put aside before a data folder was mended."""
 TABLES = {"records": "stream", "log": "mind", "work": "mind", "erased": "stream"}
 """Where a user's rows are, and which column names the user."""
 
@@ -51,16 +49,16 @@ def kept(memory: Memory, folder: Path) -> Kept:
     """Say what there is to erase.
 
     Raises:
-        InputError: nothing; or a copy from before the folder was mended holds it, too.
+        InputError: nothing.
     """
     typed = history(folder, memory.user)
     unfinished = erasure.pending(folder, memory.user)
     with connected(folder) as connection:
         rows = {table: _count(connection, table, memory.user) for table in TABLES}
+        connection.text_factory = lambda content: content.decode("utf-8", "replace")
         words = _probes(connection, memory.user)
     if not any(rows.values()) and not typed.exists() and not unfinished:
         raise InputError(nobody(memory.user))
-    _check_copies(folder, memory.user, words)
     return Kept(rows, erasure.files_of(folder, memory.user), words)
 
 
@@ -88,16 +86,6 @@ def finish(folder: Path, user: str) -> bool:
     if unfinished:
         erasure.finish_all(folder, user)
     return unfinished
-
-
-def _check_copies(folder: Path, user: str, words: list[str]) -> None:
-    """Raise InputError where a copy holds words of a user; others may need it, so it is not deleted unasked."""
-    for path in sorted(folder.glob(COPIES)):
-        if path.is_file() and next(_found(path, words, lambda _: None), None):
-            raise InputError(
-                f"{path.parent} is a copy from before this folder was mended, and holds words of {user!r}, too: delete"
-                " it, then erase again; nothing was erased"
-            )
 
 
 def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], None]) -> None:
@@ -131,9 +119,10 @@ def _probes(connection: sqlite3.Connection, user: str) -> list[str]:
     """Choose what to look for: the beginnings of the user's longest texts, as they stand in the file."""
     found: set[str] = set()
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
-        found.add(_probe(text))
-    for (payload,) in connection.execute("SELECT payload FROM log WHERE mind = ?", (user,)):
-        found |= {_probe(text) for text in _texts(json.loads(payload))}
+        found.add(_probe(written_text(text)))
+    for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
+        held = event(kind, payload).model_dump(mode="json")  # one that cannot be read has its payload as a text
+        found |= {_probe(text) for text in _texts(held)}
     said = [word for word in found if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
     return sorted(said, key=lambda word: (-len(word), word))[:PROBES]
 

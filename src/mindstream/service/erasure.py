@@ -20,6 +20,7 @@ from pathlib import Path
 from mindstream.errors import StorageError
 from mindstream.log.database import BUSY_S, FILE, explained, rewrite
 from mindstream.service.folder import GATES, UNFINISHED_GATES, history
+from mindstream.service.mending import COPIES
 
 if sys.platform != "win32":
     import fcntl
@@ -90,6 +91,8 @@ def finish(folder: Path, intent: Intent) -> None:
     for path in files_of(folder, intent.user):
         try:
             path.unlink(missing_ok=True)
+            if path.parent.match(COPIES) and not any(path.parent.iterdir()):
+                path.parent.rmdir()
         except OSError as error:
             raise StorageError(f"{path} cannot be deleted: {error.strerror}; do that, then erase again") from None
     with connected(folder) as connection:
@@ -103,8 +106,12 @@ def finish(folder: Path, intent: Intent) -> None:
 
 
 def files_of(folder: Path, user: str) -> list[Path]:
-    """Name the files beside the database that hold something of a user: typed history, what gates learned from all."""
-    found = [history(folder, user), *sorted(folder.glob(GATES)), *sorted(folder.glob(UNFINISHED_GATES))]
+    """Name the files beside the database that hold something of a user.
+
+    Typed history; what gates learned from all, and copies of all from before the folder was mended.
+    """
+    patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*")
+    found = [history(folder, user), *(path for pattern in patterns for path in sorted(folder.glob(pattern)))]
     return [path for path in found if path.exists()]
 
 

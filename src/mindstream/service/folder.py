@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-from mindstream.errors import StorageError
+from mindstream.log.files import private_folder
 
 GATES = "gate-*.npz"
 """The files in which the learned gate keeps what it learned, one a pack (see minds/gates/learned)."""
@@ -19,15 +19,7 @@ def private(folder: Path) -> Path:
     Raises:
         StorageError: it cannot be made.
     """
-    try:
-        if not folder.exists():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"the data folder {folder} cannot be made: {error.strerror}; choose another with --data"
-        ) from None
-    if not folder.is_dir():
-        raise StorageError(f"the data folder {folder} is not a folder; choose another with --data")
+    private_folder(folder)
     return folder
 
 

@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from mindstream.errors import SettingsError
-from mindstream.minds.answering import Patience
 from mindstream.minds.mind import Mind
+from mindstream.minds.patience import Patience
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
+from mindstream.private_files import append_private
 from mindstream.service.erasure import finish_all
 from mindstream.service.folder import private
 from mindstream.service.pace import Pace
@@ -53,7 +54,7 @@ def answering(
     """
     if record is not None:
         try:
-            with record.open("a"):
+            with append_private(record):
                 pass
         except OSError as error:
             raise SettingsError(f"the recording {record} cannot be written: {error.strerror}") from None
@@ -62,4 +63,7 @@ def answering(
     budget = None
     if settings.budget_tokens or settings.budget_usd:
         budget = Budget(tokens=settings.budget_tokens, cost_usd=settings.budget_usd)
-    return Models.named(settings.models, on_call=on_call, budget=budget, record=record, words_dir=settings.prompts)
+    return Models.named(
+        settings.models, on_call=on_call, budget=budget, record=record, words_dir=settings.prompts,
+        context=settings.context,
+    )  # fmt: skip

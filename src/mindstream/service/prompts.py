@@ -11,6 +11,7 @@ from typing import Any
 import mindstream
 from mindstream.errors import InputError
 from mindstream.models.prompt import Prompt
+from mindstream.models.wrappers.reworded import read_words
 
 ROOT = Path(mindstream.__file__).parent
 
@@ -51,12 +52,15 @@ def prompts(folder: Path | None = None) -> list[Words]:
 
     Raises:
         InputError: the folder is not there.
+        SettingsError: words in it cannot be read, or are no template.
     """
     if folder is not None and not folder.is_dir():
         raise InputError(f"the folder of your own words, {folder}, is not there")
     found = []
     for prompt, path in _shipped():
         own = folder / path.name if folder and (folder / path.name).is_file() else None
+        if own:
+            read_words(own)
         asks = (prompt.__doc__ or "").strip().splitlines()[0].rstrip(".")
         found.append(Words(prompt.label(), prompt.role, asks, path, own))
     return sorted(found, key=lambda words: words.name)
@@ -88,6 +92,11 @@ def copy(folder: Path) -> Copied:
     except OSError as error:
         raise InputError(f"{folder} cannot hold your own words: {error.strerror}") from None
     return copied
+
+
+def classes() -> list[type[Prompt[Any]]]:
+    """Return all prompts, by name."""
+    return sorted((prompt for prompt, _ in _shipped()), key=lambda prompt: prompt.label())
 
 
 def _shipped() -> Iterator[tuple[type[Prompt[Any]], Path]]:

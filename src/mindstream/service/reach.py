@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from http.client import HTTPException
-from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from importlib import import_module
 
-from mindstream.errors import ModelRefused, ModelUnavailable
+from mindstream.errors import ModelRefused, ModelSilent, ModelUnavailable
+from mindstream.models.address import Address, address
 from mindstream.models.model import Model
-from mindstream.models.provider import Address, address
 from mindstream.models.roles import Models
 
 PATIENCE_S = 3.0
+LIST_BYTES = 4_000_000
+"""The longest list of models that is read."""
 HOMES = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com/v1",
@@ -54,34 +54,25 @@ async def _asked(at: Address, url: str) -> tuple[int, bytes]:
     elif at.vendor == "google":
         headers = {"x-goog-api-key": at.key}
         url += "?pageSize=1000"
+    wire = await asyncio.to_thread(import_module, "mindstream.models.wire")
     try:
-        return await asyncio.to_thread(_get, Request(url, headers=headers))
+        async with asyncio.timeout(PATIENCE_S), wire.http_client(LIST_BYTES) as http:
+            answer = await http.get(url, headers=headers)
+            return answer.status_code, answer.content
     except TimeoutError:
-        raise ModelUnavailable(f"{at.name}: {url} said nothing for {PATIENCE_S:g} s; is it running there?") from None
-    except (OSError, HTTPException, ValueError) as error:
-        why = at.told(getattr(error, "reason", error))
+        raise ModelSilent(f"{at.name}: {url} said nothing for {PATIENCE_S:g} s; is it running there?") from None
+    except wire.Refusal as error:
+        raise ModelUnavailable(f"{at.name} cannot be listened to ({at.quoted(error)})") from None
+    except (*wire.HTTP_ERRORS, OSError, ValueError) as error:
+        why = at.quoted(error)
         raise ModelUnavailable(f"{at.name} cannot be reached at {url} ({why}); is it running there?") from None
-
-
-class _Stay(HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:
-        """Follow nobody elsewhere: the key goes along."""
-
-
-def _get(request: Request) -> tuple[int, bytes]:
-    try:
-        with build_opener(_Stay).open(request, timeout=PATIENCE_S) as answer:
-            return answer.status, answer.read(1_000_000)
-    except HTTPError as error:
-        with error:
-            return error.code, b""
 
 
 def _offered(body: bytes) -> set[str]:
     """Read the names of the models that an endpoint lists; none where it does not list any."""
     try:
         data = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return set()
     listed = (data.get("data") or data.get("models")) if isinstance(data, dict) else None
     entries = listed if isinstance(listed, list) else []

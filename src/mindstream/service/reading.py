@@ -55,7 +55,7 @@ class Line(BaseModel):
     by: str = ""
     episode: str = ""
     importance: float | None = None
-    level: int = Field(0, ge=0)
+    level: int = 0
     lasting: bool = False
     valid_from: Moment | None = None
     valid_until: Moment | None = None

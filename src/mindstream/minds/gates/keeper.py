@@ -11,7 +11,7 @@ from mindstream.minds.gates.outcomes import BY, decided
 from mindstream.packs.pack import Pack
 from mindstream.packs.safety import recognised
 
-LONGEST_S = 5.0
+LONGEST_S = 2.0
 """How long a gate may take to decide."""
 
 

@@ -10,9 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.errors import ModelUnavailable
+from mindstream.models.address import Address
 from mindstream.models.embedders.embedder import unit
-from mindstream.models.provider import CONNECT_S, SILENCE_S, Address, failures, openai_like
+from mindstream.models.failures import failures
+from mindstream.models.limits import BETWEEN_S
+from mindstream.models.provider import openai_like
 
+WIDEST = 16_384
+"""More numbers a vector has no embedder."""
 _BATCH = 128
 _WIDTHS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 
@@ -24,7 +29,7 @@ class Endpoint:
         width: 0 until the endpoint's first answer where the model is not a well-known one.
     """
 
-    def __init__(self, address: Address, silence_s: float = SILENCE_S) -> None:
+    def __init__(self, address: Address, silence_s: float = BETWEEN_S) -> None:
         self.name = address.name
         self.width = _WIDTHS.get(address.model, 0)
         self._address = address
@@ -34,29 +39,39 @@ class Endpoint:
         """Return unit vectors, one row per text; a blank text gives zeros and is not sent.
 
         Raises:
-            ModelError: as a model's endpoint does.
+            ModelError: as a model's endpoint does; also for vectors that mean nothing.
         """
         spoken = [i for i, text in enumerate(texts) if text.strip()]
-        rows = await self._asked([texts[i] for i in spoken]) if spoken else np.zeros((0, self.width), dtype=np.float32)
+        rows = await self._ask([texts[i] for i in spoken]) if spoken else np.zeros((0, self.width), dtype=np.float32)
         found = np.zeros((len(texts), self.width), dtype=np.float32)
         found[spoken] = rows
         return unit(found)
 
-    async def _asked(self, texts: list[str]) -> NDArray[np.float32]:
-        at, rows = self._address, list[Sequence[float]]()
+    async def _ask(self, texts: list[str]) -> NDArray[np.float32]:
+        batches: list[NDArray[np.float32]] = []
         adapter = await asyncio.to_thread(import_module, "pydantic_ai.embeddings.openai")
-        from openai import DefaultAsyncHttpxClient, Timeout
+        from mindstream.models.wire import WHOLE_BYTES, http_client
 
-        async with DefaultAsyncHttpxClient(timeout=Timeout(None, connect=CONNECT_S)) as http:
-            model = adapter.OpenAIEmbeddingModel(at.model, provider=openai_like(at, http))
-            with failures(at, self._silence_s):
+        async with http_client(WHOLE_BYTES) as http:  # closed here: nobody closes an embedder
+            model = adapter.OpenAIEmbeddingModel(self._address.model, provider=openai_like(self._address, http))
+            with failures(self._address):
                 for start in range(0, len(texts), _BATCH):
+                    batch = texts[start : start + _BATCH]
                     async with asyncio.timeout(self._silence_s):
-                        answer = await model.embed(texts[start : start + _BATCH], input_type="document")
-                    rows.extend(answer.embeddings)
-                vectors = np.array(rows, dtype=np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] != (self.width or vectors.shape[1]):
-            wanted = f"{len(texts)} vectors" + (f" of {self.width} numbers" if self.width else "")
+                        answer = await model.embed(batch, input_type="document")
+                    batches.append(self._checked(answer.embeddings, len(batch)))
+        return np.concatenate(batches)
+
+    def _checked(self, rows: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
+        """Return vectors as an array if they are as many, as wide and as sound as they have to be."""
+        with np.errstate(over="ignore"):
+            vectors = np.array(rows, dtype=np.float32)
+        width = vectors.shape[1] if vectors.ndim == 2 else 0
+        if len(vectors) != count or not 0 < width <= WIDEST or width != (self.width or width):
+            wanted = f"{count} vectors" + (f" of {self.width} numbers" if self.width else "")
             raise ModelUnavailable(f"{self.name} answered {vectors.shape} numbers instead of {wanted}")
-        self.width = vectors.shape[1]
+        norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
+        if not np.all(np.isfinite(norms)) or np.any(norms == 0):
+            raise ModelUnavailable(f"{self.name} answered vectors that are zero, infinite or no numbers")
+        self.width = width
         return vectors

@@ -11,6 +11,7 @@ from mindstream.chance import token
 from mindstream.errors import StorageError
 from mindstream.models.model import Model, Part, Request, Usage
 from mindstream.models.recording import fingerprint, parts_from_json, parts_to_json
+from mindstream.private_files import make_private_folder, write_private
 
 
 class Cache:
@@ -51,8 +52,8 @@ def _write(path: Path, parts: list[Part]) -> None:
     """Write beside, then rename: a reader sees all of it or nothing."""
     draft = path.with_suffix(f".{token()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(parts_to_json(parts))
+        make_private_folder(path.parent)
+        write_private(draft, parts_to_json(parts))
         os.replace(draft, path)  # noqa: PTH105
     except OSError as error:
         raise StorageError(f"the answers' cache {path.parent.parent} cannot be written: {error}") from None

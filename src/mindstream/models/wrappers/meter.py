@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import ModelError
-from mindstream.models.model import Model, Part, Request, Usage
+from mindstream.models.model import Cut, Model, Part, Request, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class Metered:
         usage: None where the endpoint told none.
         error: what went wrong, as `Class: message`.
         broken_off: whoever asked stopped listening.
+        cut: what was left out of the request so that it fits the model's window.
     """
 
     model: str
@@ -33,6 +34,7 @@ class Metered:
     usage: Usage | None = None
     error: str | None = None
     broken_off: bool = False
+    cut: tuple[Cut, ...] = ()
 
 
 class Meter:
@@ -65,7 +67,7 @@ class Meter:
         finally:
             seconds = self._clock.elapsed() - start
             label = request.prompt.label()
-            call = Metered(self.name, request.role, label, at, first_s, seconds, usage, error, broken_off)
+            call = Metered(self.name, request.role, label, at, first_s, seconds, usage, error, broken_off, request.cut)
             self._on_call(call)
             if request.on_call:
                 request.on_call(call)

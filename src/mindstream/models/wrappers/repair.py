@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from mindstream.errors import ReplyInvalid
+from mindstream.models.fence import escaped
 from mindstream.models.gathered import gathered
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, Usage
 from mindstream.models.wrappers.arguments import complaint
@@ -16,7 +17,10 @@ _SHOWN = 4_000
 
 
 class Repair:
-    """Checks typed answers and calls; shows the model what is wrong, up to `times` times. Free text streams through."""
+    """Checks typed answers and calls; shows the model what is wrong, up to `times` times. Free text streams through.
+
+    What nothing gave (see `Prompt.grounded`) is shown once; whoever asks leaves it out after that.
+    """
 
     def __init__(self, model: Model, times: int = 2) -> None:
         self.name = model.name
@@ -30,15 +34,26 @@ class Repair:
                     yield part
             return
         used: list[Usage] = []
-        for _ in range(self._times + 1):
-            text, calls, usage = await gathered(self._model, request)
+        doubted = ""
+        for left in range(self._times, -1, -1):
+            try:
+                text, calls, usage = await gathered(self._model, request)
+            except ReplyInvalid as error:  # it went on and on
+                request, wrong = request.then(_check(str(error))), str(error)
+                continue
             used += [usage] if usage else []
             turns, wrong = _complaints(request, text, calls)
-            if not wrong:
+            if not wrong and left and not doubted and (turns := _doubts(request, text, calls)):
+                doubted = text
+            elif not wrong:
                 for part in _whole(text, calls, used):
                     yield part
                 return
             request = request.then(*turns)
+        if doubted:  # better than nothing: it fits, but for what nothing gave
+            for part in _whole(doubted, (), used):
+                yield part
+            return
         label = request.prompt.label()
         raise ReplyInvalid(f"{self.name} answered {label!r} {self._times + 1} times, never as asked: {wrong}")
 
@@ -49,20 +64,33 @@ def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[t
         try:
             request.prompt.parse(text)
         except ReplyInvalid as error:
-            return (
-                Message("assistant", text[:_SHOWN]),
-                Message("user", f"(A check of your reply, not the user:) {error}"),
-            ), str(error)
+            return _shown(text, str(error)), str(error)
         return (), ""
     found = [complaint(call, request.tools) for call in calls]
     if not any(found):
         return (), ""
     # The protocol wants an answer to each call, also to those that were right.
     answers = (
-        Message("tool", wrong or "Not run: another call beside it was wrong.", call_id=call.id, tool=call.tool)
+        Message("tool", escaped(wrong or "Not run: another call beside it was wrong."), call_id=call.id, tool=call.tool)
         for call, wrong in zip(calls, found, strict=True)
     )
     return (Message("assistant", text[:_SHOWN], calls), *answers), " ".join(filter(None, found))
+
+
+def _doubts(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[Message, ...]:
+    """Return the turns that show a model what in its answer nothing gave; none where there is no such thing."""
+    if calls:
+        return ()
+    _, doubt = request.prompt.grounded(request.prompt.parse(text), request.turns)
+    return _shown(text, doubt) if doubt else ()
+
+
+def _shown(text: str, wrong: str) -> tuple[Message, Message]:
+    return Message("assistant", text[:_SHOWN]), _check(wrong)
+
+
+def _check(wrong: str) -> Message:
+    return Message("user", f"(A check of your reply, not the user:) {escaped(wrong)}")
 
 
 def _whole(text: str, calls: tuple[Call, ...], used: list[Usage]) -> list[Part]:

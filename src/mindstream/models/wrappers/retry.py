@@ -8,7 +8,7 @@ from itertools import count
 
 from mindstream.chance import fraction, token
 from mindstream.clock import Clock, SystemClock
-from mindstream.errors import ModelUnavailable, RateLimited
+from mindstream.errors import ModelSilent, ModelUnavailable, RateLimited
 from mindstream.models.model import Model, Part, Request
 
 
@@ -16,7 +16,8 @@ class Retry:
     """Asks up to `attempts` times, as long as no part of the answer has come.
 
     Waits `base_s`, then twice as long each time, minus up to half of it by chance; or as long as the endpoint wishes.
-    An endpoint that wants more than `longest_s` is not waited for: the caller is told.
+    An endpoint that wants more than `longest_s` is not waited for, and one that said nothing at all is not asked
+    again at once: the caller is told.
     """
 
     def __init__(
@@ -49,7 +50,8 @@ class Retry:
                 return
             except ModelUnavailable as error:
                 pause_s = self._pause_s(attempt, error)
-                if begun or attempt == self._attempts or pause_s > self._longest_s:
+                silent = isinstance(error, ModelSilent)
+                if begun or silent or attempt == self._attempts or not pause_s <= self._longest_s:
                     raise
             await self._clock.sleep(pause_s)
 

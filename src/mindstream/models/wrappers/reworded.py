@@ -9,10 +9,15 @@ from pathlib import Path
 
 from mindstream.errors import SettingsError
 from mindstream.models.model import Model, Part, Request
+from mindstream.models.template import PARTS, templates
 
 
 class Reworded:
-    """Uses the words in `<folder>/<prompt label>.md` where there is such a file, read anew at each request."""
+    """Uses the words in `<folder>/<prompt label>.md` where there is such a file, read anew at each request.
+
+    Raises:
+        SettingsError: the folder is not there, or words in it are no template; each request checks its own again.
+    """
 
     def __init__(self, model: Model, folder: Path | str) -> None:
         self.name = model.name
@@ -20,18 +25,41 @@ class Reworded:
         self._folder = Path(folder)
         if not self._folder.is_dir():
             raise SettingsError(f"the folder of your own words, {self._folder}, is not there")
+        for path in sorted(self._folder.glob("*.md")):
+            read_words(path)
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         path = self._folder / f"{request.prompt.label()}.md"
         if request.words is None and path.is_file():
-            request = replace(request, words=_read(path))
+            request = _reworded(request, path)
         async with aclosing(self._model.reply(request)) as parts:
             async for part in parts:
                 yield part
 
 
-def _read(path: Path) -> str:
+def read_words(path: Path) -> str:
+    """Return the words in a file.
+
+    Raises:
+        SettingsError: they cannot be read, or are no template; with the file, and the line where there is one.
+    """
     try:
-        return path.read_text("utf-8")
+        words = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"your own words {path} cannot be read: {error}") from None
+    if PARTS.search(words):  # else it may be a note of the user's, and no prompt's
+        try:
+            templates(words, path.stem)
+        except SettingsError as error:
+            raise SettingsError(f"{path}: {error}") from None
+    return words
+
+
+def _reworded(request: Request, path: Path) -> Request:
+    """Return the request in these words, rendered already: what is wrong with them is said with the file's name."""
+    request = replace(request, words=read_words(path))
+    try:
+        request.messages  # noqa: B018 (kept with the request)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+    return request

@@ -22,7 +22,7 @@ from mindstream.packs.pack import Pack
 from mindstream.packs.reading import language_of
 from mindstream.reasoners.belief.infer_phase import InferPhase
 from mindstream.reasoners.belief.library import resource_tool, step_tool
-from mindstream.reasoners.belief.plan import Plan
+from mindstream.reasoners.belief.plan import Plan, read_plan
 from mindstream.reasoners.belief.plan_rules import known_topics
 from mindstream.reasoners.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.reasoners.conversation import lines, note
@@ -170,4 +170,4 @@ class _Written:
 @lru_cache(256)
 def _read(written: _Written) -> Plan:
     """Read a plan once: every turn looks at it several times, and a long one takes most of a millisecond."""
-    return Plan.model_validate(written.data["plan"])
+    return read_plan(written.data.get("plan"))

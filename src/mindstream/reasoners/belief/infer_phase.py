@@ -16,8 +16,8 @@ class InferredPhase(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    phase: str
-    reason: str = Field("", description="Why, in a few words.")
+    phase: str = Field(max_length=100)
+    reason: str = Field("", max_length=1_000, description="Why, in a few words.")
 
 
 class InferPhase(Prompt[InferredPhase]):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
+
+from mindstream.models.fence import CUT_NOTE, cut, indented
 
 State = Literal["now", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")
@@ -17,6 +19,12 @@ MARKS: dict[State, str] = {
     "dropped": "dropped by the user",
     "not_needed": "no longer needed",
 }
+
+
+LONGEST = {"title": 200, "do": 2_000, "why": 1_000, "caution": 1_000, "evidence": 300, "source": 200}
+LONGEST_RESOURCE = {"title": 300, "publisher": 200, "link": 1_000, "why": 600, "language": 20}
+"""So many characters each text of a step, and of a resource in it, may have."""
+MOST_RESOURCES = 8
 
 
 class NamedResource(BaseModel):
@@ -35,21 +43,44 @@ class NamedResource(BaseModel):
         return f"{named}: {self.why}" + (f" {self.link}" if self.link else "")
 
 
+def _shortened(values: dict[str, Any], longest: Mapping[str, int]) -> dict[str, Any]:
+    long = {name: text for name, text in values.items() if isinstance(text, str) and len(text) > longest.get(name, 0)}
+    return values | {name: cut(text, longest[name] - CUT_NOTE) for name, text in long.items() if name in longest}
+
+
+def _short_resource(resource: NamedResource) -> NamedResource:
+    if wrong := [name for name, longest in LONGEST_RESOURCE.items() if len(getattr(resource, name) or "") > longest]:
+        raise ValueError(f"{wrong[0]} is longer than {LONGEST_RESOURCE[wrong[0]]} characters")
+    return resource
+
+
 class StepEdit(BaseModel):
-    """A step that is new, or what changes in one that is there; found by its title."""
+    """A step that is new, or what changes in one that is there; found by its title.
+
+    What comes in has a greatest length; what is in a plan already (see `PlanStep`) has none.
+    """
 
     model_config = ConfigDict(frozen=True)
 
-    title: str = Field(min_length=1, max_length=200)
+    title: str = Field(min_length=1, max_length=LONGEST["title"])
     state: State | None = Field(None, description="now: where the user is (one step only); dropped: not wanted.")
-    do: str = Field("", description="What to do, concretely. Empty: as it was.")
-    why: str = Field("", description="Why it helps. Empty: as it was.")
-    caution: str = Field("", description="What must be said with it. Empty: as it was.")
-    evidence: str = Field("", description="How well it is supported, as the library says.")
-    resources: list[NamedResource] = Field(
-        default_factory=list, description="In place of those it has. Empty: as they were."
+    do: str = Field("", max_length=LONGEST["do"], description="What to do, concretely. Empty: as it was.")
+    why: str = Field("", max_length=LONGEST["why"], description="Why it helps. Empty: as it was.")
+    caution: str = Field("", max_length=LONGEST["caution"], description="What must be said with it. Empty: as it was.")
+    evidence: str = Field(
+        "", max_length=LONGEST["evidence"], description="How well it is supported, as the library says."
     )
-    source: SkipJsonSchema[str] = ""
+    resources: list[Annotated[NamedResource, AfterValidator(_short_resource)]] = Field(
+        default_factory=list, max_length=MOST_RESOURCES, description="In place of those it has. Empty: as they were."
+    )
+    source: SkipJsonSchema[str] = Field("", max_length=LONGEST["source"])
+
+    @classmethod
+    def of(cls, step: PlanStep) -> StepEdit:
+        """Return the change that makes a step what it is; what is too long in it is cut."""
+        whole = _shortened(step.model_dump(include=set(cls.model_fields)), LONGEST)
+        whole["resources"] = [_shortened(each, LONGEST_RESOURCE) for each in whole["resources"][:MOST_RESOURCES]]
+        return cls(**whole)
 
 
 class PlanStep(BaseModel):
@@ -89,7 +120,8 @@ class PlanStep(BaseModel):
         parts = [f"{self.title} ({MARKS[self.state]})", self.do]
         told = {"Why": self.why, "Caution": self.caution, "Evidence": self.evidence}
         parts += [f"{name}: {text}" for name, text in told.items() if text]
-        return "\n  ".join([part for part in parts if part] + [str(resource) for resource in self.resources])
+        parts += [str(resource) for resource in self.resources]
+        return "\n  ".join(indented(part) for part in parts if part)
 
 
 class Plan(BaseModel):
@@ -131,6 +163,34 @@ class Plan(BaseModel):
         """Write the plan: the present step whole (`full`: all open ones), of the rest the title."""
         whole: tuple[State, ...] = OPEN if full else ("now",)
         return "\n".join(
-            f"- {step.full()}" if step.state in whole else f"- {step.title} ({MARKS[step.state]})"
+            f"- {step.full()}" if step.state in whole else f"- {indented(step.title)} ({MARKS[step.state]})"
             for step in self.steps
         )
+
+
+def read_plan(data: object) -> Plan:
+    """Read a plan from a record's data, whoever wrote it: what does not fit is left out, the rest stands.
+
+    A step in a state that nobody knows is for later; of two that are "now" the second is for later, too.
+    """
+    held = data.get("steps") if isinstance(data, dict) else None
+    steps: dict[str, PlanStep] = {}
+    for each in held if isinstance(held, list) else []:
+        step = _step(each)
+        if step is not None:
+            taken = step.state == "now" and any(other.state == "now" for other in steps.values())
+            steps[step.title.casefold()] = step.model_copy(update={"state": "later"}) if taken else step
+    return Plan(steps=list(steps.values()))
+
+
+def _step(data: object) -> PlanStep | None:
+    kept = dict(data) if isinstance(data, dict) else {}
+    while kept.get("title"):
+        try:
+            return PlanStep.model_validate(kept)
+        except ValidationError as error:
+            misfits = {found["loc"][0] for found in error.errors() if found["loc"]} & kept.keys()
+            if not misfits:
+                break
+            kept = {name: value for name, value in kept.items() if name not in misfits}
+    return None

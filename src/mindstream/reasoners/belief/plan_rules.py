@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pydantic import TypeAdapter
 
 from mindstream.language.words import terms
+from mindstream.models.fence import CUT_NOTE, cut
 from mindstream.models.model import Call, Message
-from mindstream.models.prompt import first_json, rule
+from mindstream.models.prompt import rule
+from mindstream.models.reply import first_json
 from mindstream.packs.moves import ABOUT_A_STEP
 from mindstream.packs.pack import Language, Step, in_language
 from mindstream.packs.reading import Reading, read
@@ -19,7 +21,7 @@ from mindstream.packs.safety import recognised
 from mindstream.packs.saying import fresh, phrases
 from mindstream.reasoners.belief.believed import believed
 from mindstream.reasoners.belief.plan import OPEN, NamedResource, Plan, PlanStep, StepEdit
-from mindstream.reasoners.belief.think_in_phase import Feedback, PhaseThought, ThinkInPhase
+from mindstream.reasoners.belief.think_in_phase import LONGEST_WORDS, Feedback, PhaseThought, ThinkInPhase
 
 AHEAD = 4
 """How many steps a new plan has."""
@@ -37,7 +39,7 @@ def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThough
     if any(alarm.stops for text in ask.utterances if (alarm := recognised(ask.pack, text))):
         return PhaseThought(thought="an alarm: nothing is believed of it, nothing planned")
     patch, told = believed(ask.pack, readings, ask.language, next(reversed(_said(ask)), ""))
-    thought = f"noted: {', '.join(told)}" if told else "nothing new to believe"
+    thought = cut(f"noted: {', '.join(told)}", 1_000) if told else "nothing new to believe"
     if not ask.phase.plans:
         return PhaseThought(thought=thought, patch=patch, feedback=_feedback(ask, readings))
     moves = {move for reading in readings for move in reading.moves}
@@ -48,20 +50,22 @@ def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThough
     step = plan.now
     if step is None:
         words = fresh(phrases(ask.pack, "plan_empty", ask.language), _said(ask))
-        return PhaseThought(thought=thought, patch=patch, plan=_edits(ask.plan, plan), changed=changed, words=words)
+        return PhaseThought(
+            thought=thought, patch=patch, plan=_edits(ask.plan, plan), changed=cut(changed, 900), words=words
+        )
     if "resources" in moves:  # nobody is given a reading list unasked
         if not turns:
             return [_search(ask, plan, step)]
-        found = first_json(turns[-1].text) if "[" in turns[-1].text else []
+        found = first_json(turns[-1].text, list) if "[" in turns[-1].text else []
         step = step.model_copy(update={"resources": TypeAdapter(list[NamedResource]).validate_python(found)})
         plan = Plan(steps=[step if each.state == "now" else each for each in plan.steps])
     return PhaseThought(
-        thought=f"{thought}; the step now: {step.title}",
+        thought=cut(f"{thought}; the step now: {step.title}", 1_900),
         patch=patch,
         feedback=_feedback(ask, readings),
         plan=_edits(ask.plan, plan),
-        changed=changed,
-        words=_words(ask, intro, step),
+        changed=cut(changed, 900),
+        words=cut(_words(ask, intro, step), LONGEST_WORDS - CUT_NOTE),
     )
 
 
@@ -187,10 +191,7 @@ def _edits(before: Plan, after: Plan) -> list[StepEdit]:
     """Tell what changed, step by step; the present one last, so that it is the one that stays."""
     old = {step.title: step for step in before.steps}
     changed = [step for step in after.steps if step != old.get(step.title)]
-    fields = set(StepEdit.model_fields)
-    return [
-        StepEdit(**step.model_dump(include=fields)) for step in sorted(changed, key=lambda step: step.state == "now")
-    ]
+    return [StepEdit.of(step) for step in sorted(changed, key=lambda step: step.state == "now")]
 
 
 def _begin(ask: ThinkInPhase, steps: list[PlanStep], seen: set[str], fresh_first: bool) -> list[PlanStep]:
@@ -273,10 +274,10 @@ def _feedback(ask: ThinkInPhase, readings: Sequence[Reading]) -> list[Feedback]:
         return []
     moves = {move for reading in readings for move in reading.moves}
     if "dislike" in moves:
-        return [Feedback(polarity="dislikes", target=now.title)]
+        return [Feedback(polarity="dislikes", target=cut(now.title, 250))]
     if "done" in moves:
-        return [Feedback(polarity="did", target=now.title)]
-    return [Feedback(polarity="likes", target=now.title)] if "like" in moves else []
+        return [Feedback(polarity="did", target=cut(now.title, 250))]
+    return [Feedback(polarity="likes", target=cut(now.title, 250))] if "like" in moves else []
 
 
 def _said(ask: ThinkInPhase) -> list[str]:

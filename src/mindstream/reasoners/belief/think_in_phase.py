@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mindstream.errors import InputError, ReplyInvalid
+from mindstream.language.links import has_links
 from mindstream.memory.belief import Belief, merged
-from mindstream.models.model import JsonSchema
+from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt
 from mindstream.packs.pack import Pack, Phase
+from mindstream.reasoners.belief.grounding import MadeUp, given, grounded_edits, without_made_up_links
 from mindstream.reasoners.belief.plan import Plan, StepEdit
 from mindstream.reasoners.conversation import Line
+
+LONGEST_WORDS, LONGEST_PATCH = 6_000, 16_000
+"""So many characters words to the user, and all that changes in a belief, may have."""
 
 
 class SubQuestion(BaseModel):
@@ -45,7 +51,7 @@ class PhaseThought(BaseModel):
         max_length=8,
         description="Sub-questions that matter now, answered; none if nothing new.",
     )
-    thought: str = Field(description="Your conclusion in one or two sentences.")
+    thought: str = Field(max_length=2_000, description="Your conclusion in one or two sentences.")
     patch: dict[str, JsonValue] = Field(
         default_factory=dict,
         description="Belief fields that change and stand in no sub-question's patch.",
@@ -53,12 +59,13 @@ class PhaseThought(BaseModel):
     ask_next: str = Field("", max_length=300, description="One question that is open; empty: none.")
     follow_up: str = Field(
         "",
+        max_length=LONGEST_WORDS,
         description="What the user must still be told after the talker's reply; mostly empty.",
     )
     feedback: list[Feedback] = Field(default_factory=list, max_length=5)
     plan: list[StepEdit] = Field(default_factory=list, max_length=12, description="Steps that are new or change.")
-    changed: str = Field("", description="If the plan changed: what and why, in a sentence.")
-    words: str = Field("", description="What the user is told, word for word.")
+    changed: str = Field("", max_length=1_000, description="If the plan changed: what and why, in a sentence.")
+    words: str = Field("", max_length=LONGEST_WORDS, description="What the user is told, word for word.")
 
 
 ONLY_PLANNING = {"feedback", "plan", "changed"}
@@ -98,7 +105,10 @@ class ThinkInPhase(Prompt[PhaseThought]):
 
     def parse(self, text: str) -> PhaseThought:
         found = super().parse(text)
-        patch = composed([*(each.patch for each in found.questions), found.patch])
+        patches = [*(each.patch for each in found.questions), found.patch]
+        if len(json.dumps(patches, ensure_ascii=False)) > LONGEST_PATCH:
+            raise ReplyInvalid(f"The patches have more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
+        patch = composed(patches)
         shape = self.pack.belief
         try:
             merged(Belief("belief", self.version, shape.model_validate(self.belief)), patch)
@@ -107,6 +117,22 @@ class ThinkInPhase(Prompt[PhaseThought]):
         if sum(edit.state == "now" for edit in found.plan) > 1:
             raise ReplyInvalid('Only one step of the plan can have the state "now".')
         return found.model_copy(update={"patch": patch})
+
+    def grounded(self, reply: PhaseThought, turns: Sequence[Message]) -> tuple[PhaseThought, str]:
+        """Leave out resources and links that nobody gave; the thought says which."""
+        whole = reply.model_dump(mode="json")
+        resources = any(edit.resources for edit in reply.plan)
+        if not resources and not has_links(json.dumps(whole, ensure_ascii=False)):
+            return reply, ""
+        said = [line.text for line in self.conversation] + [*self.notes, *self.utterances, self.reply]
+        known, made_up = given(self.pack, self.plan, said, turns), MadeUp()
+        edits = grounded_edits(reply.plan, known, made_up)
+        whole = without_made_up_links(whole | {"plan": [edit.model_dump() for edit in edits]}, known, made_up)
+        if not str(made_up):
+            return reply, ""
+        thought = f"{whole['thought']} (Left out, because nothing gave it: {made_up}.)"
+        kept = type(reply).model_validate(whole).model_copy(update={"thought": thought})
+        return kept, f"No tool gave this: {made_up}. Name only resources and links that a tool gave, as it gave them."
 
 
 def composed(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mindstream.language.links import has_links, links, without_links
+from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt, rule
 from mindstream.packs import moves
 from mindstream.packs.reading import language_of, moves_of
@@ -23,7 +26,9 @@ class Fact(BaseModel):
     )
     object: str = Field("", max_length=200, description="The value: Ann, 34, 23:30, three coffees a day.")
     replaces: list[int] = Field(
-        default_factory=list, description="Numbers of known facts that are no longer true because of this one."
+        default_factory=list,
+        max_length=40,
+        description="Numbers of known facts that are no longer true because of this one.",
     )
 
 
@@ -42,6 +47,21 @@ class ExtractFacts(Prompt[Facts]):
     conversation: tuple[Line, ...] = ()
     known: tuple[str, ...] = ()
     now: str = ""
+
+    def grounded(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
+        """Leave out links that nobody said: a note may be said again."""
+        if not any(has_links(f"{fact.text} {fact.object}") for fact in reply.facts):
+            return reply, ""
+        given = links([*self.utterances, *self.known, *(line.text for line in self.conversation)])
+        gone: list[str] = []
+
+        def kept(text: str) -> str:
+            left, more = without_links(text, given)
+            gone.extend(more)
+            return left
+
+        facts = [fact.model_copy(update={"text": kept(fact.text), "object": kept(fact.object)}) for fact in reply.facts]
+        return (Facts(facts=facts), f"The user named no link {', '.join(gone)[:400]}.") if gone else (reply, "")
 
 
 SINGLE = {

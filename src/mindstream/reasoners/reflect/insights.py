@@ -7,14 +7,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from mindstream.models.prompt import Prompt, rule
 from mindstream.reasoners.reflect.recurring import Topic, recurring, stems
 
+LONGEST, MOST = 500, 100
+"""So many characters an insight may have, and so many memories may support it."""
+
 
 class Insight(BaseModel):
     """One insight."""
 
     model_config = ConfigDict(frozen=True)
 
-    text: str = Field(min_length=1, max_length=500, description="One sentence that stands on its own.")
-    because: list[int] = Field(description="The numbers of the memories that support it.")
+    text: str = Field(min_length=1, max_length=LONGEST, description="One sentence that stands on its own.")
+    because: list[int] = Field(max_length=MOST, description="The numbers of the memories that support it.")
 
 
 class Found(BaseModel):
@@ -40,7 +43,8 @@ def what_goes_together(ask: Insights) -> Found:
     topics = recurring(ask.memories, besides=ask.who)
     asked = [topic for topic in topics if topic.stem in stems(ask.question)]
     found = [
-        Insight(text=f"{_upper(topic.word)} keeps coming up with {ask.who}.", because=topic.within) for topic in asked
+        Insight(text=f"{_upper(topic.word)} keeps coming up with {ask.who}."[:LONGEST], because=topic.within[:MOST])
+        for topic in asked
     ]
     for topic in asked:
         partner = max(
@@ -48,7 +52,7 @@ def what_goes_together(ask: Insights) -> Found:
         )
         if partner and len(both := _both(topic, partner)) > 1:
             text = f"With {ask.who}, {topic.word} and {partner.word} go together."
-            found.append(Insight(text=text, because=both))
+            found.append(Insight(text=text[:LONGEST], because=both[:MOST]))
     return Found(insights=found[: ask.count])
 
 

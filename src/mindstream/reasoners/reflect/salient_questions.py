@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.models.prompt import Prompt, rule
@@ -13,7 +15,7 @@ class Questions(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    questions: list[str] = Field(max_length=20)
+    questions: list[Annotated[str, Field(max_length=1_000)]] = Field(max_length=20)
 
 
 class SalientQuestions(Prompt[Questions]):

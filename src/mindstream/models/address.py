@@ -1,0 +1,96 @@
+"""Where a model's name leads: `openai:…`, `anthropic:…`, `google:…`, `ollama:…`, or any OpenAI-compatible URL."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+from mindstream.errors import SettingsError
+from mindstream.models.secrets import KEYS, NO_KEY, mask, remember
+
+FORMS = "openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME"
+_HOMES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
+_PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "google.genai")}
+_OPENAI = "api.openai.com"
+KINDS = frozenset({*KEYS, "http", "https"})
+"""What a name may begin with."""
+_QUOTED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a name leads: to a vendor, or to what is OpenAI-`compatible`. `url` None: the vendor's own."""
+
+    name: str
+    vendor: str
+    model: str
+    url: str | None
+    key: str = field(repr=False)
+
+    def quoted(self, text: object) -> str:
+        """Return what an endpoint said, in one short line, without any key."""
+        line = " ".join(mask(str(text)[: 100 * _QUOTED]).split())
+        return line if len(line) <= _QUOTED else line[: _QUOTED - 1] + "…"
+
+    def hint(self) -> str:
+        """Say what is mostly wrong with a typed address."""
+        return ". Its address mostly ends in /v1" if self.vendor in ("compatible", "ollama") else ""
+
+    def where_the_key_is(self) -> str:
+        """Name the environment variable that holds the key."""
+        own = KEYS.get(self.name.partition(":")[0])
+        return " or ".join(own) if own else "OPENAI_API_KEY, and name it openai:NAME@URL: a bare URL gets no key"
+
+
+def address(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Address:
+    """Read a model's name. `OPENAI_API_KEY` goes to OpenAI, to `OPENAI_BASE_URL` and to `openai:NAME@URL`, no further.
+
+    Raises:
+        SettingsError: see `provider`.
+    """
+    if api_key:
+        remember(api_key)
+    kind, _, rest = name.partition(":")
+    if kind in ("http", "https"):
+        url, _, model = name.partition("#")
+        home = _url(base_url or url)
+        return Address(name, "compatible", model or "default", home, api_key or _key_sent_to(home))
+    if not rest or kind not in KEYS:
+        raise SettingsError(f"{name!r} is not the name of a model; the forms are {FORMS}")
+    at = re.fullmatch(r"(.+)@(https?://.+)", rest)
+    model, given = (at[1], base_url or at[2]) if at else (rest, base_url or os.environ.get(_HOMES.get(kind, "")))
+    given = _url(given) if given else None
+    key = api_key or next(filter(None, map(os.environ.get, KEYS[kind])), None)
+    if kind == "openai" and given and urlsplit(given).hostname != _OPENAI:
+        return Address(name, "compatible", model, given, key or NO_KEY)
+    if kind == "ollama":
+        given = given or "http://127.0.0.1:11434"
+        given = given if urlsplit(given).path.strip("/") else given.rstrip("/") + "/v1"
+        return Address(name, "ollama", model, given, key or NO_KEY)
+    if not all(map(find_spec, _PACKAGES[kind])):
+        raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[{kind}]'")
+    if key is None:
+        raise SettingsError(f"{name!r} needs a key: set {' or '.join(KEYS[kind])}")
+    return Address(name, kind, model, given, key)
+
+
+def _url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise SettingsError(f"a model's address looks like http://host:port/v1, not like {url!r}")
+    if parts.username or parts.password:
+        raise SettingsError("a model's address must not hold a password: names are logged. Set OPENAI_API_KEY instead")
+    return url
+
+
+def _key_sent_to(url: str) -> str:
+    homes = (f"https://{_OPENAI}", os.environ.get("OPENAI_BASE_URL", ""))
+    known = any(urlsplit(home)[:2] == urlsplit(url)[:2] for home in homes)
+    return (os.environ.get("OPENAI_API_KEY") if known else None) or NO_KEY

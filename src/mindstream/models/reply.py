@@ -1,0 +1,210 @@
+"""What a model wrote, read strictly: text that can be kept, and the JSON in it, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from mindstream.errors import ReplyInvalid
+from mindstream.models.model import Call, Part, Piece
+
+DEEPEST = 50
+"""How many lists and objects may stand in each other."""
+DEEP = f"The JSON is nested deeper than {DEEPEST}."
+GREATEST = 2**63
+SHOWN = 600
+"""How many characters of a complaint the model is shown."""
+ILLEGIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters but tab and line break, and halves of characters (surrogates): no file takes those."""
+HALF, PAIR = re.compile(r"[\ud800-\udbff]\Z"), re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
+THINKS, THOUGHT = "<think>", "</think>"
+OPENS = re.compile(rf"[{{\[]|{THINKS}|{THOUGHT}")
+ESCAPED = re.compile(r"\\[ubfr]")
+"""An escape in JSON that may stand for what is not legible."""
+BRACKET = re.compile(r'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.?)*+"?)*+([{}\[\]])', re.DOTALL)
+"""The next bracket, strings passed over (they may hold brackets); a string that is not closed goes to the end."""
+LOOKS_LIKE_JSON = re.compile(r"\{\s*+(?:[\"'}/#]|\w++\s*+:)|\[\s*+[\"'{\[\]]")
+"""How broken JSON begins, and no words in brackets."""
+KINDS: dict[type, str] = {dict: "object", list: "list"}
+
+
+# Text.
+
+
+def legible(text: str) -> str:
+    """Return a text without what cannot be written to a file or an endpoint; halves of a character are joined."""
+    if text.isascii() and text.isprintable():
+        return text
+    whole = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return ILLEGIBLE.sub("", whole.replace("\r\n", "\n"))
+
+
+async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
+    """Pass an answer on with legible text; half a character waits for the next piece, nothing else waits."""
+    half = ""
+    async with aclosing(parts):
+        async for part in parts:
+            if isinstance(part, Piece):
+                text = half + part.text
+                half = text[-1] if HALF.search(text) else ""
+                if text := legible(text.removesuffix(half)):
+                    yield Piece(text)
+            elif isinstance(part, Call):
+                yield replace(part, tool=legible(part.tool), arguments=legible(part.arguments), id=legible(part.id))
+            else:
+                yield part
+
+
+def without_thoughts(text: str) -> str:
+    """Return what stands behind the thoughts that a reply begins with; nothing where they are not closed."""
+    text = text.strip()
+    while text.startswith(THINKS):
+        text = text.partition(THOUGHT)[2].lstrip()
+    return text
+
+
+# JSON.
+
+
+def first_json(text: str, kind: type | None = None) -> Any:
+    """Return the first JSON object or list (`kind`: dict or list, only that one) in a text with words around it.
+
+    Raises:
+        ReplyInvalid: there is none, or it is not whole.
+    """
+    return whole_json(text, kind)[0]
+
+
+def whole_json(text: str, kind: type | None = None) -> list[Any]:
+    """Return the JSON objects or lists in a text, in their order, at least one: outermost ones, never a part of one.
+
+    Linear in the text. Thoughts between <think> tags are passed over, and what comes before a </think>.
+
+    Raises:
+        ReplyInvalid: there is none, or one is not whole; the message is for the model.
+    """
+    text = legible(text)
+    found: list[Any] = []
+    other = ""
+    for start, value in _values(text):
+        if start is None:  # all that came before was thought
+            found, other = [], ""
+        elif isinstance(value, ValueError):
+            wrong = _place(value, text)
+            if LOOKS_LIKE_JSON.match(text, start) and _fits(text[start], kind):
+                _refuse(f"The JSON is broken: {wrong}.", kind)
+            other = other or f": {wrong}"
+        elif _fits(text[start], kind):
+            found.append(value)
+        else:
+            other = other or f", only {'a list' if kind is dict else 'an object'}"
+    if not found:
+        empty = not without_thoughts(text)
+        name = KINDS.get(kind or dict, "object")
+        _refuse("The reply was empty." if empty else f"No whole JSON {name} in the reply{other}.", kind)
+    return found
+
+
+def _fits(bracket: str, kind: type | None) -> bool:
+    return kind is None or bracket == ("{" if kind is dict else "[")
+
+
+def _values(text: str) -> Iterator[tuple[int | None, Any]]:
+    """Yield where each outermost bracket opens, with what it holds or the error that is in it; None behind thoughts.
+
+    Raises:
+        ReplyInvalid: one is not closed, or too many stand in each other.
+    """
+    at = 0
+    while opening := OPENS.search(text, at):
+        at = opening.end()
+        if opening[0] == THINKS and (at := text.find(THOUGHT, at) + len(THOUGHT)) < len(THOUGHT):
+            _refuse(f"The reply does not come out of its {THINKS}.")
+        if opening[0] in (THINKS, THOUGHT):
+            yield None, None
+            continue
+        start = opening.start()
+        try:
+            value, at = DECODER.raw_decode(text, start)
+        except RecursionError:
+            _refuse(DEEP)
+        except ValueError as error:
+            at = _closing(text, start)
+            yield start, error
+        else:
+            _check_depth(value)
+            yield start, _clean(value) if ESCAPED.search(text, start, at) else value
+
+
+def _closing(text: str, start: int) -> int:
+    """Return where the bracket that opens at `start` is closed, strings passed over.
+
+    Raises:
+        ReplyInvalid: it is not, or too many stand in each other.
+    """
+    depth, at = 0, start
+    while token := BRACKET.match(text, at):
+        at = token.end()
+        depth += 1 if token[1] in "{[" else -1
+        if not depth:
+            return at
+        if depth > DEEPEST:
+            _refuse(DEEP)
+    return _refuse(f"The JSON is not finished: {text[start]!r} in {_shown(text, start)} is never closed.")
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = (item for each in level for item in (each.values() if isinstance(each, dict) else each))
+        level = [item for item in inner if isinstance(item, dict | list)]
+        if not level:
+            return
+    _refuse(DEEP)
+
+
+# Line breaks may stand in strings as they are; numbers are such as can be kept.
+
+
+def _int(digits: str) -> int:
+    if len(digits) > 20 or not -GREATEST <= (number := int(digits)) < GREATEST:
+        raise ValueError(f"the number {digits[:20]}… is too great")
+    return number
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits[:20]} is no number that JSON knows")
+    return number
+
+
+DECODER = json.JSONDecoder(strict=False, parse_int=_int, parse_float=_float, parse_constant=_float)
+
+
+def _clean(value: Any) -> Any:
+    """Make the texts in a value legible: JSON can write what text cannot hold."""
+    if isinstance(value, str):
+        return legible(value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return {legible(key): _clean(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _place(error: ValueError, text: str) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at {_shown(text, error.pos)}"
+    return str(error)
+
+
+def _shown(text: str, at: int) -> str:
+    return repr(legible(text[max(0, at - 20) : at + 20]))
+
+
+def _refuse(what: str, kind: type | None = dict) -> NoReturn:
+    raise ReplyInvalid(f"{what[:SHOWN]} Answer with one JSON {KINDS.get(kind or dict, 'object')} and nothing else.")

@@ -1,0 +1,125 @@
+"""What renders a template that anybody may have written: Jinja's sandbox, few filters, and an account of the work done.
+
+It is imported when the first template is read: Jinja takes a moment.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import StrictUndefined, Template, pass_context
+from jinja2.filters import FILTERS
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from mindstream.models.fence import fenced, fenced_short, listed, numbered
+
+MOST_TEXT, MOST_WORK = 2_000_000, 20_000_000
+"""Characters that may come of a template, and that its filters and calls may handle on the way."""
+JINJAS = (
+    "capitalize", "count", "d", "default", "int", "length", "list", "lower", "reverse", "string", "title", "trim",
+    "upper",
+)  # fmt: skip
+"""Filters that are taken from Jinja."""
+_WORK = "_work"
+
+
+class TooMuch(Exception):  # noqa: N818
+    """A template wants more than any text takes."""
+
+
+@dataclass(slots=True)
+class _Work:
+    """What a rendering may still do."""
+
+    left: int = MOST_WORK
+
+    def spend(self, size: int) -> None:
+        """Count what is about to be made, or was made, in characters or items.
+
+        Raises:
+            TooMuch: it is too long, or all of it is too much.
+        """
+        self.left -= size + 100
+        if size > MOST_TEXT or self.left < 0:
+            raise TooMuch("rendering them takes more than any text does")
+
+
+def render(template: Template, fields: Mapping[str, Any]) -> str:
+    """Render a template.
+
+    Raises:
+        TooMuch: it is too long, or takes too much work.
+        Exception: whatever the template does wrong.
+    """
+    texts, left = [], MOST_TEXT
+    for text in template.generate({**fields, _WORK: _Work()}):
+        texts.append(text)
+        left -= len(text)
+        if left < 0:
+            raise TooMuch(f"more than {MOST_TEXT:,} characters come of them")
+    return "".join(texts).strip()
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, which counts what additions and calls make."""
+
+    intercepted_binops = frozenset({"+"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        context[_WORK].spend(_size(left) + _size(right))
+        return super().call_binop(context, operator, left, right)
+
+    def call(__self, __context: Context, __called: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        result = super().call(__context, __called, *args, **kwargs)
+        __context[_WORK].spend(_size(result))
+        return result
+
+
+def _size(value: object) -> int:
+    return len(value) if isinstance(value, str | list | tuple | dict) else 0
+
+
+def _counted(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @pass_context
+    def filtered(context: Context, *args: Any, **kwargs: Any) -> Any:
+        result = plain(*args, **kwargs)
+        context[_WORK].spend(_size(result))
+        return result
+
+    return filtered
+
+
+@pass_context
+def _attributes(context: Context, values: Iterable[object], attribute: str) -> list[object]:
+    return [context.environment.getattr(value, attribute) for value in values]
+
+
+@pass_context
+def _join(context: Context, values: Iterable[object], between: str = "") -> str:
+    texts = [str(value) for value in values]
+    context[_WORK].spend(sum(map(len, texts)) + len(between) * len(texts))
+    return between.join(texts)
+
+
+@pass_context
+def _replace(context: Context, text: object, old: str, new: str) -> str:
+    context[_WORK].spend(len(str(text)) + (str(text).count(old) + 1) * len(new))
+    return str(text).replace(old, new)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+_PLAIN = {name: FILTERS[name] for name in JINJAS} | {
+    "data": fenced, "short": fenced_short, "listed": listed, "numbered": numbered, "tojson": _json,
+    "first": lambda values: next(iter(values), ""), "last": lambda values: next(reversed(values), ""),
+}  # fmt: skip
+SANDBOX = Sandbox(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+SANDBOX.filters = {name: _counted(each) for name, each in _PLAIN.items()}
+SANDBOX.filters |= {"map": _attributes, "join": _join, "replace": _replace}
+SANDBOX.globals.clear()

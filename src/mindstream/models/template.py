@@ -1,0 +1,122 @@
+"""The words of a prompt as a template: what may stand in one, and what rendering one may cost.
+
+Words can come from anybody, so they are no program: Jinja's sandbox, and of its language only what a text needs. A
+template cannot call what it likes, cannot loop in a loop, and stops when it has done more work than any text takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mindstream.errors import SettingsError
+
+if TYPE_CHECKING:
+    from jinja2 import nodes
+
+Render: TypeAlias = Callable[[Mapping[str, Any]], str]
+
+MOST_WORDS = 100_000
+"""Characters that a template may have."""
+PARTS = re.compile(r"^# (system|user)[ \t]*$", re.MULTILINE)
+NODES = frozenset({
+    "Add", "And", "Assign", "Call", "Compare", "CondExpr", "Const", "Filter", "For", "Getattr", "Getitem", "If",
+    "Keyword", "List", "Name", "Neg", "Not", "Operand", "Or", "Output", "Slice", "Sub", "Template", "TemplateData",
+    "Test", "Tuple",
+})  # fmt: skip
+CALLED = frozenset({"written", "items", "keys", "values", "get"})
+"""Methods that a template may call: of a plan, and of mappings."""
+
+
+@lru_cache(256)
+def templates(words: str, label: str) -> tuple[Render, Render]:
+    """Return what renders the system words and the user words of a prompt.
+
+    Raises:
+        SettingsError: they are no template, or one that may not be rendered; with the line.
+    """
+    if len(words) > MOST_WORDS:
+        raise SettingsError(f"the words of the prompt {label!r} are longer than {MOST_WORDS:,} characters")
+    heads = list(PARTS.finditer(words))
+    if not heads:
+        raise SettingsError(f"the words of the prompt {label!r} need a line '# system' or '# user'")
+    ends = [head.start() for head in heads[1:]] + [len(words)]
+    parts = {
+        head[1]: "\n" * words.count("\n", 0, head.end()) + words[head.end() : end]
+        for head, end in zip(heads, ends, strict=True)
+    }
+    return _render(parts.get("system", ""), label), _render(parts.get("user", ""), label)
+
+
+def _render(words: str, label: str) -> Render:
+    from jinja2 import TemplateError, TemplateSyntaxError
+
+    from mindstream.models.sandbox import SANDBOX, render
+
+    where = f"the words of the prompt {label!r}"
+    try:
+        _check(SANDBOX.parse(words), where)
+        template = SANDBOX.from_string(words)
+    except TemplateSyntaxError as error:
+        raise SettingsError(f"{where}, line {error.lineno}: {error.message}") from None
+    except (TemplateError, RecursionError, MemoryError, SyntaxError, ValueError) as error:
+        raise SettingsError(f"{where} are not a template: {error or type(error).__name__}") from None
+
+    def rendered(fields: Mapping[str, Any]) -> str:
+        try:
+            return render(template, fields)
+        except Exception as error:  # noqa: BLE001 (a template is foreign code: whatever it raises, its author is told)
+            raise SettingsError(f"{where}: {error or type(error).__name__}") from None
+
+    return rendered
+
+
+def _check(tree: nodes.Template, where: str) -> None:
+    """Refuse what a text does not need.
+
+    Raises:
+        SettingsError: naming it, with its line.
+    """
+    from jinja2 import nodes
+
+    for node in tree.find_all(nodes.Node):
+        if wrong := _wrong(node):
+            raise SettingsError(f"{where}, line {node.lineno}: {wrong}")
+
+
+def _wrong(node: nodes.Node) -> str:
+    """Say what is wrong with a part of a template; "" where nothing is."""
+    from jinja2 import nodes
+
+    from mindstream.models.sandbox import SANDBOX
+
+    kind = type(node).__name__
+    if kind not in NODES:
+        return f"{_name(kind)} cannot be used in the words of a prompt"
+    match node:
+        case nodes.Name(name=name) | nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str(name))):
+            return f"{name!r} cannot be used: it begins with _" if name.startswith("_") else ""
+        case nodes.Call(node=nodes.Getattr(attr=name)) if name in CALLED:
+            return ""
+        case nodes.Call():
+            return f"nothing can be called but {', '.join(sorted(CALLED))}"
+        case nodes.Filter(name=name) if name not in SANDBOX.filters:
+            return f"there is no filter {name!r}; there are: {', '.join(sorted(SANDBOX.filters))}"
+        case nodes.For() if node.recursive or any(True for part in node.body + node.else_ for _ in _loops(part)):
+            return "a loop cannot stand in a loop"
+        case nodes.Assign() if not isinstance(node.target, nodes.Name):
+            return "only a name can be set"
+    return ""
+
+
+def _loops(node: nodes.Node) -> Iterable[nodes.Node]:
+    from jinja2 import nodes
+
+    return [node] if isinstance(node, nodes.For) else node.find_all(nodes.For)
+
+
+def _name(kind: str) -> str:
+    signs = {"Concat": "~", "Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**"}
+    return repr(signs.get(kind, kind.lower()))

@@ -1,0 +1,22 @@
+"""Clean what a model writes, before anything measures, records or keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from mindstream.models.model import Model, Part, Request
+from mindstream.models.reply import legible_parts
+
+
+class Legible:
+    """Passes on what can be written to a file: no control characters, no half characters."""
+
+    def __init__(self, model: Model) -> None:
+        self.name = model.name
+        self._model = model
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        async with aclosing(legible_parts(self._model.reply(request))) as parts:
+            async for part in parts:
+                yield part

@@ -1,0 +1,144 @@
+"""Opening a data folder: by many at once, with odd files in it, for its owner only."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mindstream import SqliteStore
+from mindstream.errors import StorageError
+from mindstream.memory.tables import MIGRATIONS
+
+FILE = "mindstream.db"
+OPENS = """
+import asyncio, sys
+from pathlib import Path
+from mindstream import SqliteStore
+base, count = Path(sys.argv[1]), int(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+for n in range(count):
+    asyncio.run(SqliteStore(base / str(n)).close())
+"""
+
+
+def opened(folder: Path) -> None:
+    """Open and close."""
+    asyncio.run(SqliteStore(folder).close())
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_eight_processes_make_the_same_folders_at_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OPENS, str(tmp_path), "6"]
+    pipe = subprocess.PIPE
+    running = [subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(8)]
+    for process in running:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+    for process in running:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [(process.communicate(timeout=60)[1], process.returncode) for process in running] == [("", 0)] * 8
+
+
+def test_an_old_file_is_brought_up_to_date_once_by_many(folder: Path) -> None:
+    opened(folder)
+    with contextlib.closing(sqlite3.connect(folder / FILE, isolation_level=None)) as connection:
+        for sql in ("DROP TRIGGER records_changed_words", "DROP TRIGGER log_changed_words"):
+            connection.execute(sql)
+        for column in ("records DROP COLUMN words_sum", "records DROP COLUMN vector_sum", "log DROP COLUMN sum"):
+            connection.execute(f"ALTER TABLE {column}")
+        connection.execute("PRAGMA user_version = 3")
+    with ThreadPoolExecutor(8) as threads:
+        for store in threads.map(SqliteStore, [folder] * 8):
+            asyncio.run(store.close())
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
+
+
+def test_a_new_folder_and_its_files_are_their_owners(folder: Path) -> None:
+    store = SqliteStore(folder)
+    assert mode(folder) == 0o700
+    assert {path.name: mode(path) for path in folder.iterdir()} == {
+        FILE: 0o600, f"{FILE}-wal": 0o600, f"{FILE}-shm": 0o600,
+    }  # fmt: skip
+    asyncio.run(store.close())
+
+
+def test_in_a_folder_that_is_there_only_our_own_files_change(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    opened(folder)
+    (folder / FILE).chmod(0o644)
+    (folder / "other.txt").write_text("x")
+    (folder / "other.txt").chmod(0o644)
+    opened(folder)
+    assert (mode(folder), mode(folder / FILE), mode(folder / "other.txt")) == (0o755, 0o600, 0o644)
+
+
+@pytest.mark.parametrize("name", [FILE, f"{FILE}-wal", f"{FILE}-journal"])
+@pytest.mark.parametrize("what", ["a pipe", "a folder", "a socket", "symbolic links"])
+def test_what_is_no_file_is_refused_at_once(folder: Path, name: str, what: str) -> None:
+    opened(folder)
+    place = folder / name
+    place.unlink(missing_ok=True)
+    os.chdir(folder)  # the name of a socket may not be long
+    with socket.socket(socket.AF_UNIX) as listener:
+        match what:
+            case "a pipe":
+                os.mkfifo(place)
+            case "a folder":
+                place.mkdir()
+            case "a socket":
+                listener.bind(name)
+            case _:
+                place.symlink_to(place)
+        with pytest.raises(StorageError, match=what):
+            SqliteStore(folder)
+
+
+def test_a_link_to_nothing_is_refused(folder: Path) -> None:
+    folder.mkdir()
+    (folder / FILE).symlink_to(folder / "nowhere")
+    with pytest.raises(StorageError, match="link to nothing"):
+        SqliteStore(folder)
+
+
+def test_a_device_is_refused(folder: Path) -> None:
+    folder.mkdir()
+    (folder / FILE).symlink_to("/dev/zero")
+    with pytest.raises(StorageError, match="a device"):
+        SqliteStore(folder)
+
+
+def test_another_programs_file_is_left_as_it_is(folder: Path) -> None:
+    folder.mkdir()
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+        connection.commit()
+    before = (folder / FILE).read_bytes()
+    with pytest.raises(StorageError, match="another program"):
+        SqliteStore(folder)
+    assert (folder / FILE).read_bytes() == before
+    assert not (folder / f"{FILE}-wal").exists()
+
+
+@pytest.mark.parametrize(("number", "words"), [(0, "doctor --mend"), (-5, "doctor --mend"), (99, "newer mindstream")])
+def test_a_version_that_cannot_be_is_said(folder: Path, number: int, words: str) -> None:
+    opened(folder)
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
+        connection.execute(f"PRAGMA user_version = {number}")
+    with pytest.raises(StorageError, match=words):
+        SqliteStore(folder)

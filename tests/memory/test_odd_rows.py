@@ -1,0 +1,239 @@
+"""What is odd in a file already is read: the words are there, nothing ends in an exception."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from world import World
+
+from mindstream import Mind
+from mindstream.errors import InputError
+from mindstream.log.events import KINDS, Said, Unknown, event
+from mindstream.memory.care import DEEPEST, Drawn
+from mindstream.memory.record import Kind
+from mindstream.memory.store import Commit, Entry, Revision
+from mindstream.memory.stream import New
+from mindstream.reasoners.belief.plan import read_plan
+
+
+@pytest.fixture
+async def world(folder: Path) -> AsyncIterator[World]:
+    made = World(folder)
+    yield made
+    await made.close()
+
+
+def change(folder: Path, sql: str, *values: object) -> None:
+    with contextlib.closing(sqlite3.connect(folder / "mindstream.db", isolation_level=None)) as connection:
+        connection.execute(sql, values)
+
+
+ODD: list[tuple[str, object]] = [
+    ("kind", "telepathy"),
+    ("kind", b"\xff\xfe"),
+    ("created", "yesterday"),
+    ("created", float("inf")),
+    ("created", 3e16),
+    ("created", -1e11),
+    ("accessed", "x"),
+    ("forgotten", "x"),
+    ("valid_until", float("-inf")),
+    ("valid_from", 1e300),
+    ("importance", "high"),
+    ("importance", 1e308),
+    ("level", 10**15),
+    ("level", "strong"),
+    ("depth", "deep"),
+    ("by", b"\x00\xff"),
+    ("episode", 7.5),
+    ("keywords", "{broken"),
+    ("keywords", "[1, null]"),
+    ("keywords", '"x"'),
+    ("evidence", '{"a": 1}'),
+    ("evidence", "[" * 5000),
+    ("data", "{broken"),
+    ("data", "[1]"),
+    ("data", "[" * 5000),
+    ("vector", b"\x01\x02\x03"),
+    ("vector", "text"),
+    ("subject", b"\xff"),
+    ("object", None),
+    ("text", b"\xff\xfe tea \xff"),
+    ("text", ""),
+    ("superseded_by", b"\x01"),
+    ("version", 2**63 - 1),
+    ("slot", "sleep.plan"),
+]
+
+
+@pytest.mark.parametrize(("column", "value"), ODD, ids=lambda value: repr(value)[:20])
+async def test_an_odd_value_spoils_nothing(folder: Path, column: str, value: object) -> None:
+    world = World(folder)
+    bad = await world.stream.remember("Ann drinks green tea.", "note", importance=3, keywords=["tea"])
+    good = await world.stream.remember("Ann drinks black tea.", "note", evidence=[bad.id])
+    await world.close()
+    change(folder, f"UPDATE records SET {column} = ? WHERE id = ?", value, bad.id)
+    world = World(folder)
+    assert {record.id for record in world.store.changes("ann", 0).records} == {bad.id, good.id}
+    (read,) = world.store.records("ann", [bad.id])
+    assert "tea" in read.text or column == "text"
+    found = await world.stream.recall("black tea", k=5)
+    assert found[0].record.id == good.id
+    await world.stream.audit()
+    assert world.stream.evidence_of(good.id).evidence[0].record.id == bad.id
+    await world.stream.sleep()
+    await world.stream.remember("Ann drinks tea at five.", "note")
+    await world.close()
+
+
+async def test_bytes_that_are_no_text_are_read_with_a_mark(world: World) -> None:
+    record = await world.stream.remember("Ann drinks tea.")
+    change(world.folder, "UPDATE records SET text = CAST(X'416E6EFF' AS TEXT) WHERE id = ?", record.id)
+    assert world.store.records("ann", [record.id])[0].text == "Ann\ufffd"
+
+
+async def test_an_unknown_event_is_kept_whole(world: World) -> None:
+    await world.stream.remember("tea")
+    change(
+        world.folder, "INSERT INTO log (mind, at, by, kind, payload) VALUES ('ann', 1, 'x', 'tomorrow', '{\"a\": 1}')"
+    )
+    change(world.folder, "INSERT INTO log (mind, at, by, kind, payload) VALUES ('ann', 'x', 'x', 'said', '{broken')")
+    unknown = [each for each in world.store.events("ann") if isinstance(each.event, Unknown)]
+    assert [each.event.entry() for each in unknown] == [("tomorrow", '{"a": 1}'), ("said", "{broken")]
+    assert unknown[0].row() == {
+        "event": "unknown", "seq": 2, "at": 1.0, "by": "x", "named": "tomorrow", "payload": '{"a": 1}',
+    }  # fmt: skip
+    assert world.store.last("ann", "said") is None
+    assert world.store.events("ann", kinds=["said"]) == []
+    (again,) = await world.store.commit(Commit(mind="ann", at=2.0, entries=(Entry(unknown[0].event, "x"),)))
+    assert world.store.events("ann", after=again.seq - 1)[0].event == unknown[0].event
+
+
+@pytest.mark.parametrize(
+    "payload", ["", "{}", "[]", "7", "null", "[" * 100_000, "\x00", '{"text": NaN}', None, 7, b"\xff"]
+)
+def test_no_payload_ends_in_an_exception(payload: object) -> None:
+    for kind in (*KINDS, "tomorrow", None, 7, b"\xff"):
+        event(kind, payload).entry()
+
+
+async def test_a_talk_goes_on_over_odd_beliefs_plans_and_events(folder: Path) -> None:
+    async def talk(words: str) -> None:
+        async with Mind.open(folder, user="ann") as mind:
+            said = [each.event async for each in mind.hear(words)]
+            assert isinstance(said[-1], Said)
+            await mind.settled()
+            assert mind.plan is not None and mind.belief is not None
+
+    await talk("I wake at three and my thoughts race. Make me a plan.")
+    for sql in (
+        "UPDATE records SET version = 9223372036854775807 WHERE slot = 'sleep' AND valid_until IS NULL",
+        "UPDATE records SET valid_until = 1 WHERE slot = 'sleep.plan'",
+        'UPDATE records SET data = \'{"plan": {"steps": [{"title": "a", "state": "odd"}, 7]}}\' WHERE kind = \'plan\'',
+        "UPDATE records SET kind = 'note' WHERE kind = 'plan'",
+        "UPDATE log SET payload = '{}' WHERE kind IN ('said', 'thought', 'decided', 'judged', 'opened')",
+        "DELETE FROM counters",
+    ):
+        change(folder, sql)
+        await talk("Coffee keeps me up. Make me a plan.")
+
+
+async def test_the_newest_version_of_a_slot_is_the_next_ones_ground_whatever_its_mark(world: World) -> None:
+    for n in (1, 2):
+        new = New(text=f"plan {n}", kind="plan", slot="p", version=n, data={"plan": {}})
+        await world.stream.remember_all([new])
+    change(world.folder, "UPDATE records SET valid_until = 1")
+    assert [record.version for record in world.store.latest("ann", slot="p")] == [2]
+
+
+def test_a_plan_is_read_step_by_step() -> None:
+    plan = read_plan(
+        {
+            "steps": [
+                {"title": "Earplugs", "state": "now"}, {"title": "Walk", "state": "now"},
+                {"title": "Tea", "state": "odd"},
+                {"title": "Read", "state": "not_needed", "resources": [7]}, {"title": 7}, 7, {}, {"title": ""},
+            ],
+        }
+    )  # fmt: skip
+    assert [(step.title, step.state) for step in plan.steps] == [
+        ("Earplugs", "now"), ("Walk", "later"), ("Tea", "later"), ("Read", "not_needed"),
+    ]  # fmt: skip
+    odd: list[object] = [None, 7, [], {"steps": 7}, {"steps": None}]
+    assert [read_plan(each).steps for each in odd] == [[]] * 5
+
+
+@pytest.mark.parametrize(
+    ("what", "new"),
+    [
+        ("no kind", {"kind": "fact"}),
+        ("created", {"created": float("nan")}),
+        ("created", {"created": 1e18}),
+        ("evidence", {"evidence": (7,)}),
+        ("slot", {"slot": "sleep.plan", "version": 1}),
+        ("version", {"kind": "belief", "slot": "sleep", "version": 2**63 - 1}),
+        ("data", {"data": {"x": float("inf")}}),
+    ],
+)
+async def test_nothing_odd_is_remembered_and_all_still_works(world: World, what: str, new: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=what):
+        await world.stream.remember_all([New(**{"text": "tea", **new})])
+    await world.stream.remember("tea")
+    assert len(await world.stream.recall("tea", k=3)) == 1
+
+
+async def test_the_store_itself_refuses(world: World) -> None:
+    record = await world.stream.remember("tea")
+    for revision in (
+        Revision(id=record.id, accessed=float("nan")),
+        Revision(id=record.id, level=10**9),
+        Revision(id=record.id, importance=11),
+        Revision(id=record.id, forgotten=1e18),
+    ):
+        with pytest.raises(InputError):
+            await world.stream.commit(revisions=[revision])
+    with pytest.raises(InputError, match="stream 'ann'"):
+        await world.store.commit(
+            Commit(mind="bob", at=1.0, entries=(Entry(Unknown(named="x", payload=""), "x", (record,)),))
+        )
+    with pytest.raises(InputError, match="at"):
+        await world.store.commit(Commit(mind="ann", at=float("inf")))
+
+
+def size(drawn: Drawn) -> int:
+    return 1 + sum(map(size, drawn.evidence))
+
+
+async def chain(world: World, levels: int, wide: int, kind: Kind = "observation") -> str:
+    """Records in levels, each drawn from all of the level below; return the one on top."""
+    below: list[str] = []
+    for level in range(levels):
+        news = [New(text=f"{level} {n}", kind=kind, evidence=tuple(below), depth=0) for n in range(wide)]
+        below = [record.id for record in await world.stream.remember_all(news)]
+    return below[0]
+
+
+async def test_a_diamond_of_forty_levels_is_a_small_tree(world: World) -> None:
+    tree = world.stream.evidence_of(await chain(world, 40, 2))
+    assert size(tree) < 4 * 40 * 2
+    assert tree.evidence[0].evidence[0].evidence and tree.evidence[1].evidence[0].cut
+
+
+async def test_a_long_chain_is_cut_where_nobody_reads_on(world: World) -> None:
+    drawn = world.stream.evidence_of(await chain(world, DEEPEST + 20, 1))
+    for _ in range(DEEPEST - 1):
+        (drawn,) = drawn.evidence
+    assert drawn.cut and not drawn.evidence and not drawn.missing
+    assert size(world.stream.evidence_of(drawn.record.id)) == 21
+
+
+async def test_evidence_in_a_circle_ends(world: World) -> None:
+    one = await world.stream.remember("one")
+    two = await world.stream.remember("two", evidence=[one.id])
+    change(world.folder, "UPDATE records SET evidence = ? WHERE id = ?", f'["{two.id}", "{one.id}"]', one.id)
+    assert size(world.stream.evidence_of(two.id)) <= 4

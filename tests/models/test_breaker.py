@@ -1,0 +1,175 @@
+"""A model that failed is left alone for a while, then tried by one call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import pytest
+from asking import parts_of, talk, text_of
+from fake_endpoint import Fails, FakeEndpoint, Stalls
+
+from mindstream.clock import ManualClock
+from mindstream.errors import (
+    BudgetSpent,
+    ModelError,
+    ModelRefused,
+    ModelResting,
+    ModelSilent,
+    ModelUnavailable,
+    RateLimited,
+    ReplyInvalid,
+)
+from mindstream.models.model import Part, Piece, Request
+from mindstream.models.roles import Models
+from mindstream.models.scripted import Line, Scripted
+from mindstream.models.wrappers.breaker import Breaker
+from mindstream.models.wrappers.retry import Retry
+
+DOWN = ModelUnavailable("it is down")
+
+
+def breaker(*lines: Line) -> tuple[Breaker, Scripted, ManualClock]:
+    scripted, clock = Scripted({"talk": lines}), ManualClock()
+    return Breaker(scripted, clock=clock, first_s=5, longest_s=300), scripted, clock
+
+
+async def fails(model: Breaker, kind: type[ModelError]) -> ModelError:
+    with pytest.raises(kind) as caught:
+        await parts_of(model)
+    return caught.value
+
+
+async def test_after_an_outage_nobody_asks_until_it_has_rested() -> None:
+    model, scripted, clock = breaker(DOWN, "back")
+    await fails(model, ModelUnavailable)
+    for _ in range(3):
+        resting = await fails(model, ModelResting)
+        assert "it is down" in str(resting) and "left alone for 5 s" in str(resting)
+        assert getattr(resting, "rest_s", 0) == 5
+    assert len(scripted.asked) == 1
+    clock.advance(5)
+    assert text_of(await parts_of(model)) == "back"
+    assert text_of(await parts_of(Breaker(Scripted({"talk": ["as before"]})))) == "as before"
+
+
+async def test_the_rest_grows_with_each_try_that_fails() -> None:
+    model, _, clock = breaker(*[DOWN] * 9, "back", DOWN, "again")
+    rests = []
+    for _ in range(9):
+        await fails(model, ModelUnavailable)
+        rests.append(getattr(await fails(model, ModelResting), "rest_s", 0))
+        clock.advance(rests[-1])
+    assert rests == [5, 10, 20, 40, 80, 160, 300, 300, 300]
+    await parts_of(model)
+    await fails(model, ModelUnavailable)
+    assert getattr(await fails(model, ModelResting), "rest_s", 0) == 5, "a whole reply forgets it"
+
+
+@pytest.mark.parametrize("error", [ModelRefused("no"), ReplyInvalid("what?"), BudgetSpent("spent")])
+async def test_who_refuses_is_there(error: ModelError) -> None:
+    model, _, _ = breaker(error, "here")
+    await fails(model, type(error))
+    assert text_of(await parts_of(model)) == "here"
+
+
+async def test_an_endpoint_that_asks_to_wait_is_left_alone_so_long_but_not_forever() -> None:
+    for wish, rest in ((60.0, 60.0), (1e12, 300.0), (None, 5.0)):
+        model, _, _ = breaker(RateLimited("busy", wish))
+        await fails(model, RateLimited)
+        assert getattr(await fails(model, ModelResting), "rest_s", 0) == rest
+
+
+class Gated:
+    """A model that answers when it is let."""
+
+    name = "gated"
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.go = asyncio.Event()
+        self.error: ModelError | None = DOWN
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        self.asked += 1
+        await self.go.wait()
+        if self.error:
+            raise self.error
+        yield Piece("here")
+        yield Piece("!")
+
+
+async def test_one_call_tries_while_the_others_are_told() -> None:
+    inner, clock = Gated(), ManualClock()
+    model = Breaker(inner, clock=clock)
+    inner.go.set()
+    await fails(model, ModelUnavailable)
+    clock.advance(5)
+    inner.go.clear()
+    inner.error = None
+    trying = asyncio.create_task(parts_of(model))
+    await asyncio.sleep(0)
+    assert "being tried" in str(await fails(model, ModelResting))
+    inner.go.set()
+    assert text_of(await trying) == "here!"
+    assert inner.asked == 2
+
+
+async def test_calls_that_fail_side_by_side_are_one_outage() -> None:
+    inner, clock = Gated(), ManualClock()
+    model = Breaker(inner, clock=clock)
+    calls = [asyncio.create_task(parts_of(model)) for _ in range(8)]
+    await asyncio.sleep(0)
+    inner.go.set()
+    assert all(isinstance(found, ModelUnavailable) for found in await asyncio.gather(*calls, return_exceptions=True))
+    assert getattr(await fails(model, ModelResting), "rest_s", 0) == 5
+
+
+async def test_a_try_that_is_given_up_leaves_the_next_one_free() -> None:
+    inner, clock = Gated(), ManualClock()
+    model = Breaker(inner, clock=clock)
+    inner.go.set()
+    await fails(model, ModelUnavailable)
+    clock.advance(5)
+    inner.go.clear()
+    trying = asyncio.create_task(parts_of(model))
+    await asyncio.sleep(0)
+    trying.cancel()
+    await asyncio.gather(trying, return_exceptions=True)
+    inner.go.set()
+    inner.error = None
+    async with aclosing(model.reply(talk())) as parts:
+        assert await anext(parts) == Piece("here")
+    assert text_of(await parts_of(model)) == "here!"
+
+
+async def test_silence_is_not_asked_again() -> None:
+    scripted = Scripted({"talk": [ModelSilent("nothing"), "here"]})
+    with pytest.raises(ModelSilent):
+        await parts_of(Retry(scripted, clock=ManualClock()))
+    assert len(scripted.asked) == 1
+
+
+async def test_all_roles_of_a_model_share_its_rest() -> None:
+    with FakeEndpoint() as door:
+        door.otherwise = Fails(500, "oops")
+        name, clock = f"{door.url}#any", ManualClock()
+        async with Models.named({"talker": name, "reasoner": name}, retry=1, clock=clock) as models:
+            with pytest.raises(ModelUnavailable, match="oops"):
+                await parts_of(models.of("talker"))
+            for role in ("reasoner", "talker", "reasoner"):
+                with pytest.raises(ModelResting, match="oops"):
+                    await parts_of(models.of(role))
+        assert len(door.asked) == 1
+
+
+async def test_one_silence_is_enough() -> None:
+    with FakeEndpoint() as door:
+        door.otherwise = Stalls()
+        async with Models.named({"default": f"{door.url}#any"}, silence_s=0.3) as models:
+            with pytest.raises(ModelSilent):
+                await parts_of(models.of("talker"))
+            with pytest.raises(ModelResting):
+                await parts_of(models.of("reasoner"))
+        assert len(door.asked) == 1

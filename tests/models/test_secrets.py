@@ -1,0 +1,152 @@
+"""Keys are not shown, however an endpoint writes them; what is kept on disk is its owner's."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from asking import Judge, parts_of
+from fake_endpoint import Fails, FakeEndpoint, Floods, Sends, Stalls, forever, redirects
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindstream.errors import MindstreamError, ModelError, ModelSilent, ModelUnavailable
+from mindstream.models.address import address
+from mindstream.models.embedders.endpoint import Endpoint
+from mindstream.models.model import Request
+from mindstream.models.provider import provider
+from mindstream.models.recording import Recorder
+from mindstream.models.roles import Models
+from mindstream.models.scripted import Scripted
+from mindstream.models.secrets import mask, remember
+from mindstream.models.wrappers.cache import Cache
+from mindstream.service import reach
+
+KEY = 'sk-proj-A+b/c=d&e"f<g>-0123456789'
+OTHER = "key-of-another-role-987654321"
+
+WAYS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "in capitals": str.upper,
+    "URL-encoded": lambda key: quote(key, safe=""),
+    "each character URL-encoded": lambda key: "".join(f"%{ord(c):02x}" for c in key),
+    "JSON": lambda key: json.dumps({"key": key}),
+    "JSON in JSON": lambda key: json.dumps(json.dumps({"key": key})),
+    "escaped": lambda key: "".join(f"\\u00{ord(c):02x}" for c in key),
+    "HTML": html.escape,
+    "HTML numbers": lambda key: "".join(f"&#{ord(c)};" for c in key),
+    "base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "base64 after a word": lambda key: base64.b64encode(f"Bearer {key}".encode()).decode(),
+    "base64 in between": lambda key: base64.b64encode(f"me:{key}!".encode()).decode(),
+    "base64 for URLs": lambda key: base64.urlsafe_b64encode(key.encode()).decode(),
+    "hexadecimal": lambda key: key.encode().hex(),
+    "cut off": lambda key: key[:20],
+}
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as door:
+        yield door
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", OTHER)
+    remember(KEY)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("key", [KEY, OTHER], ids=["handed in", "of another vendor"])
+def test_a_key_is_masked_however_it_is_written(way: str, key: str) -> None:
+    written = WAYS[way](key)
+    shown = mask(f"the key {written} is wrong")
+    assert written not in shown and "***" in shown
+    assert shown.startswith("the key ") and shown.endswith(" is wrong")
+
+
+@given(st.text())
+def test_words_without_a_key_stay_as_they_are(text: str) -> None:
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_no_error_shows_a_key(door: FakeEndpoint, way: str) -> None:
+    model = provider(f"{door.url}#any", api_key=KEY)
+    told = WAYS[way](KEY) + " and " + WAYS[way](OTHER)
+    door.will(*(Fails(status, f"bad: {told}") for status in (400, 401, 404, 429, 500)), redirects("http://x/" + told))
+    door.will(Sends(told, "text/plain"), Fails(400, "x" * 250 + told))
+    for _ in range(8):
+        with pytest.raises(ModelError) as caught:
+            await parts_of(model)
+        assert KEY not in str(caught.value) and WAYS[way](KEY) not in str(caught.value)
+        assert OTHER not in str(caught.value)
+    await model.aclose()
+
+
+async def test_an_embedder_shows_no_key(door: FakeEndpoint) -> None:
+    door.will(Fails(400, f"bad {KEY} {OTHER}"))
+    with pytest.raises(ModelError) as caught:
+        await Endpoint(address(f"{door.url}#any", api_key=KEY)).embed(["x"])
+    assert KEY not in str(caught.value) and OTHER not in str(caught.value)
+
+
+# The doctor's question.
+
+
+async def test_the_doctors_question_is_not_carried_elsewhere(door: FakeEndpoint) -> None:
+    with FakeEndpoint() as other:
+        door.listing = redirects(f"{other.url}/models")
+        with pytest.raises(ModelUnavailable, match="HTTP 307: it sends us on to") as caught:
+            await reach.reached(f"openai:any@{door.url}")
+        assert other.asked == [] and OTHER not in str(caught.value)
+
+
+async def test_the_doctor_waits_and_reads_only_so_much(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "PATIENCE_S", 10.0)
+    for flood in (Floods(forever(b"x" * 65_536)), Floods(forever(b""), {"X": "a" * 1_000_000})):
+        door.listing = flood
+        with pytest.raises(ModelUnavailable):
+            await reach.reached(f"{door.url}#any")
+    assert door.sent < 20_000_000
+    door.listing = Sends("[" * 100_000)
+    assert "can be reached" in await reach.reached(f"{door.url}#any")
+    monkeypatch.setattr(reach, "PATIENCE_S", 0.3)
+    door.listing = Stalls()
+    with pytest.raises(ModelSilent, match=r"said nothing for 0\.3 s"):
+        await reach.reached(f"{door.url}#any")
+
+
+# What is kept.
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+async def test_recordings_and_answers_are_their_owners(tmp_path: Path) -> None:
+    scripted = Scripted({"judge": ['{"score": 1}', '{"score": 2}']})
+    recording = tmp_path / "new" / "run.jsonl"
+    await parts_of(Recorder(scripted, recording), Request(Judge()))
+    await parts_of(Cache(scripted, tmp_path / "cache"), Request(Judge()))
+    assert (mode(recording), mode(recording.parent)) == (0o600, 0o700)
+    (answer,) = (tmp_path / "cache").rglob("*.json")
+    assert (mode(answer), mode(answer.parent), mode(tmp_path / "cache")) == (0o600, 0o700, 0o700)
+
+
+async def test_a_models_table_masks_what_all_roles_are_told(door: FakeEndpoint) -> None:
+    door.otherwise = Fails(500, f"the keys are {KEY} and {OTHER}")
+    calls: list[str] = []
+    async with Models.named(
+        {"default": f"{door.url}#any"}, retry=1, on_call=lambda call: calls.append(str(call))
+    ) as some:
+        for _ in range(2):
+            with pytest.raises(MindstreamError) as caught:
+                await parts_of(some.of("talker"))
+            assert KEY not in str(caught.value) + str(calls) and OTHER not in str(caught.value) + str(calls)

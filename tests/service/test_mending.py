@@ -1,0 +1,238 @@
+"""The doctor finds what is damaged, says whose it is, and mends it without losing words."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import shutil
+import sqlite3
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mindstream import ManualClock, Mind, SqliteStore, Stream
+from mindstream.errors import StorageError
+from mindstream.memory.stream import New
+from mindstream.memory.strength import Strength
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.service.damage import Fault, faults
+from mindstream.service.mending import ASIDE, mend
+from mindstream.service.readable import looking_into
+
+FILE = "mindstream.db"
+HELD = "SELECT id, stream, kind, text, slot, version FROM records ORDER BY number"
+
+
+async def talk(folder: Path, user: str, words: str) -> None:
+    async with Mind.open(folder, user=user) as mind:
+        async for _ in mind.hear(words):
+            pass
+        await mind.settled()
+
+
+async def fill(folder: Path) -> None:
+    """Two users, with beliefs and plans of several versions, notes, and records that were superseded and forgotten."""
+    for words in ("I wake at three and my thoughts race. Make me a plan.", "Coffee at night. I don't like that step."):
+        await talk(folder, "ann", words)
+    store, clock = SqliteStore(folder), ManualClock()
+    async with Stream(store, "bob", WordLlama(), clock, strength=Strength()) as stream:
+        note = await stream.remember("Bob sleeps well.", "note")
+        await stream.supersede(note.id, "Bob sleeps badly.")
+        await stream.remember_all([New(text=f"Bob heard a tram, {n}.", importance=3) for n in range(5)])
+        clock.advance(40 * 86_400)
+        await stream.sleep()
+    await store.close()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in order; copy it."""
+    folder = tmp_path_factory.mktemp("whole") / "data"
+    asyncio.run(fill(folder))
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return folder
+
+
+@pytest.fixture
+def copy(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "copy"))
+
+
+def found(folder: Path) -> list[Fault]:
+    with looking_into(folder / FILE) as connection:
+        return [fault for fault in faults(connection) if not fault.harmless]
+
+
+def change(folder: Path, sql: str) -> None:
+    with contextlib.closing(sqlite3.connect(folder / FILE, isolation_level=None)) as connection:
+        connection.executescript(sql)
+
+
+def rows(folder: Path, sql: str) -> list[tuple[object, ...]]:
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_a_folder_in_order_has_no_faults_and_is_the_same_when_mended(copy: Path) -> None:
+    before = rows(copy, HELD), rows(copy, "SELECT * FROM log"), rows(copy, "SELECT * FROM work")
+    assert found(copy) == []
+    done = mend(copy)
+    assert (done.aside, done.lost) == ({}, 0)
+    assert (rows(copy, HELD), rows(copy, "SELECT * FROM log"), rows(copy, "SELECT * FROM work")) == before
+    assert found(copy) == []
+
+
+LAST = "(SELECT max(number) FROM records WHERE stream = 'ann' AND kind = 'note')"
+DAMAGE = {
+    "kind": "UPDATE records SET kind = 'telepathy' WHERE number = {LAST}",
+    "created": "UPDATE records SET created = 1e15 WHERE number = {LAST}",
+    "accessed": "UPDATE records SET accessed = 'yesterday' WHERE number = {LAST}",
+    "level": "UPDATE records SET level = 1000000000 WHERE number = {LAST}",
+    "importance": "UPDATE records SET importance = 99 WHERE number = {LAST}",
+    "data": "UPDATE records SET data = '{broken' WHERE number = {LAST}",
+    "keywords": "UPDATE records SET keywords = 'x' WHERE number = {LAST}",
+    "evidence": "UPDATE records SET evidence = '[7]' WHERE number = {LAST}",
+    "vector": "UPDATE records SET vector = X'010203' WHERE number = {LAST}",
+    "vector of NaN": "UPDATE records SET vector = CAST(X'007E007E' AS BLOB) WHERE number = {LAST}",
+    "another width": "UPDATE records SET vector = X'003C003C' WHERE number = {LAST}",
+    "text": "UPDATE records SET text = CAST(X'416E6EFF' AS TEXT) WHERE number = {LAST}",
+    "known again": "UPDATE records SET same = 7 WHERE number = {LAST}",
+    "another user's log": "UPDATE records SET stream = 'bob' WHERE number = {LAST}",
+    "of nobody": "UPDATE records SET stream = X'FF' WHERE number = {LAST}",
+    "version": "UPDATE records SET version = 9223372036854775807 WHERE slot = 'sleep' AND valid_until IS NULL",
+    "does not hold": "UPDATE records SET valid_until = 1 WHERE slot = 'sleep.plan'",
+    "still hold": "UPDATE records SET valid_until = NULL WHERE slot = 'sleep.plan'",
+    "slot": "UPDATE records SET slot = 'sleep.plan', version = 77 WHERE number = {LAST}",
+    "cannot read": "UPDATE log SET payload = '{}' WHERE kind = 'said'",
+    "sound time or name": "UPDATE log SET at = 'x', by = X'FF' WHERE seq = 3",
+    "points nowhere": "INSERT INTO work (mind, slot, cause, owner, lease) VALUES ('ann', 'sleep', 99999, 'x', 0)",
+    "counters": "DELETE FROM counters",
+    "triggers": "CREATE TRIGGER t AFTER INSERT ON records BEGIN UPDATE records SET text = 'owned'; END",
+    "index": "DROP INDEX records_same",
+    "marks": "PRAGMA application_id = 7",
+    "marks of version": "PRAGMA user_version = 0",
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damage_is_found_and_mended_and_no_words_are_lost(copy: Path, what: str) -> None:
+    texts = Counter(rows(copy, "SELECT text FROM records"))
+    change(copy, DAMAGE[what].replace("{LAST}", LAST))
+    assert found(copy)
+    done = mend(copy)
+    assert found(copy) == []
+    held = Counter(rows(copy, "SELECT text FROM records"))
+    beside = (done.copy / ASIDE).read_text() if done.aside else ""
+    lost = [str(text) for (text,) in (texts - held).elements()]
+    assert what == "text" or all(json.dumps(text)[1:-1] in beside for text in lost)
+    asyncio.run(talk(copy, "ann", "Noise wakes me, too."))
+    assert found(copy) == []
+    belief = rows(copy, "SELECT count(*) FROM records WHERE slot = 'sleep' AND valid_until IS NULL")
+    assert belief == [(1,)]
+
+
+def test_counters_are_kept(copy: Path) -> None:
+    change(copy, "INSERT INTO counters VALUES ('another', 7)")
+    mend(copy)
+    assert ("another", 7) in rows(copy, "SELECT name, value FROM counters")
+
+
+def test_a_bit_that_flips_in_a_text_is_found_and_the_text_is_kept_as_it_reads(copy: Path) -> None:
+    content = (copy / FILE).read_bytes()
+    assert content.count(b"Bob sleeps badly.") >= 1
+    (copy / FILE).write_bytes(content.replace(b"Bob sleeps badly.", b"Bob slaeps badly."))
+    assert {fault.what for fault in found(copy)} >= {"records that are not as they were written"}
+    assert {fault.user for fault in found(copy)} == {"bob"}
+    done = mend(copy)
+    assert "Bob slaeps badly." in (done.copy / ASIDE).read_text()
+    assert ("Bob slaeps badly.",) in rows(copy, "SELECT text FROM records")
+    assert found(copy) == []
+
+
+def test_words_changed_on_purpose_are_no_damage(copy: Path) -> None:
+    change(copy, "UPDATE records SET text = 'erased' WHERE kind = 'chat'; UPDATE log SET by = 'x' WHERE seq = 1")
+    assert found(copy) == []
+
+
+def test_copy_and_what_is_set_aside_are_their_owners(copy: Path) -> None:
+    change(copy, "UPDATE records SET stream = X'FF' WHERE kind = 'note'")
+    before = (copy / FILE).read_bytes()
+    done = mend(copy)
+    assert (done.copy / FILE).read_bytes() == before
+    assert stat.S_IMODE(done.copy.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in done.copy.iterdir()} == {0o600}
+    assert mend(copy).copy != done.copy
+
+
+def test_nothing_is_mended_while_somebody_has_it_open(copy: Path) -> None:
+    store = SqliteStore(copy)
+    with pytest.raises(StorageError, match="in use"):
+        mend(copy)
+    asyncio.run(store.close())
+    assert not list(copy.glob("mended-*"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no database " * 1000])
+def test_where_nothing_can_be_read_nothing_is_written(copy: Path, content: bytes) -> None:
+    (copy / FILE).write_bytes(content)
+    with contextlib.suppress(StorageError):
+        mend(copy)
+    assert not content or (copy / FILE).read_bytes() == content
+
+
+def damaged(whole: Path, into: Path, copies: int) -> Iterator[Path]:
+    """Yield copies with 1 to 64 random bytes changed."""
+    chance = random.Random(7)
+    size = (whole / FILE).stat().st_size
+    for n in range(copies):
+        folder = into / str(n)
+        shutil.copytree(whole, folder)
+        content = bytearray((folder / FILE).read_bytes())
+        for _ in range(chance.choice((1, 4, 16, 64))):
+            content[chance.randrange(size)] = chance.randrange(256)
+        (folder / FILE).write_bytes(content)
+        yield folder
+
+
+def dump(folder: Path) -> list[list[tuple[object, ...]]]:
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
+        connection.text_factory = bytes
+        tables = ("log", "records", "work", "erased", "counters")
+        return [connection.execute(f"SELECT * FROM {table}").fetchall() for table in tables]
+
+
+def test_no_damage_that_changes_anything_goes_unnoticed(whole: Path, tmp_path: Path) -> None:
+    before, mended = dump(whole), 0
+    for folder in damaged(whole, tmp_path, 40):
+        try:
+            wrong = bool(found(folder))
+        except sqlite3.Error:
+            continue
+        if not wrong:
+            assert dump(folder) == before
+            continue
+        with contextlib.suppress(StorageError):  # nothing of it can be read
+            mend(folder)
+            mended += 1
+            assert found(folder) == []
+    assert mended > 25
+
+
+async def test_opening_and_reading_what_is_damaged_ends_in_words(whole: Path, tmp_path: Path) -> None:
+    for folder in damaged(whole, tmp_path, 25):
+        with contextlib.suppress(StorageError):
+            store = SqliteStore(folder)
+            try:
+                for user in ("ann", "bob"):
+                    async with Stream(store, user, WordLlama(), ManualClock()) as stream:
+                        await stream.recall("trams at night", k=3)
+                        store.events(user)
+                        await stream.remember("One more thing.")
+            finally:
+                await store.close()

@@ -1,0 +1,102 @@
+"""A data folder that an earlier version has written opens, and everything in it is read (see folders/make.py)."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from mindstream import Mind, SqliteStore, Stream, SystemClock
+from mindstream.log.events import Said, Unknown
+from mindstream.memory.record import checked_record
+from mindstream.memory.salvage import UNREADABLE
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.service.damage import faults
+from mindstream.service.erasing import erase, kept
+from mindstream.service.memory import Memory
+from mindstream.service.mending import mend
+from mindstream.service.readable import looking_into
+from mindstream.service.transfer import export, parsed
+
+FOLDERS = sorted((Path(__file__).parent / "folders").glob("*.tar.gz"))
+USERS = ["ann", "bob", "carol"]
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda path: path.name.removesuffix(".tar.gz"))
+def written(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of a folder that an earlier version has written."""
+    folder = tmp_path / "data"
+    with tarfile.open(request.param) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+def counts(folder: Path) -> dict[str, int]:
+    with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as connection:
+        tables = ("records", "log", "work")
+        return {table: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in tables}
+
+
+def test_there_is_one() -> None:
+    assert FOLDERS
+
+
+async def test_every_record_and_event_is_read(written: Path) -> None:
+    before = counts(written)
+    store = SqliteStore(written)
+    records = [record for user in store.streams() for record in store.changes(user, 0).records]
+    assert store.streams() == USERS
+    assert len(records) == before["records"]
+    assert all(checked_record(record) is record for record in records)
+    assert all(record.text != UNREADABLE and record.vector is not None for record in records)
+    events = store.events(limit=10_000)
+    assert len(events) == before["log"]
+    assert not [each for each in events if isinstance(each.event, Unknown)]
+    assert len(store.open_work("carol")) == 2
+    await store.close()
+
+
+async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> None:
+    async with Mind.open(written, user="ann", session="later") as mind:
+        assert mind.belief.version > 1 and mind.plan.steps
+        assert [found.record.stream for found in await mind.stream.recall("what wakes me at night?", k=3)] == [
+            "ann"
+        ] * 3
+        version = mind.belief.version
+        said = [each.event async for each in mind.hear("My bedroom is too hot, and I nap in the afternoon.")]
+        assert isinstance(said[-1], Said) and said[-1].text
+        await mind.settled()
+        assert mind.belief.version > version
+    async with Mind.open(written, user="carol") as mind:  # what the process that is gone had begun
+        await mind.settled()
+        assert mind.stream.store.open_work("carol") == []
+
+
+async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
+    store = SqliteStore(written)
+    async with Stream(store, "carol", WordLlama(), SystemClock()) as stream:
+        assert [record.text for record in stream.archive()]
+        await stream.sleep()
+        for record in store.changes("carol", 0).records:
+            assert stream.evidence_of(record.id).record == record
+    memory = Memory(store, "carol", "wordllama", SystemClock())
+    lines = [line.encode() for line in export(memory)]
+    assert len(parsed(lines, "the export", "carol")) == len(lines) - 1
+    await erase(memory, written, kept(memory, written))
+    assert store.streams() == ["ann", "bob"]
+    await store.close()
+
+
+async def test_the_doctor_finds_nothing_broken_and_gives_sums_to_old_rows(written: Path) -> None:
+    before = counts(written)
+    await SqliteStore(written).close()  # brought up to date
+    with looking_into(written / "mindstream.db") as connection:
+        found = list(faults(connection))
+    assert [fault for fault in found if not fault.harmless] == []
+    done = mend(written)
+    assert done.kept == before and not done.aside and not done.lost
+    with looking_into(written / "mindstream.db") as connection:
+        assert list(faults(connection)) == []
