@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from mindstream import ManualClock, Mind, SqliteStore, caches
 from mindstream.log.events import Remembered
-from mindstream.memory import sqlite
+from mindstream.memory import carriers, sqlite
 from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
@@ -106,11 +107,16 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
         assert mind.stream._recaller.shelf._held == {}
 
 
+def erased(connection: sqlite3.Connection, id_: str) -> int:
+    found = carriers.find(connection, "ann", [id_])
+    return carriers.erase(connection, "ann", found, sqlite._next_change(connection))
+
+
 async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteStore, folder: Path) -> None:
     stream, other = Stream(store, "ann", WordLlama(), ManualClock()), SqliteStore(folder)
     record = await stream.remember(f"The {SECRET} is red.")
     await stream.recall(SECRET, touch=False)
-    await other._database.write(lambda each: sqlite._erase(each, "ann", [record.id]))  # as if elsewhere
+    await other._database.write(lambda each: erased(each, record.id))  # as if elsewhere
     read(PACK, f"the {SECRET}")
     assert await stream.recall("red", touch=False) == []
     assert not any(records for _, records, _ in stream._lately._recalls)

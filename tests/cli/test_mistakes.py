@@ -34,7 +34,7 @@ MISTAKES = [
     (["whistle"], "no such command"),
     (["memory", "search", "noise", "--data", "nowhere"], "no memory in nowhere"),
     (["memory", "import", "nowhere.jsonl"], "nowhere.jsonl cannot be read"),
-    (["memory", "import", "/"], "/ cannot be read"),
+    (["memory", "import", "/"], "/ is a folder, not a file"),
     (["memory", "show", "--kind", "gossip"], "gossip"),
     (["log", "--data", "nowhere"], "no memory in nowhere"),
 ]

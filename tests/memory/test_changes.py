@@ -12,7 +12,7 @@ import pytest
 
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
-from mindstream.memory import sqlite
+from mindstream.memory import carriers, sqlite
 from mindstream.memory.record import Kind, Record, new_id
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Revision
@@ -67,7 +67,9 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
     upto = store.changes("ann", 0).upto
     between: list[Callable[[sqlite3.Connection], object]] = [
         lambda connection: sqlite._commit(connection, writing(new)),
-        lambda connection: sqlite._erase(connection, "ann", [gone.id]),
+        lambda connection: carriers.erase(
+            connection, "ann", carriers.find(connection, "ann", [gone.id]), sqlite._next_change(connection)
+        ),
     ]
 
     def interfere(statement: str) -> None:

@@ -142,9 +142,11 @@ def evidence(settings: Settings, id_: str, json: bool) -> int:
 def erase(settings: Settings, yes: bool, json: bool) -> int:
     """Erase a user for good."""
 
-    async def looked() -> erasing.Kept:
+    finished = erasing.finish(settings.data, settings.user)  # what was broken off before
+
+    async def looked() -> erasing.Kept | None:
         async with memory(settings) as opened:
-            return erasing.kept(opened, settings.data)
+            return erasing.kept(opened, settings.data) if opened.is_known or not finished else None
 
     async def erased() -> erasing.Kept:
         async with memory(settings) as opened:
@@ -153,8 +155,11 @@ def erase(settings: Settings, yes: bool, json: bool) -> int:
                 await erasing.erase(opened, settings.data, kept, told)
             return kept
 
+    if (finished or not yes) and asyncio.run(looked()) is None:  # a name that nobody has is refused before any question
+        told = f"{settings.user} is erased: it was broken off before, and is finished now"
+        print_json({"user": settings.user, "finished": True}) if json else print(told)
+        return 0
     if not yes:
-        asyncio.run(looked())  # a name that nobody has is refused before anybody is asked
         named_again(f"All that is kept of {settings.user} in {settings.data} will be gone.", settings.user)
     done = asyncio.run(erased())
     files = [str(path.relative_to(settings.data)) for path in done.files]

@@ -1,13 +1,20 @@
-"""Lines from a file or from standard input, and to them."""
+"""Lines from a file or from standard input, and to them, one at a time."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
+from mindstream import chance
 from mindstream.errors import InputError
+
+LONGEST_LINE = 4 << 20
+"""In bytes. No line of an export comes near it; a file without line breaks would else be read whole."""
 
 
 def named(file: Path | None) -> Path | None:
@@ -20,42 +27,92 @@ def source(file: Path | None) -> str:
     return str(named(file) or "standard input")
 
 
-def read_lines(file: Path | None) -> Iterable[bytes]:
-    """Return the lines of a file, or of standard input.
+def read_lines(file: Path | None) -> Iterator[bytes]:
+    """Yield the lines of a regular file, or of standard input, as they are wanted.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: it cannot be read, is no file (a folder, a device, a FIFO), or has a line over LONGEST_LINE.
     """
-    if (file := named(file)) is None:
-        if sys.stdin.isatty():
-            print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
-        return sys.stdin.buffer.readlines()
     try:
-        with file.open("rb") as lines:
-            return lines.readlines()
+        if named(file) is None:
+            if sys.stdin.isatty():
+                print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
+            yield from _lines(sys.stdin.buffer, source(file))
+        elif file is not None:
+            with _opened(file) as lines:
+                yield from _lines(lines, source(file))
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+        raise InputError(f"{source(file)} cannot be read: {error.strerror}") from None
 
 
-def write_lines(file: Path | None, lines: Iterable[str]) -> Path | None:
-    """Write lines to a file that only its owner can read, whole or not at all; without a file, to standard output.
+def write_lines(file: Path | None, lines: Iterable[str]) -> int:
+    """Write lines as they come, to a file that only its owner can read, or to standard output; return how many.
 
-    Returns the file.
+    The file takes its name when it is whole. Only a regular file is replaced: a link, device or FIFO is refused.
 
     Raises:
         InputError: it cannot be written.
     """
-    if (file := named(file)) is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-        return None
-    part = file.with_name(f"{file.name}.part")
+    if named(file) is None or file is None:
+        return _write(lines, sys.stdout.write)
+    _check_replaceable(file)
+    part = file.with_name(f".{chance.token()}.part")
     try:
-        with part.open("w", encoding="utf-8") as out:
-            part.chmod(0o600)
-            out.writelines(f"{line}\n" for line in lines)
-        part.replace(file)
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+                count = _write(lines, out.write)
+                out.flush()
+                os.fsync(out.fileno())
+            _check_replaceable(file)  # lines may have taken their time
+            part.replace(file)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                part.unlink()
+            raise
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
         raise InputError(f"{file} cannot be written: {error.strerror}") from None
-    return file
+    return count
+
+
+def _opened(file: Path) -> BinaryIO:
+    """Open a regular file; never wait for whoever would write to a FIFO."""
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(f"{file} is {_kind(file.stat().st_mode)}, not a file; `-` reads standard input")
+    return os.fdopen(descriptor, "rb")
+
+
+def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise InputError(
+                f"{name}:{number}: this line is over {LONGEST_LINE >> 20} MB long, and no line of an export is;"
+                " nothing was imported"
+            )
+        yield line
+
+
+def _write(lines: Iterable[str], write: Callable[[str], object]) -> int:
+    count = 0
+    for line in lines:
+        write(f"{line}\n")
+        count += 1
+    return count
+
+
+def _check_replaceable(file: Path) -> None:
+    try:
+        mode = file.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{file} is {_kind(mode)}, and only a file is written over; `-` is standard output")
+
+
+def _kind(mode: int) -> str:
+    names = {stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
+    return names.get(stat.S_IFMT(mode), "a device")

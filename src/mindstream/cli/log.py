@@ -25,7 +25,8 @@ def print_log(settings: Settings, follow: bool, after: int, last: int | None, ev
     async def run() -> None:
         console = Console(highlight=False)
         async with memory(settings) as opened:
-            user = None if everybody else settings.user
+            known = opened if follow or everybody else opened.known()  # to follow is to wait for what is to come
+            user = None if everybody else known.user
             rows: Iterable[Logged] = events(opened.store, user, after)
             upto = after
             for logged in deque(rows, last) if last else rows:

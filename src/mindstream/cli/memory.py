@@ -21,7 +21,7 @@ from mindstream.clock import written
 from mindstream.memory.recall import Recalled
 from mindstream.memory.record import Record
 from mindstream.reasoners.belief.plan import read_plan
-from mindstream.service.memory import Memory, kinds_named, memory, nobody, plain
+from mindstream.service.memory import kinds_named, memory, plain
 from mindstream.service.transfer import Imported, parsed, take_in
 from mindstream.service.transfer import export as exported
 from mindstream.settings import Settings
@@ -30,18 +30,18 @@ from mindstream.settings import Settings
 def search(settings: Settings, words: str, kinds: Sequence[str], k: int, json: bool) -> int:
     """Print what answers best."""
 
-    async def found() -> tuple[list[Recalled], str]:
+    async def found() -> list[Recalled]:
         async with memory(settings) as opened:
-            return await opened.search(words, k, kinds_named(kinds)), _nobody(opened)
+            return await opened.known().search(words, k, kinds_named(kinds))
 
-    results, nobody = asyncio.run(found())
+    results = asyncio.run(found())
     if json:
         for each in results:
             parts: dict[str, JsonValue] = {name: round(value, 4) for name, value in each.parts.items()}
             print_json(plain(each.record) | {"score": round(each.score, 4), "parts": parts})
         return 0
     if not results:
-        print(f"nothing is found{nobody}", file=sys.stderr)
+        print("nothing is found", file=sys.stderr)
     console = Console(highlight=False)
     for each in results:
         parts_told = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
@@ -53,20 +53,21 @@ def search(settings: Settings, words: str, kinds: Sequence[str], k: int, json: b
 def show(settings: Settings, kinds: Sequence[str], n: int, json: bool) -> int:
     """Print belief, plan, and the newest records of each kind."""
 
-    async def looked() -> tuple[list[Record], list[Record], str]:
+    async def looked() -> tuple[list[Record], list[Record]]:
         async with memory(settings) as opened:
+            opened.known()
             held = [] if kinds else opened.held()
             wanted = [kind for kind in kinds_named(kinds) if kinds or kind not in ("belief", "plan")]
             recent = [record for records in opened.recent(n, wanted).values() for record in records]
-            return held, recent, _nobody(opened)
+            return held, recent
 
-    held, recent, nobody = asyncio.run(looked())
+    held, recent = asyncio.run(looked())
     if json:
         for record in (*held, *recent):
             print_json(plain(record))
         return 0
     if not held and not recent:
-        print(f"nothing is remembered{nobody}", file=sys.stderr)
+        print("nothing is remembered", file=sys.stderr)
     console = Console(highlight=False)
     for record in held:
         _title(console, f"{record.kind} {record.slot}, v{record.version}, {written(record.created)}, {record.id}")
@@ -82,38 +83,32 @@ def show(settings: Settings, kinds: Sequence[str], n: int, json: bool) -> int:
 def export(settings: Settings, file: Path | None) -> int:
     """Write a memory as JSON Lines."""
 
-    async def lines() -> list[str]:
+    async def write() -> int:
         async with memory(settings) as opened:
-            return list(exported(opened))
+            return files.write_lines(file, exported(opened))
 
-    found = asyncio.run(lines())
-    if written_to := files.write_lines(file, found):
-        print(f"{len(found) - 1} records of {settings.user} are in {written_to}", file=sys.stderr)
+    count = asyncio.run(write()) - 1
+    if written_to := files.named(file):
+        print(f"{count} records of {settings.user} are in {written_to}", file=sys.stderr)
     return 0
 
 
 def import_(settings: Settings, file: Path | None, json: bool) -> int:
     """Take in an export."""
-    records = parsed(files.read_lines(file), files.source(file), settings.user)
 
     async def take() -> Imported:
         async with memory(settings, new=True) as opened:
             with progress("taking in", len(records)) as told:
                 return await take_in(opened, records, told)
 
-    done = asyncio.run(take())
+    with parsed(files.read_lines(file), files.source(file), settings.user) as records:
+        done = asyncio.run(take())
     if json:
         print_json({"written": done.written, "known": done.known, "own": done.own})
         return 0
     own = f", {done.own} belief or plan versions left out, as this memory has its own" if done.own else ""
     print(f"{done.written} records taken in, {done.known} were known{own}")
     return 0
-
-
-def _nobody(opened: Memory) -> str:
-    """Say whose memories there are, where it is not this user's."""
-    users = opened.store.streams()
-    return "" if opened.user in users or not users else f": {nobody(opened.user, users)}"
 
 
 def _entry(console: Console, before: str, record: Record) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -19,14 +20,14 @@ from mindstream.settings import Settings
 def export(settings: Settings, file: Path | None) -> int:
     """Write a mind to a file."""
 
-    async def lines() -> list[str]:
+    async def write() -> None:
         async with memory(settings) as opened:
-            return list(minds.export(opened, settings.data, settings))
+            files.write_lines(file, minds.export(opened, settings.data, settings))
 
-    found = asyncio.run(lines())
-    if written := files.write_lines(file, found):
+    asyncio.run(write())
+    if written := files.named(file):
         print(f"the mind of {settings.user} is in {written}; another folder takes it in by", file=sys.stderr)
-        print(f"  mindstream mind import {written} --data DIR", file=sys.stderr)
+        print(f"  {shlex.join(['mindstream', 'mind', 'import', str(written), '--data'])} DIR", file=sys.stderr)
     return 0
 
 
@@ -40,7 +41,8 @@ def import_(settings: Settings, file: Path | None, user: str | None, data: Path 
             with progress("taking in", len(packed.records)) as told:
                 return await minds.take_in(opened, settings.data, packed, told)
 
-    done = asyncio.run(take())
+    with packed.records:
+        done = asyncio.run(take())
     habits = packed.header.settings
     go_on, pack = minds.next_words(habits, settings.user, data), minds.missing_pack(habits)
     if json:
@@ -50,6 +52,8 @@ def import_(settings: Settings, file: Path | None, user: str | None, data: Path 
     print(f"{settings.user}: {done.records.written} records taken in, {done.records.known} were known{own}")
     for name in packed.gates:
         print(f"{name}: {'taken in' if name in done.gates else 'this folder has its own, which stays'}")
+    for name in packed.outdated:
+        print(f"{name}: left out, as another version of mindstream learned it; it is learned anew")
     if pack:
         print(f"its pack {pack!r} does not come with mindstream: bring its folder along and add --pack FOLDER")
     say(f"go on with it:\n  {go_on}")

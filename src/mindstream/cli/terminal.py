@@ -26,7 +26,7 @@ from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
 from mindstream.memory.record import MAX_BYTES
-from mindstream.service.opening import history
+from mindstream.service.folder import history
 from mindstream.settings import Settings
 
 STYLE = Style.from_dict({"you": "bold ansicyan", "thinking": "ansibrightblack"})

@@ -95,6 +95,15 @@ class Database:
         finally:
             self.read("COMMIT")
 
+    @contextlib.contextmanager
+    def own_snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Read on a connection of one's own, on which the file stands still until the block ends."""
+        if self._closed:
+            raise StorageError(f"{self.path} is closed")
+        with explained(self.path), contextlib.closing(connect(self.path)) as connection:
+            connection.execute("BEGIN")
+            yield connection
+
     def version(self) -> int:
         """Return a number that changes whenever anybody, in this process or another, has committed."""
         return int(self.read("PRAGMA data_version")[0][0])
@@ -110,6 +119,18 @@ class Database:
                 connection.execute("VACUUM")
             connection.execute("PRAGMA optimize")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    async def rewrite(self) -> None:
+        """Write the file anew, without a trace of what was deleted.
+
+        Raises:
+            StorageError: another program reads on, so that old bytes stay in the write-ahead log.
+        """
+        await asyncio.to_thread(self._rewrite)
+
+    def _rewrite(self) -> None:
+        with explained(self.path), contextlib.closing(connect(self.path)) as connection:
+            rewrite(connection, self.path)
 
     async def close(self) -> None:
         """Finish what is waiting and let the file go."""
@@ -152,6 +173,22 @@ class Database:
                     done.set_exception(failure)
         if connection is not None:
             connection.close()
+
+
+def rewrite(connection: sqlite3.Connection, path: Path) -> None:
+    """Write a file anew: freed pages, old versions of rows and the write-ahead log go.
+
+    Raises:
+        StorageError: another program reads on.
+    """
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute("VACUUM")
+    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise StorageError(
+            f"what was deleted is gone from {path}, but another program was reading it for over {BUSY_S:.0f} seconds:"
+            f" old words stay in {path.name}-wal; close that program and do it again"
+        )
 
 
 Settled = tuple["Future[Any]", Any, BaseException | None]

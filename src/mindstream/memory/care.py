@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mindstream.clock import Moment
-from mindstream.errors import Conflict, InputError
+from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.events import Remembered
 from mindstream.memory.columns import OPEN, is_sound
 from mindstream.memory.embedding import sound
@@ -130,12 +131,21 @@ def archive(stream: Stream) -> list[Record]:
 
 
 async def purge(stream: Stream, before: Moment | None = None) -> int:
-    """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many."""
+    """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many.
+
+    Their words go from the log and from what was drawn from them, too (see memory/carriers), and from the file's bytes.
+    What the user said in a chat stands: that is another record, and never fades.
+    """
     await stream.catch_up()
     ids = _forgotten(stream, OPEN if before is None else before)
-    erased = await stream.store.erase(stream.name, ids) if ids else 0
-    if erased:
-        await stream.store.compact()
+    if not ids:
+        return 0
+    complete = not stream.columns().foreign
+    erased = await stream.store.erase(stream.name, ids)
+    await stream.store.compact()
+    if complete and stream.columns().foreign:  # what lost some of its words has lost its vector with them
+        with contextlib.suppress(ModelError):  # `reembed` gives it one later
+            await reembed(stream)
     return erased
 
 

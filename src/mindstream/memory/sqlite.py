@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,8 @@ from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
 from mindstream.log.events import Logged, Unknown, event, written_text
-from mindstream.memory import portions
+from mindstream.memory import carriers, portions
+from mindstream.memory.carriers import Carriers
 from mindstream.memory.record import MAX_VERSION, UNIQUE, Kind, Record, Triple, normalised, same_words
 from mindstream.memory.rows import COLUMNS, INSERT, insertion
 from mindstream.memory.salvage import is_sound, moment, salvaged
@@ -43,9 +46,15 @@ class SqliteStore:
         return await self._database.write(lambda connection: _commit(connection, commit))
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
-        erased = await self._database.write(lambda connection: _erase(connection, stream, ids))
+        found = None if ids is None else await asyncio.to_thread(self._carriers, stream, ids)
+        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, _next_change(each)))
         caches.empty(stream)
         return erased
+
+    def _carriers(self, stream: str, ids: Sequence[str]) -> Carriers:
+        """Search the log before the write, which would hold up everybody."""
+        with self._database.own_snapshot() as connection:
+            return carriers.find(connection, stream, ids)
 
     def version(self) -> int:
         return self._database.version()
@@ -53,6 +62,24 @@ class SqliteStore:
     def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
         found = portions.read(self._database, COLUMNS.split(", "), stream, since, after, most)
         return Changes([_record(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
+
+    @contextlib.contextmanager
+    def walk(self, stream: str) -> Iterator[tuple[int, Iterator[Record]]]:
+        with self._database.own_snapshot() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM records WHERE stream = ?", (stream,)).fetchone()
+            rows = connection.execute(  # "+": as they lie in the file, not sorted in memory first
+                f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number", (stream,)
+            )
+            yield count, map(_record, rows)
+
+    def owners(self, ids: Sequence[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for start in range(0, len(ids), 500):
+            some = list(ids[start : start + 500])
+            found |= self._database.read(
+                f"SELECT id, stream FROM records WHERE id IN ({','.join('?' * len(some))})", some
+            )
+        return found
 
     def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         found: dict[str, Record] = {}
@@ -165,7 +192,12 @@ class SqliteStore:
         await self._database.write(lambda connection: work.give_up(connection, owner))
 
     async def compact(self) -> None:
-        await self._database.compact()
+        rows = self._database.read("SELECT value FROM counters WHERE name = 'erased' AND value > 0")
+        if not rows:
+            await self._database.compact()
+            return
+        await self._database.rewrite()
+        await self._database.write(lambda connection: carriers.mark_rewritten(connection, rows[0][0]))
 
     async def close(self) -> None:
         await self._database.close()
@@ -253,22 +285,6 @@ def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: Held) 
     """Tell whether a row in which something odd stands is read as it was before."""
     rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
     return [(record.level, record.accessed) for record in map(_record, rows)] == [(was.level, was.time)]
-
-
-def _erase(connection: sqlite3.Connection, stream: str, ids: Sequence[str] | None) -> int:
-    changed = _next_change(connection)
-    connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
-    if ids is None:
-        ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
-        connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
-        connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
-    erased = 0
-    for id_ in ids:
-        gone = connection.execute("DELETE FROM records WHERE id = ? AND stream = ?", (id_, stream)).rowcount
-        if gone:
-            connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
-            erased += gone
-    return erased
 
 
 def _next_change(connection: sqlite3.Connection) -> int:

@@ -7,7 +7,8 @@ an utterance's log row, its record and the work it causes; a Reasoner's thought,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -181,7 +182,11 @@ class Store(Protocol):
         """
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
-        """Delete records for good and return how many; where `ids` is None, all of the stream with its log and work."""
+        """Delete records for good and return how many; where `ids` is None, all of the stream with its log and work.
+
+        The words of those records go from rows of the log, and from records that were drawn from them, too: a mark
+        stands in their place (see memory/carriers for what stays). Their bytes are gone after `compact`.
+        """
 
     def version(self) -> int:
         """Return a number that changes when anybody has committed."""
@@ -194,6 +199,15 @@ class Store(Protocol):
                 has the same `since` and is read `after` what the last one `left`. What changes meanwhile has come
                 with a portion, or comes when asked from the first portion's `upto`; `gone` comes with the first.
         """
+
+    def walk(self, stream: str) -> AbstractContextManager[tuple[int, Iterator[Record]]]:
+        """Give the number of a stream's records and each of them, as it all stands now, a few in memory at a time.
+
+        In the order of writing; superseded and forgotten ones too.
+        """
+
+    def owners(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return whose stream each of these records is in, by id; unknown ids are left out."""
 
     def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         """Return those records of this stream, in the order asked for; unknown ids are left out."""

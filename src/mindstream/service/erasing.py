@@ -7,7 +7,6 @@ written anew (VACUUM), the log emptied into it, and then all files of the databa
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import mmap
 import re
 import sqlite3
@@ -16,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
-from mindstream.log.database import BUSY_S, FILE, explained
+from mindstream.log.database import FILE
 from mindstream.log.events import event, written_text
+from mindstream.service import erasure
+from mindstream.service.erasure import connected
+from mindstream.service.folder import history
 from mindstream.service.memory import Memory, nobody
-from mindstream.service.mending import COPIES
-from mindstream.service.minds import GATES
-from mindstream.service.opening import history
 
 PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
@@ -53,46 +52,40 @@ def kept(memory: Memory, folder: Path) -> Kept:
         InputError: nothing.
     """
     typed = history(folder, memory.user)
-    with _connected(folder) as connection:
+    unfinished = erasure.pending(folder, memory.user)
+    with connected(folder) as connection:
         rows = {table: _count(connection, table, memory.user) for table in TABLES}
         connection.text_factory = lambda content: content.decode("utf-8", "replace")
         words = _probes(connection, memory.user)
-    if not any(rows.values()) and not typed.exists():
-        raise InputError(nobody(memory.user, memory.store.streams()))
-    files = (typed, *sorted(folder.glob(GATES)), *sorted(folder.glob(f"{COPIES}/*")))
-    return Kept(rows, [path for path in files if path.exists()], words)
+    if not any(rows.values()) and not typed.exists() and not unfinished:
+        raise InputError(nobody(memory.user))
+    return Kept(rows, erasure.files_of(folder, memory.user), words)
 
 
 async def erase(memory: Memory, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
     """Erase the memory's user, and make sure of it; other programs on that mind should be closed.
 
+    If the process dies in the middle of it, whoever opens the folder next finishes it (see erasure).
+
     Raises:
         StorageError: something could not be erased; the message says what.
     """
-    await memory.store.erase(memory.user)
-    for path in what.files:
-        try:
-            path.unlink(missing_ok=True)
-            if path.parent.match(COPIES) and not any(path.parent.iterdir()):
-                path.parent.rmdir()
-        except OSError as error:
-            raise StorageError(f"{path} cannot be deleted: {error.strerror}; do that, then erase again") from None
-    await asyncio.to_thread(_rewrite, folder, memory.user)
-    await asyncio.to_thread(_prove, folder, memory.user, what.words, progress)
+    with erasure.intended(folder, memory.user) as intent:
+        await memory.store.erase(memory.user)
+        await asyncio.to_thread(erasure.finish, folder, intent)
+        await asyncio.to_thread(_prove, folder, memory.user, what.words, progress)
 
 
-def _rewrite(folder: Path, user: str) -> None:
-    """Write the file anew without a trace of what was deleted."""
-    with _connected(folder) as connection:
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("DELETE FROM erased WHERE stream = ?", (user,))  # it names the user
-        connection.execute("VACUUM")
-        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if busy:
-        raise StorageError(
-            f"{user!r} is erased, but another program was reading {folder / FILE} for over {BUSY_S:.0f} seconds: old"
-            f" words stay in {FILE}-wal until it is closed"
-        )
+def finish(folder: Path, user: str) -> bool:
+    """Finish this user's erasure if one was broken off; return whether it was.
+
+    Raises:
+        StorageError: it cannot be finished.
+    """
+    unfinished = erasure.pending(folder, user)
+    if unfinished:
+        erasure.finish_all(folder, user)
+    return unfinished
 
 
 def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], None]) -> None:
@@ -101,7 +94,7 @@ def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], 
     Raises:
         StorageError: something is left.
     """
-    with _connected(folder) as connection:
+    with connected(folder) as connection:
         left = {table: count for table in TABLES if (count := _count(connection, table, user))}
         if left:
             told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
@@ -162,13 +155,3 @@ def _lives(connection: sqlite3.Connection, word: str) -> bool:
 
 def _count(connection: sqlite3.Connection, table: str, user: str) -> int:
     return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {TABLES[table]} = ?", (user,)).fetchone()[0])
-
-
-@contextlib.contextmanager
-def _connected(folder: Path) -> Iterator[sqlite3.Connection]:
-    with (
-        explained(folder / FILE),
-        contextlib.closing(sqlite3.connect(folder / FILE, timeout=BUSY_S, isolation_level=None)) as connection,
-    ):
-        connection.execute("PRAGMA temp_store = MEMORY")  # what VACUUM puts aside must not touch the disk
-        yield connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -20,7 +21,8 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Store
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
-from mindstream.service.opening import private
+from mindstream.service.erasure import finish_all
+from mindstream.service.folder import private
 from mindstream.settings import Settings
 
 LOOK_S = 0.2
@@ -62,19 +64,19 @@ class Memory:
         """Return every record, superseded and forgotten ones too, in the order of writing."""
         return self.store.changes(self.user, 0).records
 
-    def others(self) -> list[str]:
-        """Name the other users of the data folder."""
-        return [name for name in self.store.streams() if name != self.user]
+    @property
+    def is_known(self) -> bool:
+        """Something was ever logged of that user."""
+        return bool(self.store.events(self.user, limit=1))
 
     def known(self) -> Memory:
         """Return itself, sure that there is something to work on.
 
         Raises:
-            InputError: nothing is remembered of that user.
+            InputError: nothing is known of that user.
         """
-        users = self.store.streams()
-        if self.user not in users:
-            raise InputError(nobody(self.user, users))
+        if not self.is_known:
+            raise InputError(nobody(self.user))
         return self
 
 
@@ -96,6 +98,7 @@ async def memory(settings: Settings, *, new: bool = False, clock: Clock | None =
         raise InputError(
             f"there is no memory in {settings.data} yet: `mindstream chat` begins one, --data names another folder"
         )
+    await asyncio.to_thread(finish_all, settings.data, settings.user)
     store = SqliteStore(settings.data)
     try:
         yield Memory(store, settings.user, settings.embedder, clock or SystemClock())
@@ -121,10 +124,9 @@ async def following(store: Store, clock: Clock, user: str | None, after: int = 0
             await clock.sleep(LOOK_S)
 
 
-def nobody(user: str, users: Sequence[str]) -> str:
-    """Say that nothing is known of a user, and who is known."""
-    known = f"known are {', '.join(map(repr, users))}" if users else "nobody is known yet"
-    return f"nobody is called {user!r} here; {known}"
+def nobody(user: str) -> str:
+    """Say that nothing is known of a user; not of whom something is: a folder may be shared, and names are private."""
+    return f"nobody is called {user!r} here: choose another --user, or another folder with --data"
 
 
 def kinds_named(names: Sequence[str]) -> list[Kind]:

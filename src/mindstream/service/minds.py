@@ -1,7 +1,8 @@
-"""A whole mind as one file: its memory, how it was talked to last, and what the learned gate knows.
+"""A whole mind as one file: its memory, how it was talked to last, and what the learned gate made of its outcomes.
 
 The lines are those of a memory's export (see transfer) under a header that says more; after the records comes a line
-for each state of the learned gate that the data folder keeps.
+for each pack whose gate learned something from this mind. The gate of a data folder learns from all minds in it, so its
+own file never leaves: what goes along is learned anew, from this mind's log alone.
 """
 
 from __future__ import annotations
@@ -9,30 +10,32 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
-import io
+import os
 import shlex
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-from numpy.lib.npyio import NpzFile
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.clock import written
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Decided, Opened
-from mindstream.memory.record import Record, checked_name
-from mindstream.packs.load import shipped
+from mindstream.memory.record import checked_name
+from mindstream.minds.gates.learned import learned_from, without_log
+from mindstream.minds.gates.named import GATES as GATE_NAMES
+from mindstream.minds.gates.weights import OtherVersion
+from mindstream.packs.load import load, shipped
 from mindstream.service import transfer
+from mindstream.service.folder import GATES
 from mindstream.service.memory import Memory
-from mindstream.service.transfer import Header, Imported, fitted
+from mindstream.service.reading import Export, Header, fitted, read
+from mindstream.service.transfer import Imported
 from mindstream.settings import DEFAULT, Settings
 
-GATES = "gate-*.npz"
-"""The files of a data folder in which the learned gate keeps what it learned, one a pack (see minds/gates/learned)."""
+FEW = 20
+"""So many states of gates, and models by role, a mind may bring along."""
 
 
 class Habits(BaseModel):
@@ -51,7 +54,7 @@ class MindHeader(Header):
 
     mindstream: Literal["memory", "mind"] = "mind"
     settings: Habits = Habits()
-    gates: int = 0
+    gates: int = Field(0, ge=0)
 
 
 class GateLine(BaseModel):
@@ -65,11 +68,20 @@ class GateLine(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A mind, read from a file and checked; `gates`: the contents of files, by name."""
+    """A mind, read from a file and checked; to be closed.
 
-    header: MindHeader
-    records: list[Record]
+    Attributes:
+        gates: the contents of files, by name.
+        outdated: states of gates that were left out: another version of mindstream learned them.
+    """
+
+    records: Export[MindHeader]
     gates: dict[str, bytes] = field(default_factory=dict)
+    outdated: list[str] = field(default_factory=list)
+
+    @property
+    def header(self) -> MindHeader:
+        return self.records.header
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,42 +102,49 @@ def export(memory: Memory, folder: Path, settings: Settings) -> Iterator[str]:
     Raises:
         InputError: nothing is known of that user.
     """
-    records = memory.known().all()
-    gates = sorted(folder.glob(GATES))
-    header = MindHeader(
-        user=memory.user, exported=written(memory.clock.now()), records=len(records),
-        settings=_habits(memory, settings), gates=len(gates),
-    )  # fmt: skip
-    yield header.model_dump_json()
-    yield from map(transfer.line, records)
-    for path in gates:
-        yield GateLine(gate=path.name, npz=base64.b64encode(_bytes(path)).decode()).model_dump_json()
+    gates = _gates(memory.known(), folder)
+    with memory.store.walk(memory.user) as (count, records):
+        header = MindHeader(
+            user=memory.user, exported=written(memory.clock.now()), records=count,
+            settings=_habits(memory, settings), gates=len(gates),
+        )  # fmt: skip
+        yield header.model_dump_json()
+        yield from map(transfer.line, records)
+    for line in gates:
+        yield line.model_dump_json()
 
 
 def parsed(lines: Iterable[bytes], source: str) -> Packed:
-    """Read a mind, all of it before anything is written.
+    """Check a mind, all of it before anything is written; close what is returned.
 
     Raises:
         InputError: naming the line that is wrong.
+        StorageError: it cannot be put aside.
     """
     gates: dict[str, bytes] = {}
+    outdated: list[str] = []
 
     def taken(data: object) -> bool:
         if not (isinstance(data, dict) and "gate" in data):
             return False
         line = fitted(GateLine, data)
-        gates[line.gate] = _unnumbered(line)
+        if line.gate in gates or line.gate in outdated or len(gates) + len(outdated) == FEW:
+            raise InputError(f"gate: at most {FEW} are wanted, each once")
+        try:
+            gates[line.gate] = without_log(_decoded(line))
+        except OtherVersion:
+            outdated.append(line.gate)
+        except InputError as error:
+            raise InputError(f"{line.gate}: {error}") from None
         return True
 
-    header, records = transfer.read(lines, source, MindHeader, "", taken)
-    if header.user:
-        checked_name(header.user, f"{source}: user")
-    if header.gates != len(gates):
-        raise InputError(
-            f"{source} is cut off: its first line promises {header.gates} states of gates, {len(gates)} are there;"
-            " nothing was imported"
-        )
-    return Packed(header, records, gates)
+    records = read(lines, source, MindHeader, "", taken)
+    try:
+        _check_header(records.header, source, len(gates) + len(outdated))
+    except InputError:
+        records.copy.close()
+        raise
+    return Packed(records, gates, outdated)
 
 
 async def take_in(memory: Memory, folder: Path, mind: Packed, progress: Callable[[int], None]) -> Moved:
@@ -140,11 +159,11 @@ async def take_in(memory: Memory, folder: Path, mind: Packed, progress: Callable
 
 
 def next_words(habits: Habits, user: str, data: Path | None) -> str:
-    """Return the command that goes on with a mind; `data` None: in the usual folder."""
+    """Return the command that goes on with a mind, quoted for a shell; `data` None: in the usual folder."""
     words = ["mindstream", "chat", "--user", user]
     words += ["--pack", habits.pack] if habits.pack in shipped() else []
     words += ["--session", habits.session] if habits.session else []
-    words += ["--gate", habits.gate] if habits.gate else []
+    words += ["--gate", habits.gate] if habits.gate in GATE_NAMES else []
     words += ["--data", str(data)] if data else []
     for role, name in habits.models.items():
         if name != "rules" and not name.startswith("playback:"):
@@ -166,25 +185,44 @@ def _habits(memory: Memory, settings: Settings) -> Habits:
     return Habits(pack=settings.pack, gate=gate, models=settings.models)
 
 
-def _unnumbered(line: GateLine) -> bytes:
-    """Return a state, checked, that has read nothing of the log yet: the numbers of another log mean nothing here."""
+def _check_header(header: MindHeader, source: str, gates: int) -> None:
+    """Raise InputError where the header says what no mind is called, or promises more gates than there are."""
+    habits = header.settings
+    for name, what in ((header.user, "user"), (habits.session, "settings.session")):
+        if name:
+            checked_name(name, f"{source}: {what}")
+    words = (habits.pack, habits.gate, *habits.models, *habits.models.values())
+    if len(habits.models) > FEW or not all(word.isprintable() and len(word) <= 500 for word in words):
+        raise InputError(f"{source}: settings: names of a pack, a gate and models are wanted; nothing was imported")
+    if header.gates != gates:
+        raise InputError(
+            f"{source} is cut off: its first line promises {header.gates} states of gates, {gates} are there;"
+            " nothing was imported"
+        )
+
+
+def _gates(memory: Memory, folder: Path) -> list[GateLine]:
+    """Learn anew what this mind's own outcomes teach, for each pack that has a gate here and comes with mindstream."""
+    lines = []
+    for path in sorted(folder.glob(GATES)):
+        pack = path.stem.removeprefix("gate-")
+        gate = learned_from(load(pack), memory.store, memory.user) if pack in shipped() else None
+        if gate and gate.outcomes:
+            lines.append(GateLine(gate=path.name, npz=base64.b64encode(without_log(gate.state())).decode()))
+    return lines
+
+
+def _decoded(line: GateLine) -> bytes:
     try:
-        with np.load(io.BytesIO(base64.b64decode(line.npz, validate=True)), allow_pickle=False) as kept:
-            if not isinstance(kept, NpzFile) or not {"version", "upto"} <= set(kept):
-                raise InputError(f"{line.gate}: not the state of a gate")
-            state: dict[str, Any] = {name: kept[name] for name in kept}
-    except (ValueError, OSError, EOFError, binascii.Error, zipfile.BadZipFile) as error:
-        raise InputError(f"{line.gate}: not the state of a gate ({error})") from None
-    new = io.BytesIO()
-    np.savez(new, **{**state, "upto": np.array(0)})
-    return new.getvalue()
+        return base64.b64decode(line.npz, validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise InputError(f"not base64 ({error})") from None
 
 
 def _written(path: Path, content: bytes) -> bool:
     """Write a file that is not there yet; return whether it was written."""
     try:
-        with path.open("xb") as file:
-            path.chmod(0o600)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
     except FileExistsError:
         return False
@@ -193,10 +231,3 @@ def _written(path: Path, content: bytes) -> bool:
             path.unlink()
         raise StorageError(f"{path} cannot be written: {error.strerror}") from None
     return True
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror}") from None

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from urllib.parse import quote
 
 from mindstream.errors import SettingsError
-from mindstream.log.files import private_folder
 from mindstream.minds.mind import Mind
 from mindstream.minds.patience import Patience
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
 from mindstream.private_files import append_private
+from mindstream.service.erasure import finish_all
+from mindstream.service.folder import private
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings
 
@@ -33,27 +34,14 @@ async def opened(
         UserError: a name, a pack, a folder that cannot be used.
         StorageError: the data folder cannot be used.
     """
+    folder = private(settings.data)
+    await asyncio.to_thread(finish_all, folder, settings.user)
     async with answering(settings, record=record) as models, Mind.open(
-        private(settings.data), pack=settings.pack, user=settings.user, session=session,
+        folder, pack=settings.pack, user=settings.user, session=session,
         models=pace.slowed(models) if pace else models, gate_=settings.gate, embed=settings.embedder,
         patience=Patience(deadline_s=settings.deadline_s),
     ) as mind:  # fmt: skip
         yield mind
-
-
-def private(folder: Path) -> Path:
-    """Make a data folder that only its owner can read; one that is there stays as it is.
-
-    Raises:
-        StorageError: it cannot be made.
-    """
-    private_folder(folder)
-    return folder
-
-
-def history(folder: Path, user: str) -> Path:
-    """Return the file in which a terminal keeps what a user typed."""
-    return folder / "history" / f"{quote(user, safe='')}.txt"
 
 
 def answering(

@@ -48,7 +48,8 @@ def export(
 ) -> int:
     """Write a memory as JSON Lines.
 
-    The first line is a header with the format's version, then come all records, without vectors.
+    The first line is a header with the format's version, then come all records, without vectors. The file can be read
+    by its owner only; links and devices are not written over.
     """
     from mindstream.cli.memory import export
 
@@ -65,8 +66,9 @@ def import_(
 ) -> int:
     """Take in what export wrote.
 
-    All of it is checked before anything is written. Records that are known are left out, so twice is as good as once;
-    so are beliefs and plans of which this memory has its own versions. Texts are embedded anew.
+    All of it is checked before anything is written, and a line that is wrong is named. Records that are known are left
+    out, so twice is as good as once; so are beliefs and plans of which this memory has its own versions. Texts are
+    embedded anew.
     """
     from mindstream.cli.memory import import_
 
@@ -150,7 +152,8 @@ def purge(
 ) -> int:
     """Delete what is forgotten, for good.
 
-    Asks first.
+    Its words go from the log, too, and from dreams and thoughts that were drawn from it. What the user said in a chat
+    stays: `memory erase` is for that. Asks first.
     """
     from mindstream.cli.care import purge
 
@@ -192,8 +195,8 @@ def erase(
 
     Records, vectors, log, work and typed history; asks for the name again. Then the file is written anew and searched,
     byte by byte, for what the user said. What the learned gate of the data folder knows is deleted, too; it begins
-    anew from what is left in the log. Close other programs on that mind first. Exports and recordings that lie
-    elsewhere are yours to delete.
+    anew from what is left in the log. If it is broken off, it is finished when the folder is opened next. Close other
+    programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
     from mindstream.cli.care import erase
 

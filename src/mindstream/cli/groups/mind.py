@@ -21,8 +21,8 @@ def export(
     """Write a whole mind as one file.
 
     JSON Lines as `memory export` writes them, superseded and forgotten records too, under a header with the pack, gate,
-    models and session of the last conversation. What the learned gate of the data folder knows comes last; it has
-    learned from all users of that folder, and holds numbers, no words. The log stays where it is.
+    models and session of the last conversation. What the learned gate makes of this user's own outcomes comes last, as
+    numbers, no words; what it knows from other users stays, and so does the log.
     """
     from mindstream.cli.mind import export
 

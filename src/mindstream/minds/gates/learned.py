@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from mindstream import caches, chance
+from mindstream.errors import InputError
 from mindstream.log.events import Decided, Heard, Judged, Logged
 from mindstream.memory.store import Store
 from mindstream.minds.gates.features import Features
@@ -19,6 +18,7 @@ from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.minds.gates.logistic import Logistic, Row
 from mindstream.minds.gates.outcomes import seen
 from mindstream.minds.gates.quick import QuickGate, heard, shipped
+from mindstream.minds.gates.weights import Weights, packed, read_bounded, unpacked, write_private
 from mindstream.models.embedders.wordllama import WIDTH, vectors
 from mindstream.packs.pack import Pack
 
@@ -43,14 +43,17 @@ class LearnedGate:
     """Logistic regression on the words and the state of the talk, one update per outcome.
 
     Args:
-        store: whose log it learns from, all minds of the data folder together; None: only by `learn`.
+        store: whose log it learns from; None: only by `learn`.
         folder: where what it learned is kept; None: it is learned anew from the log.
+        mind: from whose outcomes; None: from those of all minds of the data folder together.
     """
 
     name = "learned"
 
-    def __init__(self, pack: Pack, store: Store | None = None, folder: Path | None = None) -> None:
-        self._pack, self._store = pack, store
+    def __init__(
+        self, pack: Pack, store: Store | None = None, folder: Path | None = None, mind: str | None = None
+    ) -> None:
+        self._pack, self._store, self._mind = pack, store, mind
         self._quick = QuickGate(pack)
         self._file = folder / f"gate-{pack.name}.npz" if folder else None
         self.needed, self.changed = _begun("quick waits"), _begun("quick thinks")
@@ -113,7 +116,7 @@ class LearnedGate:
 
     def _new(self) -> Iterator[Logged]:
         assert self._store is not None
-        while found := self._store.events(None, self._upto, [Heard.kind, Decided.kind, Judged.kind]):
+        while found := self._store.events(self._mind, self._upto, [Heard.kind, Decided.kind, Judged.kind]):
             yield from found
             self._upto = found[-1].seq
 
@@ -129,38 +132,65 @@ class LearnedGate:
             while len(remembered) > OPEN:
                 del remembered[next(iter(remembered))]
 
+    def state(self) -> bytes:
+        """Return what it learned as the bytes of a file (see weights)."""
+        models = {"needed": self.needed, "changed": self.changed}
+        means = {name: model.mean for name, model in models.items()}
+        covariances = {name: model.covariance for name, model in models.items()}
+        return packed(Weights(self.outcomes, self._upto, means, covariances), VERSION, NAMES)
+
     def _save(self) -> None:
-        if self._file is None:
-            return
-        kept: dict[str, Any] = {
-            "version": VERSION, "names": np.array(NAMES), "outcomes": self.outcomes, "upto": self._upto,
-            "needed": self.needed.mean, "needed_covariance": self.needed.covariance.astype(np.float32),
-            "changed": self.changed.mean, "changed_covariance": self.changed.covariance.astype(np.float32),
-        }  # fmt: skip
-        new = self._file.with_suffix(f".{os.getpid()}.tmp")
-        with contextlib.suppress(OSError):  # it can be learned again from the log
-            with new.open("wb") as file:
-                np.savez(file, **kept)
-            new.replace(self._file)
+        if self._file is not None:
+            with contextlib.suppress(OSError):  # it can be learned again from the log
+                write_private(self._file, self.state())
 
     def _load(self) -> None:
         """Take over what was learned before, if it is of this version and about the same features."""
-        if self._file is None or not self._file.exists():
+        if self._file is None or not self._file.is_file():
             return
-        with contextlib.suppress(OSError, ValueError, KeyError, EOFError, BadZipFile), self._file.open("rb") as file:
-            kept = dict(np.load(file))
-            if int(kept["version"]) == VERSION and tuple(kept["names"]) == NAMES:
-                covariances = {name: kept[f"{name}_covariance"].astype(np.float64) for name in ("needed", "changed")}
-                for name, model in (("needed", self.needed), ("changed", self.changed)):
-                    model.mean, model.covariance = kept[name], covariances[name]
-                    model.outcomes = int(kept["outcomes"])
-                self._upto = int(kept["upto"])
+        with contextlib.suppress(OSError, InputError):
+            kept = read_weights(read_bounded(self._file))
+            for name, model in (("needed", self.needed), ("changed", self.changed)):
+                model.mean, model.covariance, model.outcomes = kept.means[name], kept.covariances[name], kept.outcomes
+            self._upto = kept.upto
+
+
+def learned_from(pack: Pack, store: Store, mind: str) -> LearnedGate:
+    """Return a gate that has learned from the outcomes of one mind, and from nobody else's."""
+    gate = LearnedGate(pack, store, mind=mind)
+    gate.catch_up()
+    return gate
+
+
+def read_weights(content: bytes) -> Weights:
+    """Read a gate's file.
+
+    Raises:
+        OtherVersion: it is of another version, or about other features.
+        InputError: it holds no weights.
+    """
+    spreads = {name: _spread() for name in ("needed", "changed")}
+    return unpacked(content, VERSION, NAMES, spreads)
+
+
+def without_log(content: bytes) -> bytes:
+    """Return a gate's file, checked, that has read nothing of the log yet: another log's numbers mean nothing here.
+
+    Raises:
+        OtherVersion, InputError: as `read_weights`.
+    """
+    return packed(replace(read_weights(content), upto=0), VERSION, NAMES)
 
 
 def _begun(trusted: str) -> Logistic:
     """Return a model that has learned nothing: the quick gate's word counts as it stands, all else nothing."""
-    prior, spread = np.zeros(len(NAMES) + WIDTH), np.full(len(NAMES) + WIDTH, WORDS)
+    prior = np.zeros(len(NAMES) + WIDTH)
     prior[NAMES.index(trusted)] = 1.0
+    return Logistic(prior, _spread())
+
+
+def _spread() -> Row:
+    spread = np.full(len(NAMES) + WIDTH, WORDS)
     spread[: len(NAMES)] = NAMED
     spread[[NAMES.index("quick waits"), NAMES.index("quick thinks")]] = QUICK
-    return Logistic(prior, spread)
+    return spread

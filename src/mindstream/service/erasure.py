@@ -1,0 +1,184 @@
+"""An erasure that was begun is finished, even if the process dies in the middle of it.
+
+Before the first deletion a small file says whose erasure it is, and up to which row of the log; it goes away when all
+is done and proven. While somebody is at it, that process holds a lock on the file, which ends with the process. So
+whoever opens the folder next sees what was broken off, and finishes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mindstream.errors import StorageError
+from mindstream.log.database import BUSY_S, FILE, explained, rewrite
+from mindstream.service.folder import GATES, UNFINISHED_GATES, history
+from mindstream.service.mending import COPIES
+
+if sys.platform != "win32":
+    import fcntl
+
+INTENTS = "erasing-*.json"
+ROWS = {"records": ("stream", "seq"), "log": ("mind", "seq"), "work": ("mind", "cause")}
+"""Where a user's rows are, which column names the user, and which the row of the log that they came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """Whose rows are to be erased, and the last row of the log then: what came later is somebody's new beginning."""
+
+    user: str
+    upto: int
+
+
+def pending(folder: Path, user: str) -> bool:
+    """Tell whether this user's erasure was begun and not finished."""
+    return _place(folder, user).exists()
+
+
+@contextlib.contextmanager
+def intended(folder: Path, user: str) -> Iterator[Intent]:
+    """Write down that a user is to be erased, before anything is deleted; forget it if the block ends well.
+
+    Raises:
+        StorageError: another program is erasing that user, or it cannot be written.
+    """
+    place = _place(folder, user)
+    with _held(place) as descriptor:
+        intent = _read(descriptor)
+        if intent is None:
+            with connected(folder) as connection:
+                (upto,) = connection.execute("SELECT coalesce(max(seq), 0) FROM log").fetchone()
+            intent = Intent(user, upto)
+            _write(place, descriptor, intent)
+        yield intent
+        place.unlink(missing_ok=True)
+        _settle(folder)
+
+
+def finish_all(folder: Path, user: str) -> None:
+    """Finish what was broken off in this folder, whosever it is.
+
+    Raises:
+        StorageError: that of `user` cannot be finished, or another program is at it. (What is somebody else's is tried
+            again when the folder is opened next.)
+    """
+    for place in sorted(folder.glob(INTENTS)):
+        try:
+            with _held(place) as descriptor:
+                if intent := _read(descriptor):
+                    finish(folder, intent)
+                place.unlink(missing_ok=True)
+                _settle(folder)
+        except StorageError:
+            if place == _place(folder, user):
+                raise
+
+
+def finish(folder: Path, intent: Intent) -> None:
+    """Delete what is left of a user's rows and files, and write the database anew without a trace of them.
+
+    Raises:
+        StorageError: something cannot be deleted, or another program reads on.
+    """
+    for path in files_of(folder, intent.user):
+        try:
+            path.unlink(missing_ok=True)
+            if path.parent.match(COPIES) and not any(path.parent.iterdir()):
+                path.parent.rmdir()
+        except OSError as error:
+            raise StorageError(f"{path} cannot be deleted: {error.strerror}; do that, then erase again") from None
+    with connected(folder) as connection:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("BEGIN IMMEDIATE")
+        for table, (owner, row) in ROWS.items():
+            connection.execute(f"DELETE FROM {table} WHERE {owner} = ? AND {row} <= ?", (intent.user, intent.upto))
+        connection.execute("DELETE FROM erased WHERE stream = ?", (intent.user,))  # it names the user
+        connection.execute("COMMIT")
+        rewrite(connection, folder / FILE)
+
+
+def files_of(folder: Path, user: str) -> list[Path]:
+    """Name the files beside the database that hold something of a user.
+
+    Typed history; what gates learned from all, and copies of all from before the folder was mended.
+    """
+    patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*")
+    found = [history(folder, user), *(path for pattern in patterns for path in sorted(folder.glob(pattern)))]
+    return [path for path in found if path.exists()]
+
+
+@contextlib.contextmanager
+def connected(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the database beside whoever else has it open."""
+    with (
+        explained(folder / FILE),
+        contextlib.closing(sqlite3.connect(folder / FILE, timeout=BUSY_S, isolation_level=None)) as connection,
+    ):
+        connection.execute("PRAGMA temp_store = MEMORY")  # what VACUUM puts aside must not touch the disk
+        yield connection
+
+
+def _place(folder: Path, user: str) -> Path:
+    return folder / f"erasing-{hashlib.blake2b(user.encode(), digest_size=12).hexdigest()}.json"
+
+
+@contextlib.contextmanager
+def _held(place: Path) -> Iterator[int]:
+    """Hold the file of an intent, made if need be."""
+    while True:
+        try:
+            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        except OSError as error:
+            raise StorageError(f"{place} cannot be written: {error.strerror}; nothing was erased") from None
+        try:
+            _lock(descriptor)
+            if os.fstat(descriptor).st_nlink:  # else whoever held it was done with it
+                yield descriptor
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StorageError("another program is erasing that user just now; wait until it is done") from None
+
+
+def _read(descriptor: int) -> Intent | None:
+    """Read an intent; None where it was not written to its end: then nothing had been deleted yet."""
+    try:
+        found = json.loads(os.pread(descriptor, 10_000, 0))
+        return Intent(str(found["user"]), int(found["upto"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(place: Path, descriptor: int, intent: Intent) -> None:
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(asdict(intent)).encode(), 0)
+        os.fsync(descriptor)
+        _settle(place.parent)
+    except OSError as error:
+        raise StorageError(f"{place} cannot be written: {error.strerror}; nothing was erased") from None
+
+
+def _settle(folder: Path) -> None:
+    """Make sure that what files a folder has is on the disk."""
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,28 @@
+"""A data folder, and what lies in it beside the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+from mindstream.log.files import private_folder
+
+GATES = "gate-*.npz"
+"""The files in which the learned gate keeps what it learned, one a pack (see minds/gates/learned)."""
+UNFINISHED_GATES = ".gate-*.tmp"
+"""What is left of writing such a file where the process died."""
+
+
+def private(folder: Path) -> Path:
+    """Make a data folder that only its owner can read; one that is there stays as it is.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    private_folder(folder)
+    return folder
+
+
+def history(folder: Path, user: str) -> Path:
+    """Return the file in which a terminal keeps what a user typed."""
+    return folder / "history" / f"{quote(user, safe='')}.txt"

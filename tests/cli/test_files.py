@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import io
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mindstream.cli.files import LONGEST_LINE, read_lines, write_lines
+from mindstream.errors import InputError
+
+
+def test_a_file_is_private_from_its_first_byte_and_takes_its_name_when_it_is_whole(tmp_path: Path) -> None:
+    file = tmp_path / "ann.jsonl"
+    seen: list[tuple[bool, int]] = []
+
+    def lines() -> Iterator[str]:
+        for n in range(3):
+            seen.append((file.exists(), max(path.stat().st_mode & 0o777 for path in tmp_path.iterdir())))
+            yield f"line {n}"
+
+    before = os.umask(0)
+    try:
+        assert write_lines(file, lines()) == 3
+    finally:
+        os.umask(before)
+    assert seen == [(False, 0o600)] * 3
+    assert file.read_text() == "line 0\nline 1\nline 2\n" and file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["ann.jsonl"]
+
+
+def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    (file := tmp_path / "ann.jsonl").write_text("old")
+
+    def lines() -> Iterator[str]:
+        yield "new"
+        raise InputError("nobody is called so")
+
+    with pytest.raises(InputError, match="nobody"):
+        write_lines(file, lines())
+    assert file.read_text() == "old" and [path.name for path in tmp_path.iterdir()] == ["ann.jsonl"]
+    write_lines(file, ["new"])
+    assert file.read_text() == "new\n"
+
+
+@pytest.fixture(params=["link", "dangling", "fifo", "socket", "folder", "device"])
+def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A path at which there is something else than a file."""
+    path = tmp_path / "odd"
+    with socket.socket(socket.AF_UNIX) as door:
+        match request.param:
+            case "link":
+                (tmp_path / "target").write_text("mine")
+                path.symlink_to(tmp_path / "target")
+            case "dangling":
+                path.symlink_to(tmp_path / "nothing")
+            case "fifo":
+                os.mkfifo(path)
+            case "socket":
+                here = Path.cwd()
+                os.chdir(tmp_path)  # its name must be short
+                door.bind("odd")
+                os.chdir(here)
+            case "folder":
+                path.mkdir()
+            case "device":
+                path = Path("/dev/null")
+        yield path
+
+
+def test_what_is_no_file_is_never_written_over(odd: Path, tmp_path: Path) -> None:
+    before = odd.lstat()
+    with pytest.raises(InputError, match="and only a file is written over"):
+        write_lines(odd, ["secret"])
+    assert stat.S_IFMT(odd.lstat().st_mode) == stat.S_IFMT(before.st_mode) and odd.lstat().st_ino == before.st_ino
+    assert not (tmp_path / "nothing").exists() and not list(tmp_path.glob(".*"))
+    if (tmp_path / "target").exists():
+        assert (tmp_path / "target").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "folder", "nothing"])
+def test_what_is_no_file_is_not_read_nor_waited_for(kind: str, tmp_path: Path) -> None:
+    path = {"device": Path("/dev/zero"), "folder": tmp_path}.get(kind, tmp_path / "odd")
+    if kind == "fifo":
+        os.mkfifo(path)
+    with pytest.raises(InputError, match=r"not a file|cannot be read"):
+        next(iter(read_lines(path)))
+
+
+def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (file := tmp_path / "huge").open("wb") as out:
+        out.write(b"{}\n")
+        out.truncate(1 << 40)  # a terabyte of zeros that takes no room
+    lines = read_lines(file)
+    assert next(lines) == b"{}\n"
+    with pytest.raises(InputError, match=rf"huge:2: this line is over {LONGEST_LINE >> 20} MB"):
+        next(lines)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\nb")))
+    assert list(read_lines(None)) == [b"a\n", b"b"]

@@ -1,0 +1,240 @@
+"""What is purged leaves no words behind, in rows or bytes; what stands on its own stays."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from world import World
+
+from mindstream.log.database import FILE
+from mindstream.log.events import (
+    BeliefChanged,
+    Heard,
+    Logged,
+    Observed,
+    Reflected,
+    Remembered,
+    Said,
+    Slept,
+    Thought,
+    ToolCalled,
+)
+from mindstream.memory.record import New, Record, Triple
+from mindstream.memory.redaction import MARK, Words
+from mindstream.memory.store import Entry, Revision
+from mindstream.service.damage import faults
+
+SECRET = "Ann keeps a parrot called Zorro"
+
+
+@pytest.fixture
+async def world(folder: Path) -> AsyncIterator[World]:
+    made = World(folder)
+    yield made
+    await made.close()
+
+
+async def forgotten(world: World, text: str = SECRET, kind: str = "note") -> Record:
+    """Write a record and forget it."""
+    (record,) = await world.stream.made([New(text=text, kind=kind, about=Triple("user", "pet", text))])  # type: ignore[arg-type]
+    await world.stream.commit(Entry(Remembered(count=1, kinds={kind: 1}), "facts", (record,)))
+    await world.stream.commit(revisions=[Revision(id=record.id, forgotten=1.0)])
+    return record
+
+
+def left(world: World, word: str = "zorro") -> list[str]:
+    """Name the files that hold a word."""
+    return [
+        path.name for path in world.folder.iterdir() if word in path.read_bytes().decode("utf-8", "replace").lower()
+    ]
+
+
+def log(world: World) -> list[Logged]:
+    return world.store.events("ann")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Thought(slot="facts", about=(1,), text=f"“{SECRET}”; Ann drinks tea", model="m", ask_next=SECRET, words=SECRET),
+        Thought(slot="facts", about=(1,), text=SECRET.upper() + ".", model="m"),
+        Thought(slot="facts", about=(1,), text=SECRET.replace(" ", " \n "), model="m"),
+        ToolCalled(slot="sleep", tool="find", arguments='{"q": "Ann keeps a parrot called \\u005aorro, why?"}'),
+        Observed(slot="sleep", tool="find", text=f"found: {SECRET} (1)"),
+        Slept(step="dream", text=f"In the dream: {SECRET}; the sea."),
+        Reflected(upto="x", questions=("What matters?", f"Is it so that {SECRET}?"), thoughts=(), model="m"),
+    ],
+    ids=lambda event: event.kind,
+)
+async def test_a_row_of_the_log_stays_and_its_words_go(event: Thought, world: World) -> None:
+    await forgotten(world)
+    (row,) = await world.stream.commit(Entry(event, "facts"))
+    before = log(world)
+    assert left(world)
+    assert await world.stream.purge() == 1
+    assert left(world) == []
+    after = log(world)
+    assert [(each.seq, each.event.kind, each.at) for each in after] == [
+        (each.seq, each.event.kind, each.at) for each in before
+    ]
+    assert MARK in next(each for each in after if each.seq == row.seq).event.model_dump_json()
+    assert [each for each in after if each.seq != row.seq] == [each for each in before if each.seq != row.seq]
+
+
+async def test_what_was_drawn_from_it_loses_its_words_and_is_embedded_anew(world: World) -> None:
+    secret = await forgotten(world)
+    dream = await world.stream.remember(f"In the dream: {SECRET}; the sea rose.", "dream", evidence=[secret.id])
+    thought = await world.stream.remember(
+        f"It seems that {SECRET}.",
+        "thought",
+        evidence=[dream.id],
+        keywords=[SECRET],
+        about=Triple("Ann", "has", SECRET),
+    )
+    await world.stream.purge()
+    assert left(world) == []
+    sea, seems = world.store.records("ann", [dream.id, thought.id])
+    assert sea.text == f"In the dream: {MARK}; the sea rose." and sea.vector is not None
+    assert seems.text == f"It seems that {MARK}." and seems.keywords == (MARK,)
+    assert seems.about == Triple("Ann", "has", MARK)
+    assert (await world.stream.recall("sea", k=1, touch=False))[0].record.id == dream.id
+    assert world.stream.columns().foreign == 0
+    again = await world.stream.remember(f"it seems that {MARK}", "thought")  # found by its words as they are now
+    assert again.id == thought.id
+
+
+async def test_the_doctor_finds_nothing_odd_in_what_lost_its_words(world: World) -> None:
+    secret = await forgotten(world)
+    await world.stream.remember(f"In the dream: {SECRET}.", "dream", evidence=[secret.id])
+    await world.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
+    await world.stream.purge()
+    with contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection:
+        assert list(faults(connection)) == []
+
+
+async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
+    (said,) = await world.stream.made([New(text=SECRET, kind="chat", by="ann")])
+    (answer,) = await world.stream.made([New(text=f"I hear that {SECRET}.", kind="chat", by="mind")])
+    (belief,) = await world.stream.made([New(text=f"pet: {SECRET}", kind="belief", slot="pets", version=1)])
+    await world.stream.commit(
+        Entry(Heard(text=SECRET, session="s", record=said.id), "ann", (said,)),
+        Entry(Said(text=answer.text, answers=1, belief_version=0, model="m", record=answer.id), "mind", (answer,)),
+        Entry(BeliefChanged(slot="pets", version=1, patch={"pet": SECRET}), "pets", (belief,)),
+    )
+    await forgotten(world)
+    before = log(world)
+    assert await world.stream.purge() == 1
+    assert log(world) == before
+    assert {record.id for record in world.store.changes("ann", 0).records} == {said.id, answer.id, belief.id}
+
+
+async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
+    (said,) = await world.stream.made([New(text="yes Zorro", kind="chat")])
+    (belief,) = await world.stream.made([New(text="pet: Zorro", kind="belief", slot="pets", version=1)])
+    await world.stream.commit(
+        Entry(Heard(text="yes Zorro", session="s", record=said.id), "ann", (said,)),
+        Entry(BeliefChanged(slot="pets", version=1, patch={"pet": "Zorro"}), "pets", (belief,)),
+        Entry(Thought(slot="sleep", about=(1,), text="unrelated", model="m"), "sleep"),
+    )
+    assert await world.store.erase("ann", [said.id, belief.id]) == 2
+    await world.store.compact()
+    heard, changed, thought = (each.event for each in log(world))
+    assert isinstance(heard, Heard) and heard.text == MARK and heard.record == said.id
+    assert isinstance(changed, BeliefChanged) and changed.patch == {} and changed.version == 1
+    assert isinstance(thought, Thought) and thought.text == "unrelated"
+    assert left(world) == []
+
+
+async def test_another_user_s_words_are_another_user_s(world: World) -> None:
+    other = World(world.folder)
+    other.stream.name = "bob"
+    await other.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
+    await other.close()
+    await forgotten(world)
+    await world.stream.purge()
+    (row,) = world.store.events("bob")
+    assert isinstance(row.event, Thought) and row.event.text == SECRET
+
+
+async def test_a_damaged_row_loses_its_words_too(world: World) -> None:
+    secret = await forgotten(world)
+    (row,) = await world.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
+    await world.stream.remember("the sea", evidence=[secret.id])
+    with contextlib.closing(sqlite3.connect(world.folder / FILE, isolation_level=None)) as connection:
+        connection.execute("UPDATE log SET payload = substr(payload, 2) WHERE seq = ?", (row.seq,))
+        connection.execute("UPDATE records SET evidence = '[' WHERE text = 'the sea'")
+    assert await world.store.erase("ann", [secret.id]) == 1
+    await world.store.compact()
+    assert left(world) == []
+
+
+async def test_short_words_go_only_where_they_stand_alone(world: World) -> None:
+    await forgotten(world, "tea")
+    await world.stream.commit(
+        Entry(Thought(slot="facts", about=(1,), text="Tea.", model="m"), "facts"),
+        Entry(Thought(slot="facts", about=(1,), text="a steady tea drinker", model="m"), "facts"),
+    )
+    await world.stream.purge()
+    texts = [each.event.text for each in log(world) if isinstance(each.event, Thought)]
+    assert texts == [MARK, "a steady tea drinker"]
+
+
+async def test_where_the_process_died_before_the_file_was_written_anew_the_next_sleep_does_it(world: World) -> None:
+    secret = await forgotten(world)
+    await world.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
+    await world.store.erase("ann", [secret.id])  # and no compaction
+    await world.close()
+    later = World(world.folder)
+    await later.stream.sleep(n=0)
+    assert left(later) == []
+    await later.close()
+
+
+async def test_no_byte_is_left_after_many_purges_beside_much_else(world: World) -> None:
+    """Rows move between pages as a file grows: copies stay in pages that nobody looks at, until it is written anew."""
+    for round_ in range(4):
+        news = [
+            New(text=f"Zorro the parrot said {round_} {n} times {'word ' * (n % 90)}", kind="note") for n in range(80)
+        ]
+        records = await world.stream.remember_all([*news, *(New(text=f"river {round_} {n}" * 9) for n in range(80))])
+        gone = [record.id for record in records if "Zorro" in record.text]
+        for record in records[:80:2]:
+            await world.stream.commit(revisions=[Revision(id=record.id, importance=5.0)])
+        thought = Thought(slot="facts", about=(1,), text="; ".join(new.text for new in news), model="m")
+        await world.stream.commit(Entry(thought, "facts"), revisions=[Revision(id=id_, forgotten=1.0) for id_ in gone])
+    assert await world.stream.purge() == 320
+    assert left(world) == []
+
+
+async def test_what_is_written_while_it_searches_loses_its_words_too(world: World) -> None:
+    await forgotten(world)
+    thoughts = [Thought(slot="facts", about=(n,), text=f"{n}: {SECRET}", model="m") for n in range(20)]
+    writing = [world.stream.commit(Entry(thought, "facts")) for thought in thoughts]
+    await asyncio.gather(*writing[:10], world.stream.purge(), *writing[10:])
+    assert sum(MARK in each.event.model_dump_json() for each in log(world)) >= 10
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "left"),
+    [
+        ("吵得我睡不着觉，隔壁", "她说吵得我睡不着觉，隔壁还在唱歌", f"她说{MARK}还在唱歌"),
+        ("Straße ist laut heute", "Die STRASSE IST LAUT HEUTE wieder", f"Die {MARK} wieder"),
+        ("İstanbul is far away", "to İSTANBUL IS FAR AWAY he went", MARK),
+        ("a (b) [c] * d?", "x a (b) [c] * d? y", f"x {MARK}? y"),
+        ("I wake at three", "I wake at three. I wake at\tthree!", f"{MARK}. {MARK}!"),
+        ("nothing of the kind", "something else", "something else"),
+    ],
+)
+def test_words_are_found_whatever_their_script_case_and_space(said: str, text: str, left: str) -> None:
+    assert Words([said]).redact(text) == left
+
+
+def test_the_head_and_the_tail_of_a_long_text_are_words_of_it() -> None:
+    text = " ".join(f"word{n}" for n in range(400))
+    assert Words([text]).redact(f"about: {text[:200].strip()} …") == f"about: {MARK} …"
+    assert MARK in Words([text]).redact(f"… {text[-80:]}")

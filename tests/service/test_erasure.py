@@ -1,0 +1,194 @@
+"""An erasure that is broken off, at any moment, is finished by whoever opens the folder next."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from mindstream import ManualClock, SqliteStore, Stream
+from mindstream.errors import InputError, StorageError
+from mindstream.log.database import FILE
+from mindstream.memory.stream import New
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.service import erasing, erasure
+from mindstream.service.memory import Memory, memory
+from mindstream.settings import Settings
+
+ERASE = """
+import asyncio, sys
+from mindstream.service import erasing
+from mindstream.service.memory import memory
+from mindstream.settings import Settings
+
+async def main():
+    settings = Settings(data=sys.argv[1], user="zorro")
+    async with memory(settings) as opened:
+        what = erasing.kept(opened, settings.data)
+        print("begun", flush=True)
+        await erasing.erase(opened, settings.data, what)
+        print("erased", flush=True)
+
+asyncio.run(main())
+"""
+SECRET = "the parrot of number"
+
+
+def intents(folder: Path) -> list[Path]:
+    return list(folder.glob("erasing-*"))
+
+
+def left(folder: Path) -> list[str]:
+    """Name the files that hold words, or the name, of who was erased."""
+    return [path.name for path in folder.rglob("*") if path.is_file() and holds(path.read_bytes())]
+
+
+def said(folder: Path) -> bool:
+    return any(SECRET.encode() in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def holds(content: bytes) -> bool:
+    return SECRET.encode() in content or b"zorro" in content
+
+
+@pytest.fixture(scope="module")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("two")
+
+    async def write() -> None:
+        store = SqliteStore(folder)
+        for user, count, said in (("zorro", 1500, SECRET), ("bob", 100, "the river")):
+            async with Stream(store, user, WordLlama(), ManualClock()) as stream:
+                await stream.remember_all([New(text=f"{said} {n}", kind="note") for n in range(count)])
+        await store.close()
+
+    asyncio.run(write())
+    (folder / "history").mkdir()
+    (folder / "history" / "zorro.txt").write_text(f"+{SECRET} 7\n")
+    (folder / "gate-sleep.npz").write_bytes(b"learned from both")
+    return folder
+
+
+@pytest.fixture
+def both(talked: Path, folder: Path) -> Path:
+    shutil.copytree(talked, folder)
+    return folder
+
+
+@contextlib.asynccontextmanager
+async def opened(folder: Path, user: str) -> AsyncIterator[Memory]:
+    async with memory(Settings(data=folder, user=user)) as found:
+        yield found
+
+
+def kill(folder: Path, after_s: float) -> bool:
+    """Begin to erase in another process, and kill it; return whether it said that it was done."""
+    process = subprocess.Popen([sys.executable, "-c", ERASE, folder], stdout=subprocess.PIPE, text=True)
+    assert process.stdout and process.stdout.readline() == "begun\n"
+    time.sleep(after_s)
+    process.send_signal(signal.SIGKILL)
+    acknowledged = process.stdout.read() == "erased\n"
+    process.stdout.close()
+    process.wait()
+    return acknowledged
+
+
+async def test_killed_at_any_moment_it_is_finished_by_whoever_comes_next(talked: Path, tmp_path: Path) -> None:
+    begun = 0
+    for after_s in (0.0, 0.02, 0.04, 0.08):
+        shutil.copytree(talked, folder := tmp_path / f"data{after_s}")
+        acknowledged = await asyncio.to_thread(kill, folder, after_s)
+        broken_off = erasure.pending(folder, "zorro")
+        begun += broken_off or acknowledged
+        assert not (acknowledged and (broken_off or left(folder)))
+        async with opened(folder, "bob") as bobs:
+            assert len(bobs.all()) == 100
+        if broken_off or acknowledged:
+            assert left(folder) == [] and not intents(folder)
+            async with opened(folder, "zorro") as nobody:
+                assert not nobody.is_known
+    assert begun
+
+
+async def test_asked_for_again_it_is_finished(both: Path) -> None:
+    async with opened(both, "zorro") as zorro:
+        with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+            await zorro.store.erase("zorro")
+            raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files are left
+        assert left(both)
+        await erasing.erase(zorro, both, erasing.kept(zorro, both))
+        assert left(both) == []
+        with pytest.raises(InputError, match="nobody is called"):
+            erasing.kept(zorro, both)
+
+
+async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
+    with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+        raise KeyboardInterrupt
+    async with Stream(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
+        await stream.remember("a new beginning", "note")
+    await store.close()
+    async with opened(both, "zorro") as zorro:
+        assert [record.text for record in zorro.all()] == ["a new beginning"]
+    assert not said(both)
+
+
+async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Path) -> None:
+    with erasure.intended(both, "zorro"):
+        async with opened(both, "bob") as bobs:
+            assert len(bobs.all()) == 100
+        with pytest.raises(StorageError, match="another program is erasing that user just now"):
+            async with opened(both, "zorro"):
+                pass
+        async with Stream(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
+            assert stream.latest("note")  # nothing was deleted by those who looked
+        await store.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"user": "zorro"}', b"\xff"])
+async def test_an_intent_that_was_not_written_to_its_end_deletes_nothing(content: bytes, both: Path) -> None:
+    with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+        raise KeyboardInterrupt
+    (place,) = intents(both)
+    place.write_bytes(content)
+    async with opened(both, "zorro") as zorro:
+        assert len(zorro.all()) == 1500
+    assert not place.exists()
+
+
+def test_an_intent_holds_no_words_and_is_private(both: Path) -> None:
+    with erasure.intended(both, "zorro"):
+        (place,) = intents(both)
+        assert SECRET.encode() not in place.read_bytes() and "zorro" not in place.name
+        assert place.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are made as on POSIX")
+def test_an_intent_is_not_written_through_a_link(both: Path, tmp_path: Path) -> None:
+    with erasure.intended(both, "zorro"):
+        (place,) = intents(both)
+    place.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match="nothing was erased"), erasure.intended(both, "zorro"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+    with contextlib.closing(sqlite3.connect(both / FILE)) as connection:
+        assert connection.execute("SELECT count(*) FROM records WHERE stream = 'zorro'").fetchone() == (1500,)
+
+
+async def test_a_copy_that_was_put_aside_goes_too_whoever_finishes(both: Path) -> None:
+    (both / "mended-20261122T032126Z").mkdir()
+    shutil.copyfile(both / FILE, both / "mended-20261122T032126Z" / FILE)
+    with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+        raise KeyboardInterrupt
+    async with opened(both, "bob"):
+        assert left(both) == []

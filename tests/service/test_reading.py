@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mindstream.errors import InputError
+from mindstream.service.reading import BATCH, CHAIN, LONGEST, Header, read
+
+ID = "0abcdefgh1jkmnpqrs"
+NOTE: dict[str, Any] = {"id": ID, "kind": "note", "text": "The user drinks tea.", "created": 1_700_000_000.0}
+BELIEF = {"kind": "belief", "slot": "sleep", "version": 1, "data": {"value": {}}}
+PLAN = {"kind": "plan", "slot": "sleep.plan", "version": 1, "data": {"plan": {"steps": []}}}
+
+
+def lines(*records: dict[str, Any] | bytes, **header: Any) -> Iterator[bytes]:
+    """Yield an export with these records."""
+    yield json.dumps({"mindstream": "memory", "format": 1, **header}).encode()
+    yield from (each if isinstance(each, bytes) else json.dumps(each).encode() for each in records)
+
+
+def refused(*records: dict[str, Any] | bytes, **header: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        read(lines(*records, **header), "file", Header, "ann")
+    told = str(caught.value)
+    assert len(told) < 500 and told.isprintable() and "nothing was imported" in told
+    return told
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"kind": "admin"}, "file:3: kind"),
+        ({"created": -1e11}, "file:3: created"),
+        ({"created": 1e300}, "file:3: created"),
+        ({"created": "yesterday"}, "file:3: created"),
+        ({"forgotten": float("nan")}, "file:3: not JSON (NaN is no number)"),
+        ({"importance": 1e308}, "file:3: importance"),
+        ({"level": 10**30}, "file:3: level"),
+        ({"level": -2}, "file:3: level"),
+        ({"depth": 10**30}, "file:3: depth"),
+        ({"text": "\x00\x01"}, "file:3: there is nothing to read"),
+        ({"text": "a" * 33_000}, "file:3: that text is too long"),
+        ({"id": "x' OR 1=1 --"}, "file:3: id"),
+        ({"id": ID + "\n"}, "file:3: id"),
+        ({"stream": "bob"}, "file:3: stream"),
+        ({"vector": [1.0]}, "file:3: vector"),
+        ({"\x1b[31mred": 1}, "file:3: �[31mred"),
+        ({"about": ["a", "b"]}, "file:3: about"),
+        ({"evidence": [ID + "2"]}, "file:3: the record"),
+        ({"superseded_by": ID + "2"}, "file:3: the record"),
+        ({"by": "b" * 10**5}, "file:3: by"),
+        ({"keywords": ["k"] * 10**5}, "file:3: keywords"),
+        ({"data": {"a": "\ud800"}}, "file:3: data"),
+        ({"data": {"\ud800": 1}}, "file:3: data"),
+        ({"slot": "sleep.plan", "version": 1}, "file:3: slot"),
+        ({"slot": "sleep", "version": 1}, "file:3: slot"),
+        ({**BELIEF, "slot": "sleep.plan"}, "file:3: slot"),
+        ({**PLAN, "slot": "sleep"}, "file:3: slot"),
+        ({**PLAN, "data": {"plan": {"steps": 3}}}, "file:3: data.plan.steps"),
+        ({**PLAN, "data": {}}, "file:3: data.plan"),
+        ({**BELIEF, "data": {"value": 3}}, "file:3: data.value"),
+        ({**BELIEF, "version": 2**63 - 1}, "file:3: version"),
+        ({**BELIEF, "version": 0}, "file:3: version"),
+        ({**BELIEF, "version": None}, "file:3: slot and version"),
+    ],
+)
+def test_a_record_that_no_mind_could_have_written_is_refused_by_line(change: dict[str, Any], told: str) -> None:
+    assert told in refused(NOTE, {**NOTE, "id": ID + "2", **change})
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b'{"a": ' + b"[" * 100_000, "not JSON"),
+        (b'{"created": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"[1, 2]", "file:2: "),
+        (b"null", "file:2: "),
+        (b'{"id": "' + b"a" * LONGEST + b'"}', "a record's line may have"),
+        (json.dumps({**NOTE, "data": {"a": json.loads("[" * 100 + "]" * 100)}}).encode(), "file:2: data: values lie"),
+    ],
+)
+def test_a_line_that_is_no_record_is_refused(line: bytes, told: str) -> None:
+    assert told in refused(line)
+
+
+def test_what_stands_twice_is_refused_with_both_lines() -> None:
+    assert "file:3: id: line 2 is the record" in refused(NOTE, {**NOTE, "text": "another"})
+    again = {**NOTE, **BELIEF, "id": ID + "2"}
+    assert "file:3: version: line 2 is version 1 of 'sleep'" in refused({**NOTE, **BELIEF}, again)
+
+
+def count(*records: dict[str, Any]) -> int:
+    with read(lines(*records), "file", Header, "ann") as export:
+        return len(export)
+
+
+def chain(length: int, last: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Make records of which each was drawn from the next."""
+    ids = [f"{n:06d}chain" for n in range(length)]
+    evidence = [*((id_,) for id_ in ids[1:]), last]
+    return [{**NOTE, "id": id_, "evidence": list(some)} for id_, some in zip(ids, evidence, strict=True)]
+
+
+def test_evidence_that_leads_on_and_on_or_in_a_ring_is_refused() -> None:
+    assert count(*chain(CHAIN)) == CHAIN
+    assert "evidence: what this record was drawn from leads" in refused(*chain(CHAIN + 3))
+    assert "file:3: evidence: what this record was drawn from leads back" in refused(NOTE, *chain(3, ("000000chain",)))
+
+
+def test_a_diamond_of_evidence_is_read_once() -> None:
+    ids = [[f"{n:06d}{side}diam" for side in "ab"] for n in range(41)]
+    records = [{**NOTE, "id": id_, "evidence": ids[n + 1] if n < 40 else []} for n in range(41) for id_ in ids[n]]
+    assert count(*records) == 82
+
+
+@pytest.mark.parametrize(
+    "header",
+    [{"records": 2}, {"records": -1}, {"format": 2**70}, {"mindstream": "mind"}, {"user": 7}, {"user": "a" * 10**6}],
+)
+def test_a_header_that_lies_is_refused(header: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        read(lines(NOTE, **header), "file", Header, "ann")
+
+
+def test_what_was_checked_is_what_is_written_batch_by_batch() -> None:
+    count = 2 * BATCH + 3
+    records = [{**NOTE, "id": f"{n:09d}", "text": f"tea {n}"} for n in range(count)]
+    with read(lines(*records, records=count), "file", Header, "ann") as export:
+        for _ in range(2):
+            batches = list(export.batches())
+            assert [record.id for batch in batches for record in batch] == [each["id"] for each in records]
+            assert max(map(len, batches)) == BATCH and all(record.stream == "ann" for record in batches[0])
+    long = [{**NOTE, "id": f"{n:09d}", "text": "x" * 30_000} for n in range(20)]
+    with read(lines(*long), "file", Header, "ann") as export:
+        assert max(map(len, export.batches())) <= 2
+
+
+def test_lines_are_read_as_they_are_wanted() -> None:
+    def endless() -> Iterator[bytes]:
+        yield from lines(b"{")
+        raise AssertionError("the second line is wrong, and more were asked for")
+
+    with pytest.raises(InputError, match="file:2"):
+        read(endless(), "file", Header, "ann")
