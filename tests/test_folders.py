@@ -11,7 +11,7 @@ import pytest
 
 from mindstream import Mind, SqliteStore, Stream, SystemClock
 from mindstream.log.events import Said, Unknown
-from mindstream.memory.record import checked_record
+from mindstream.memory.door import checked_record
 from mindstream.memory.salvage import UNREADABLE
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import faults

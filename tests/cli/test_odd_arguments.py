@@ -11,7 +11,7 @@ from running import mistaken, run, run_here
 
 from mindstream.clock import written
 from mindstream.errors import InputError
-from mindstream.memory.record import checked_name
+from mindstream.memory.door import checked_name
 
 LONG, HUGE = "b" * 300, "9" * 30
 ODD = [

@@ -16,7 +16,7 @@ from mindstream import ManualClock, Mind, Scripted, SqliteStore, Stream
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import LONGEST, MOST, Belief, merged
-from mindstream.memory.record import MAX_BYTES, fitted_text
+from mindstream.memory.door import MAX_BYTES, fitted_text
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
 from mindstream.models.ask import ask

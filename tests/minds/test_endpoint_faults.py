@@ -69,7 +69,7 @@ async def test_the_talk_goes_on_says_so_and_loses_nothing(folder: Path, door: Fa
         assert isinstance(said, Said) and said.model == "rules" and "model" in said.text
         events = [row.event for row in mind.stream.store.events("ann")]
         failed = {event.where: event.text for event in events if isinstance(event, Failed)}
-        assert {"talker", "sleep", "facts"} <= set(failed) and name in failed["talker"]
+        assert name in failed["talker"], "it is said once; while the model rests, nothing is"
         thoughts = {event.slot: event for event in events if isinstance(event, Thought)}
         assert {event.model for event in thoughts.values()} == {"rules"}, "rules stand in, and say so"
         assert thoughts.keys() == {"sleep", "facts"} and "noise" in mind.belief.value.model_dump()["sleep_concern"]

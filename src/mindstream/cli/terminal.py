@@ -25,7 +25,7 @@ from mindstream.cli.screens import TextScreen
 from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
-from mindstream.memory.record import MAX_BYTES
+from mindstream.memory.door import MAX_BYTES
 from mindstream.service.folder import history
 from mindstream.settings import Settings
 

@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from mindstream.errors import InputError
-from mindstream.memory.record import Record, shortened
+from mindstream.memory.door import shortened
+from mindstream.memory.record import Record
 
 Shape = TypeVar("Shape", bound=BaseModel)
 MOST, LONGEST = 40, 500

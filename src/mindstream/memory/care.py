@@ -14,9 +14,10 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.events import Remembered
 from mindstream.memory.columns import OPEN, is_sound
+from mindstream.memory.door import checked_text
 from mindstream.memory.embedding import sound
 from mindstream.memory.missing_vectors import give
-from mindstream.memory.record import UNIQUE, New, Record, Triple, checked_text, normalised
+from mindstream.memory.record import UNIQUE, New, Record, Triple, normalised
 from mindstream.memory.store import Entry, Revision
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ import numpy as np
 
 from mindstream.clock import Moment
 from mindstream.log.events import written_text
-from mindstream.memory.record import (
+from mindstream.memory.door import (
     CONTROL,
     EARLIEST,
-    KINDS,
     LATEST,
     MAX_DEPTH,
     MAX_EVIDENCE,
@@ -26,12 +25,8 @@ from mindstream.memory.record import (
     MAX_LEVEL,
     MAX_NAME,
     MAX_VERSION,
-    SLOTTED,
-    Kind,
-    Record,
-    Triple,
-    Vector,
 )
+from mindstream.memory.record import KINDS, SLOTTED, Kind, Record, Triple, Vector
 
 UNREADABLE = "(what stood here cannot be read any more)"
 

@@ -21,7 +21,8 @@ from mindstream.log.database import Database
 from mindstream.log.events import Logged, Unknown, event, written_text
 from mindstream.memory import carriers, portions
 from mindstream.memory.carriers import Carriers
-from mindstream.memory.record import MAX_VERSION, UNIQUE, Kind, Record, Triple, normalised, same_words
+from mindstream.memory.door import MAX_VERSION
+from mindstream.memory.record import UNIQUE, Kind, Record, Triple, normalised, same_words
 from mindstream.memory.rows import COLUMNS, INSERT, insertion
 from mindstream.memory.salvage import is_sound, moment, salvaged
 from mindstream.memory.store import Changes, Commit, Entry, Revision, checked_commit
@@ -106,6 +107,7 @@ class SqliteStore:
         # What is newest in a slot holds, whatever became of its mark: a version is written after it or never.
         where: list[str] = ["stream = ?", HOLDS if slot is None else f"version BETWEEN 1 AND {MAX_VERSION}"]
         values: list[Any] = [stream, now] if slot is None else [stream]
+        n = n if slot is None else min(n, 1)
         for column, value in (("episode", episode), ("slot", slot)):
             if value is not None:
                 where.append(f"{column} = ?")

@@ -16,18 +16,16 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.log.events import Event, Logged
 from mindstream.log.work import Work
-from mindstream.memory.record import (
+from mindstream.memory.door import (
     EARLIEST,
     MAX_LEVEL,
-    Kind,
-    Record,
-    Vector,
     check_vector,
     check_whole,
     checked_importance,
     checked_moment,
     checked_record,
 )
+from mindstream.memory.record import Kind, Record, Vector
 from mindstream.memory.strength import Held
 
 

@@ -15,11 +15,12 @@ from mindstream.log.events import BeliefChanged, Event, Failed, Logged
 from mindstream.log.feed import Feed
 from mindstream.memory import audit, care, sleep, writing
 from mindstream.memory.belief import Belief, Patch, merged, read, told
+from mindstream.memory.door import checked_name
 from mindstream.memory.lately import Lately
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recalled, Recaller
-from mindstream.memory.record import UNIQUE, Kind, New, Record, Triple, checked_name
+from mindstream.memory.record import UNIQUE, Kind, New, Record, Triple
 from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
 from mindstream.memory.strength import Strength
 from mindstream.memory.touch import Touches

@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING
 from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
-from mindstream.memory.record import (
-    MAX_DEPTH,
-    UNIQUE,
-    New,
-    Record,
-    checked_moment,
-    checked_record,
-    checked_text,
-    fitted_text,
-    new_id,
-    normalised,
-)
+from mindstream.memory.door import MAX_DEPTH, checked_moment, checked_record, checked_text, fitted_text
+from mindstream.memory.record import UNIQUE, New, Record, new_id, normalised
 from mindstream.memory.store import Entry
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from mindstream.clock import Clock, SystemClock, written
 from mindstream.log.events import FollowUp, Heard, Logged, Opened, Said
 from mindstream.log.feed import Feed
 from mindstream.memory.belief import Belief
-from mindstream.memory.record import checked_name, checked_text
+from mindstream.memory.door import checked_name, checked_text
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Entry, Store
 from mindstream.memory.stream import New, Stream

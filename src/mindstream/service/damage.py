@@ -17,7 +17,8 @@ from typing import Literal
 from mindstream.errors import InputError
 from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import KINDS, Unknown, event
-from mindstream.memory.record import UNIQUE, Record, checked_name, checked_record, same_words
+from mindstream.memory.door import checked_name, checked_record
+from mindstream.memory.record import UNIQUE, Record, same_words
 from mindstream.memory.rows import FIELDS, row_of
 from mindstream.memory.salvage import moment
 from mindstream.memory.sums import sum_of_event, sum_of_record, sum_of_vector

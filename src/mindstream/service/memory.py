@@ -15,8 +15,9 @@ from mindstream.clock import Clock, SystemClock
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.events import Logged
+from mindstream.memory.door import checked_name
 from mindstream.memory.recall import Recalled
-from mindstream.memory.record import KINDS, Kind, Record, checked_name
+from mindstream.memory.record import KINDS, Kind, Record
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Store
 from mindstream.memory.stream import Stream

@@ -22,7 +22,8 @@ from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.database import APPLICATION_ID, FILE, explained, is_busy
 from mindstream.log.events import Unknown, event, written_text
 from mindstream.log.files import BESIDE, check_plain, private_file
-from mindstream.memory.record import SLOTTED, Record, checked_record
+from mindstream.memory.door import checked_record
+from mindstream.memory.record import SLOTTED, Record
 from mindstream.memory.rows import FIELDS, INSERT, insertion, row_of
 from mindstream.memory.salvage import moment
 from mindstream.memory.sums import sum_of_event, sum_of_record

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mindstream.clock import written
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Decided, Opened
-from mindstream.memory.record import checked_name
+from mindstream.memory.door import checked_name
 from mindstream.minds.gates.learned import learned_from, without_log
 from mindstream.minds.gates.named import GATES as GATE_NAMES
 from mindstream.minds.gates.weights import OtherVersion

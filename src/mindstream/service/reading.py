@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError, StorageError
-from mindstream.memory.record import Kind, Record, Triple, checked_record
+from mindstream.memory.door import checked_record
+from mindstream.memory.record import Kind, Record, Triple
 from mindstream.reasoners.belief.plan import Plan
 
 FORMAT = 1

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from mindstream.memory.record import shortened
+from mindstream.memory.door import shortened
 from mindstream.models.fence import indented
 
 State = Literal["now", "later", "done", "dropped", "not_needed"]
@@ -47,29 +47,25 @@ class NamedResource(BaseModel):
 
 
 class StepEdit(BaseModel):
-    """A step that is new, or what changes in one that is there; found by its title.
-
-    A reply that is longer is refused; what is in a plan already (see `PlanStep`) is shortened.
-    """
+    """A step that is new, or what changes in one that is there; found by its title. What is too long is shortened."""
 
     model_config = ConfigDict(frozen=True)
 
-    title: str = Field(min_length=1, max_length=TITLE)
+    title: Title = Field(min_length=1)
     state: State | None = Field(None, description="now: where the user is (one step only); dropped: not wanted.")
-    do: str = Field("", max_length=TEXT, description="What to do, concretely. Empty: as it was.")
-    why: str = Field("", max_length=TEXT, description="Why it helps. Empty: as it was.")
-    caution: str = Field("", max_length=TEXT, description="What must be said with it. Empty: as it was.")
-    evidence: str = Field("", max_length=TEXT, description="How well it is supported, as the library says.")
-    resources: list[NamedResource] = Field(
-        default_factory=list, max_length=RESOURCES, description="In place of those it has. Empty: as they were."
+    do: Words = Field("", description="What to do, concretely. Empty: as it was.")
+    why: Words = Field("", description="Why it helps. Empty: as it was.")
+    caution: Words = Field("", description="What must be said with it. Empty: as it was.")
+    evidence: Words = Field("", description="How well it is supported, as the library says.")
+    resources: Annotated[list[NamedResource], AfterValidator(lambda named: named[:RESOURCES])] = Field(
+        default_factory=list, description="In place of those it has. Empty: as they were."
     )
-    source: SkipJsonSchema[str] = Field("", max_length=TITLE)
+    source: SkipJsonSchema[Title] = ""
 
     @classmethod
     def of(cls, step: PlanStep) -> StepEdit:
         """Return the change that makes a step what it is."""
-        values = step.model_dump(include=set(cls.model_fields))
-        return cls(**values | {"resources": values["resources"][:RESOURCES]})
+        return cls(**step.model_dump(include=set(cls.model_fields)))
 
 
 class PlanStep(BaseModel):
