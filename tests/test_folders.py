@@ -84,7 +84,8 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
             assert stream.evidence_of(record.id).record == record
     memory = Memory(store, "carol", "wordllama", SystemClock())
     lines = [line.encode() for line in export(memory)]
-    assert len(parsed(lines, "the export", "carol")) == len(lines) - 1
+    with parsed(lines, "the export", "carol") as read:
+        assert len(read) == len(lines) - 1
     await erase(memory, written, kept(memory, written))
     assert store.streams() == ["ann", "bob"]
     await store.close()
