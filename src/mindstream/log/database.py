@@ -70,16 +70,7 @@ class Database:
         if self._closed:
             raise StorageError(f"{self.path} is closed")
         with explained(self.path):
-            try:
-                return self._reader.execute(sql, parameters).fetchall()
-            except sqlite3.OperationalError as error:
-                if "decode to UTF-8" not in str(error):
-                    raise
-                self._reader.text_factory = lambda content: content.decode("utf-8", "replace")
-                try:
-                    return self._reader.execute(sql, parameters).fetchall()
-                finally:
-                    self._reader.text_factory = str
+            return self._reader.execute(sql, parameters).fetchall()
 
     def each(self, sql: str, parameters: Sequence[Any] = ()) -> Generator[tuple[Any, ...]]:
         """Yield the rows of a query one by one; whoever stops early closes it."""
@@ -218,9 +209,18 @@ def _transact(connection: sqlite3.Connection, gathered: list[tuple[Write, Future
 def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
     """Connect to a database that was opened before (see `opened`)."""
     connection = sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False)
+    connection.text_factory = _text
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA temp_store = MEMORY")
     return connection
+
+
+def _text(content: bytes) -> str:
+    """Read a text, with a mark where its bytes are none: one that is damaged must not hide all others."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("utf-8", "replace")
 
 
 def opened(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
 from mindstream.memory.door import MAX_DEPTH, checked_moment, checked_record, checked_text, fitted_text
@@ -59,33 +57,30 @@ async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.
     """
+    texts = [fitted_text(new.text) for new in news]
+    vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
-    records = [checked_record(_record(stream, new, now)) for new in news]  # refused before anybody embeds them
     depths = _depths(stream, [new.evidence for new in news])
-    vectors = await stream.embedding.at_once([record.text for record in records])
     records = [
-        replace(
-            record, depth=depth if new.depth is None else new.depth, vector=vector,
-            embedder="" if vector is None else stream.embedder.name,
+        checked_record(
+            Record(
+                id=new_id(checked_moment(now if new.created is None else new.created, "created")), stream=stream.name,
+                kind=new.kind, text=text, created=now if new.created is None else new.created, accessed=now, by=new.by,
+                episode=new.episode, importance=new.importance, valid_from=new.valid_from, valid_until=new.valid_until,
+                about=new.about, keywords=new.keywords, evidence=new.evidence,
+                depth=depth if new.depth is None else new.depth, slot=new.slot, version=new.version, data=new.data,
+                vector=vector, embedder="" if vector is None else stream.embedder.name,
+            )
         )
-        for new, record, vector, depth in zip(news, records, vectors, depths, strict=True)
+        for new, text, vector, depth in zip(news, texts, vectors, depths, strict=True)
     ]  # fmt: skip
     stream.missing.owe(records)
     return records
 
 
-def _record(stream: Stream, new: New, now: Moment) -> Record:
-    created = now if new.created is None else checked_moment(new.created, "created")
-    return Record(
-        id=new_id(created), stream=stream.name, kind=new.kind, text=fitted_text(new.text), created=created,
-        accessed=now, by=new.by, episode=new.episode, importance=new.importance, valid_from=new.valid_from,
-        valid_until=new.valid_until, about=new.about, keywords=new.keywords, evidence=new.evidence,
-        depth=new.depth or 0, slot=new.slot, version=new.version, data=new.data,
-    )  # fmt: skip
-
-
 def _depths(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[int]:
     """Return the depth of each record that is drawn from such evidence: 1 + the deepest, 0 without any."""
-    ids = list(dict.fromkeys(id_ for some in evidence for id_ in some))
+    ids = list(dict.fromkeys(id_ for some in evidence for id_ in some if isinstance(id_, str)))
     known = {record.id: record.depth for record in stream.store.records(stream.name, ids)} if ids else {}
-    return [min(MAX_DEPTH, 1 + max(known.get(id_, 0) for id_ in some)) if some else 0 for some in evidence]
+    deepest = [max((known.get(id_, 0) for id_ in some if isinstance(id_, str)), default=0) for some in evidence]
+    return [min(MAX_DEPTH, 1 + depth) if some else 0 for some, depth in zip(evidence, deepest, strict=True)]
