@@ -20,7 +20,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from mindstream import Mind, Models, Patience, SqliteStore, chance
 from mindstream.errors import ModelUnavailable, SettingsError, StorageError
+from mindstream.log.events import Logged
 from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Request
@@ -59,7 +61,10 @@ KINDS: dict[str, Callable[[], BaseException]] = {
     "ConnectionResetError": lambda: ConnectionResetError("gone"),
 }
 HANG = "hang"
-PATIENCE = Patience(deadline_s=6.0, speaking_s=6.0, thinking_s=4.0, lease_s=3.0)
+WANTED = {"deadline_s": 6.0, "speaking_s": 6.0, "thinking_s": 4.0, "lease_s": 3.0}
+PATIENCE = Patience(**{each.name: WANTED[each.name] for each in fields(Patience) if each.name in WANTED})
+ANSWER_S = 30.0
+"""Nobody waits for an answer longer than this."""
 OF_THE_STORE = ("commit", "claim", "renew", "give_up", "latest", "events", "open_work", "known", "changes")
 
 
@@ -213,6 +218,17 @@ class Seen:
         self.last_s = now
 
 
+async def in_time(events: AsyncGenerator[Logged]) -> AsyncGenerator[Logged]:
+    """Give events as they come; raise TimeoutError where the next one takes too long."""
+    async with aclosing(events):
+        while True:
+            async with asyncio.timeout(ANSWER_S):
+                logged = await anext(events, None)
+            if logged is None:
+                return
+            yield logged
+
+
 async def say(mind: Mind, text: str, seen: Seen) -> None:
     """Say something, again where it is refused, as people do."""
     for _ in range(30):
@@ -225,7 +241,7 @@ async def said(mind: Mind, text: str, seen: Seen) -> bool:
     heard = False
     seen.last_s = time.monotonic()
     try:
-        async for logged in mind.hear(text):
+        async for logged in in_time(mind.hear(text)):
             seen.notice()
             if logged.event.kind == "heard":
                 heard = True

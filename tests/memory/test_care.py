@@ -169,7 +169,7 @@ async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(
     await asyncio.gather(broken, return_exceptions=True)
     left = other.columns().foreign
     assert 0 <= left < 30
-    assert await other.reembed(batch=8) == left
+    assert await other.reembed(batch=8) <= left, "a batch on its way when it was broken off may still land"
     assert await other.reembed() == 0
     assert other.columns().foreign == 0
     scores = (await other.recall("tomatoes", k=1, touch=False))[0].parts
