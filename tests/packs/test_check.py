@@ -37,6 +37,14 @@ def test_what_is_thin_is_told(tmp_path: Path) -> None:
     assert "no rule says 'gret'" in told
 
 
+def test_a_pattern_that_is_empty_without_its_look_arounds_is_told(tmp_path: Path) -> None:
+    folder = new(tmp_path / "wide")
+    alarm = r"- {id: wide, say: Stop., patterns: {en: ['^(?=.*fire)(?=.*help)', '\bsmoke (?!signal)']}}"
+    (folder / "safety.yaml").write_text(alarm, "utf-8")
+    told = [spot for spot in thin_spots(load(folder)) if "look-arounds" in spot]
+    assert len(told) == 1 and "^(?=.*fire)" in told[0]
+
+
 @pytest.mark.parametrize("name", shipped())
 def test_what_is_shipped_is_not_thin(name: str) -> None:
     assert thin_spots(load(name)) == []

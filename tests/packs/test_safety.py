@@ -95,6 +95,6 @@ def test_danger_at_the_end_of_a_text_without_full_stops_is_heard(sentence: str) 
 
 @pytest.mark.parametrize("text", ["no, " * 8_000, "1" * 32_000, "!?.," * 8_000, "我" * 10_000, "\U0001f642" * 5_000])
 def test_no_text_takes_long_to_look_at(text: str) -> None:
-    """In windows each takes a second or two at most; without them some took minutes, and the test would time out."""
+    """Tests of what is made to be slow: test_pumped.py."""
     recognised(SLEEP, text)
     read(SLEEP, text)

@@ -47,11 +47,11 @@ M = (
 )
 D = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 Y = r"(?P<year>(?:19|20)\d\d)"
-N = rf"(?P<n>\d+|{'|'.join(NUMBERS[1:])}|a couple of|a few|an?)"
+N = rf"(?P<n>\d{{1,6}}|{'|'.join(NUMBERS[1:])}|a couple of|a few|an?)"
 UNIT = r"(?P<unit>day|week|month|year)s?"
 WEEKDAY = rf"(?P<weekday>{'|'.join(WEEKDAYS)})"
 SEASON = rf"(?P<season>{'|'.join(SEASONS)})"
-C_N = rf"(?P<n>\d+|[{CHINESE}十两几]+)"
+C_N = rf"(?P<n>(?<!\d)\d{{1,6}}|[{CHINESE}十两几]{{1,3}})"
 C_UNIT = r"(?P<unit>天|日|个?星期|个?礼拜|周|个?月|年)"
 C_PERIOD = r"(?P<unit>周|个?星期|个?礼拜|个?月)"
 C_WEEKDAY = rf"(?:周|星期|礼拜)(?P<weekday>[{CHINESE_WEEKDAYS}])"
@@ -66,6 +66,8 @@ HINT = re.compile(
     re.IGNORECASE,
 )
 """Without any of these a text names no time; most do not."""
+BEFORE = 60
+"""So many characters in front of a time may stretch it: 'a couple of weekends before the'."""
 
 
 def spans(text: str, now: Moment) -> list[Span]:
@@ -78,9 +80,11 @@ def spans(text: str, now: Moment) -> list[Span]:
     for pattern, reading in READINGS:
         for match in pattern.finditer(rest):
             with contextlib.suppress(ValueError, OverflowError):  # 31 February, or years that no calendar has
-                found[match.start()] = _stretched(reading(match, today), rest[: match.start()])
+                before = rest[max(0, match.start() - BEFORE) : match.start()]
+                found[match.start()] = _stretched(reading(match, today), before)
                 rest = rest[: match.start()] + "\0" * len(match[0]) + rest[match.end() :]
-    return [Span(since.timestamp(), until.timestamp()) for _, (since, until) in sorted(found.items())]
+    named = dict.fromkeys(days for _, days in sorted(found.items()))
+    return [Span(since.timestamp(), until.timestamp()) for since, until in named]
 
 
 def _stretched(days: Days, before: str) -> Days:

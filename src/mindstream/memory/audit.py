@@ -22,16 +22,22 @@ ONCE: frozenset[Kind] = UNIQUE | {"document", "dream"}
 """Kinds in which the same words twice are too many; a second "yes" or a repeated percept is real."""
 WRITTEN: frozenset[Kind] = frozenset({"note", "thought"})
 """Kinds that a model writes by itself: where junk gathers."""
-JUNK: tuple[tuple[str, str], ...] = (
-    ("a greeting or thanks", r"^\W*(hi|hello|hey|thanks?|thank you|ok|okay|yes|no|bye|你好|谢谢|好的|再见)\W*$"),
-    ("a question", r"[?？]\W*$"),
-    (
-        "words of a prompt",
-        r"you are an? (helpful|assistant|ai)\b|as an ai\b|</?(system|user|data)>|reply with (one )?json",
-    ),
-    ("code or data", r"^\s*[\[{].*[\]}]\s*$|```|^Traceback "),
-    ("about the talk, not the world", r"^the (user|assistant) (said|asked|greeted|thanked|replied|wants to chat)\b"),
-)
+JUNK = [
+    (why, re.compile(words, re.IGNORECASE))
+    for why, words in (
+        ("a greeting or thanks", r"^\W*(hi|hello|hey|thanks?|thank you|ok|okay|yes|no|bye|你好|谢谢|好的|再见)\W*$"),
+        ("a question", r"[?？][^\w?？]*$"),
+        (
+            "words of a prompt",
+            r"you are an? (helpful|assistant|ai)\b|as an ai\b|</?(system|user|data)>|reply with (one )?json",
+        ),
+        ("code or data", r"^\s*[\[{].*[\]}]\s*$|```|^Traceback "),
+        (
+            "about the talk, not the world",
+            r"^the (user|assistant) (said|asked|greeted|thanked|replied|wants to chat)\b",
+        ),
+    )
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,7 @@ def _groups(near: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
 def _junk(text: str) -> str:
     """Say why a text is junk; "" where it is not."""
     for why, words in JUNK:
-        if re.search(words, text, re.IGNORECASE):
+        if words.search(text):
             return why
     return "" if terms(text) else "no words to find it by"
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mindstream.caches import remember
 from mindstream.clock import Moment
 from mindstream.language.dates import Span, spans
+from mindstream.language.windows import both_ends, first_and_last
 from mindstream.language.words import STOP, plain_words, terms
 from mindstream.memory.columns import Columns
+
+MOST_TERMS = 400
+"""So many words of a question are looked up, the first and the last of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +33,15 @@ class Question:
     text: str
     bare: str
     wordings: list[str]
-    terms: list[str]
+    terms: Sequence[str]
     name_terms: list[str]
     who: int
     spans: list[Span]
 
 
 def understood(query: str, columns: Columns, now: Moment) -> Question:
-    """Read a question against a stream: its speakers' names decide who is asked about."""
+    """Read a question against a stream: its speakers' names decide who is asked about. Of a long one, both ends."""
+    query = both_ends(query)
     rest, named, called = query, [], []
     names = dict.fromkeys(name for word in plain_words(query) for name in columns.named.get(word, ()))
     for name in names:
@@ -49,7 +55,7 @@ def understood(query: str, columns: Columns, now: Moment) -> Question:
         text=query,
         bare=bare,
         wordings=[bare] if columns.only_talk or not named else [bare, query],
-        terms=terms(rest),
+        terms=first_and_last(list(dict.fromkeys(terms(rest))), MOST_TERMS),
         name_terms=terms(" ".join(called)),
         who=named[0] if len(named) == 1 else -1,
         spans=spans(query, now),

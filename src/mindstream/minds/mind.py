@@ -31,7 +31,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.packs.load import load
 from mindstream.packs.pack import Pack
-from mindstream.packs.safety import SAFETY
+from mindstream.packs.safety import SAFETY, look_over
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.belief.belief import BeliefReasoner, plan_of
 from mindstream.reasoners.belief.plan import Plan
@@ -145,7 +145,8 @@ class Mind:
             InputError: there is nothing to read in it, or it is too long.
             StorageError: it could not be kept, or the answer could not.
         """
-        situation = self._situation(text := checked_text(text))
+        await look_over(self.pack, text := checked_text(text))
+        situation = self._situation(text)
         first = self._gate.first(situation)
         exchange = Exchange()
         with self.reasoners.hearing():

@@ -36,7 +36,7 @@ class _Answer:
 
     def text(self) -> str:
         parts = [part for part in self._parts() if part]
-        answer = re.sub(r"[ \t]+\n", "\n", self._join(parts)).strip()
+        answer = "\n".join(line.rstrip(" \t") for line in self._join(parts).split("\n")).strip()
         if answer and answer != (self._said[-1] if self._said else None):
             return answer
         return self._join([self._say("other"), answer or self._question()])

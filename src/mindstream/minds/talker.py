@@ -29,7 +29,7 @@ from mindstream.reasoners.conversation import Line, Note, lines, note
 BUDGET_TOKENS = 6_000
 """What notes, recalled records and history may take together."""
 HISTORY, NOTES, RECALLED = 60, 20, 6
-QUESTION = re.compile(r"[^.!?。！？\n]+[?？]")
+SENTENCE = re.compile(r"[^.!?。！？\n]+[?？]?")
 ALIKE = 0.7
 """The share of a question's words by which another is taken for the same."""
 
@@ -108,15 +108,16 @@ class Talker:
             earlier=fitted.cut["history"],
             utterance=text,
             late=late,
-            ask_next=_unasked(open_question(self.stream, self.pack.name), history),
+            ask_next=unasked(open_question(self.stream, self.pack.name), history),
             now=spoken(self.stream.clock.now()),
         )
 
 
-def _unasked(question: str, history: Sequence[Line]) -> str:
+def unasked(question: str, history: Sequence[Line]) -> str:
     """Return a question, unless the mind has asked it in nearly these words already: it was passed over then."""
     wanted = set(terms(question))
-    asked = (found[0] for line in history if not line.by_user for found in QUESTION.finditer(line.text))
+    sentences = (found[0] for line in history if not line.by_user for found in SENTENCE.finditer(line.text))
+    asked = (sentence for sentence in sentences if sentence[-1] in "?？")
     return "" if any(len(wanted & set(terms(each))) >= ALIKE * len(wanted) for each in asked) else question
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mindstream.errors import InputError
+from mindstream.language.pattern import pattern
 from mindstream.packs.filler import states
 from mindstream.packs.load import SHIPPED
 from mindstream.packs.pack import Lists, Pack, Texts
@@ -96,6 +97,9 @@ def _alarms(pack: Pack) -> Iterator[str]:
         for language in pack.languages:
             if not alarm.patterns.get(language) and not alarm.recogniser:
                 yield f"alarm {alarm.id!r} has no patterns in {language!r}"
+        for source in alarm.sources():
+            if pattern(source).is_always_searched:
+                yield f"alarm {alarm.id!r}: {source!r} may be empty beside its look-arounds: it slows every text"
 
 
 def _missing(pack: Pack, where: str, what: str, texts: Lists | Texts) -> Iterator[str]:

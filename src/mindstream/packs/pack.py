@@ -8,15 +8,18 @@ first language.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
+from mindstream.language.pattern import pattern as read_pattern
 from mindstream.packs.dangling import dangling
 
 T = TypeVar("T")
+MOST_SIZE = 150_000
+"""The alarms of a pack may be so large together (language/pattern.py); those of the sleep pack take a third."""
 Language: TypeAlias = str
 """A language code: en, zh, …"""
 
@@ -38,10 +41,7 @@ def _identifier(name: str) -> str:
 
 
 def _pattern(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
+    read_pattern(pattern)
     return pattern
 
 
@@ -148,6 +148,12 @@ class Alarm(PackPart):
     stops: bool = True
     """True: this is the whole answer. False: it is said before the ordinary answer."""
 
+    def sources(self) -> Iterator[str]:
+        """Give all its regular expressions."""
+        for by_language in (self.patterns, self.unless):
+            for sources in by_language.values():
+                yield from sources
+
 
 class Pack(PackPart):
     """A domain: constitution, phases, belief fields, topics, plan library, resources, phrases, safety."""
@@ -174,6 +180,8 @@ class Pack(PackPart):
         named = {name: {"__all__": kept} for name, kept in {**each, "phases": {"fields", "needs"}}.items()}
         for where, told in dangling(self.model_dump(include={**named, "fields": True})):
             raise ValueError(f"{'.'.join(map(str, where))} {told}")
+        if (size := sum(read_pattern(source).size for alarm in self.alarms for source in alarm.sources())) > MOST_SIZE:
+            raise ValueError(f"alarms would take {size:,} steps, {MOST_SIZE:,} are the most: write fewer patterns")
 
     def phase(self, name: str) -> Phase:
         """Return the phase of that name; the first one where there is none."""

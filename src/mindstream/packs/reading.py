@@ -7,7 +7,7 @@ through small misspellings; Chinese cues match as character strings.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -16,7 +16,8 @@ import yaml
 from rapidfuzz.distance import OSA
 
 from mindstream.caches import remember
-from mindstream.language.windows import windows
+from mindstream.language.pattern import Pattern, Patterns, pattern
+from mindstream.language.windows import both_ends, first_and_last
 from mindstream.language.words import stem
 from mindstream.packs.misspelt import mended
 from mindstream.packs.pack import Language, Pack
@@ -26,8 +27,10 @@ WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 CUE_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|\*")
 REMEMBERED = 2_000
 """How many utterances' readings are remembered for a pack."""
-WINDOW = 600
-"""How much of an utterance the patterns of moves are given at once, in characters."""
+CLAUSES = 100
+"""In so many clauses, the first and the last, topics are looked for."""
+BEGINNING = 600
+"""How much of an utterance is looked at for what it says besides its moves, in characters."""
 GAP, WIDEST = "*", 3
 """In a cue a star stands for up to three words, or six Chinese characters: 'wake * times'."""
 BREAKS = re.compile(
@@ -74,9 +77,7 @@ class Reading:
 
 def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Language:
     """Tell the language of a text by its script; the first of `among` where it cannot be told."""
-    spoken = [c for c in text if c.isalpha()]
-    chinese = sum(1 for c in spoken if CJK.match(c))
-    if "zh" in among and chinese * 5 > len(spoken):  # a character says as much as four letters
+    if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # one says as much as four letters
         return "zh"
     return next((language for language in among if language != "zh"), among[0])
 
@@ -93,20 +94,15 @@ def _read(pack: Pack, text: str) -> Reading:
 
 def moves_of(text: str, language: Language) -> frozenset[str]:
     """Name what an utterance does in a conversation: greets, asks for a plan, dislikes, … (moves.yaml)."""
-    return frozenset(
-        name
-        for window in windows(_plain(text, language), WINDOW)
-        for name, patterns in _moves().items()
-        if any(pattern.search(window) for pattern in patterns.get(language, ()))
-    )
+    return _together(language).matching(_plain(both_ends(text), language))
 
 
 def besides(text: str, language: Language, moves: Collection[str]) -> str:
     """Return what an utterance says besides these moves: its beginning, without the words that make them."""
-    text = _plain(text, language)[:WINDOW]
+    text = _plain(text[:BEGINNING], language)
     for name in moves:
-        for pattern in _moves()[name].get(language, ()):
-            text = pattern.sub(" ", text)
+        for each in _moves()[name].get(language, ()):
+            text = each.without(text)
     return text
 
 
@@ -120,18 +116,26 @@ def move_names() -> tuple[str, ...]:
 
 
 @lru_cache(1)
-def _moves() -> dict[str, dict[Language, list[re.Pattern[str]]]]:
+def _moves() -> dict[str, dict[Language, list[Pattern]]]:
     raw = yaml.load(Path(__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
     return {
-        move: {language: [re.compile(p, re.IGNORECASE) for p in patterns] for language, patterns in by.items()}
+        move: {language: [Pattern(source) for source in sources] for language, sources in by.items()}
         for move, by in raw.items()
     }
 
 
+@lru_cache
+def _together(language: Language) -> Patterns[str]:
+    return Patterns({move: by.get(language, []) for move, by in _moves().items()})
+
+
 def _mentions(pack: Pack, text: str, language: Language) -> list[Mention]:
     found: dict[str, Mention] = {}
-    for clause in filter(None, (part.strip() for part in BREAKS.split(text))):
-        mentions = _chinese(pack, clause) if language == "zh" else _english(pack, clause, language)
+    text = both_ends(text)
+    clauses = [clause for part in BREAKS.split(text) if (clause := part.strip())]
+    chinese = _spoken(pack, text) if language == "zh" else {}
+    for clause in first_and_last(clauses, CLAUSES):
+        mentions = _chinese(chinese, clause) if language == "zh" else _english(pack, clause, language)
         for mention in mentions:
             known = found.get(mention.topic)
             if known is None or (known.denied and not mention.denied):
@@ -139,16 +143,47 @@ def _mentions(pack: Pack, text: str, language: Language) -> list[Mention]:
     return list(found.values())
 
 
-def _chinese(pack: Pack, clause: str) -> list[Mention]:
+Pieces = tuple[str, ...]
+"""A Chinese cue: the characters between its stars."""
+
+
+def _spoken(pack: Pack, text: str) -> dict[str, list[Pieces]]:
+    """Return each topic's Chinese cues of which all pieces stand somewhere in a text, in the pack's order."""
+    by_beginning = pack.cached(("beginnings", "zh"), lambda: _by_beginning(pack))
+    beginnings = {text[at : at + size] for size in (1, 2) for at in range(len(text) - size + 1)}
+    spoken: dict[str, list[Pieces]] = {}
+    for _, topic, pieces in sorted(cue for each in by_beginning.keys() & beginnings for cue in by_beginning[each]):
+        if all(piece in text for piece in pieces):
+            spoken.setdefault(topic, []).append(pieces)
+    return spoken
+
+
+def _by_beginning(pack: Pack) -> dict[str, list[tuple[int, str, Pieces]]]:
+    """Index a pack's Chinese cues, numbered, by their first two characters."""
+    index: dict[str, list[tuple[int, str, Pieces]]] = {}
+    cues = ((topic, cue.strip(f"{GAP} ")) for topic, cues in pack.cues("zh").items() for cue in cues)
+    for number, (topic, cue) in enumerate(cues):
+        if cue:
+            index.setdefault(cue.split(GAP)[0][:2], []).append((number, topic, tuple(cue.split(GAP))))
+    return index
+
+
+def _chinese(spoken: Mapping[str, Sequence[Pieces]], clause: str) -> list[Mention]:
     found = []
-    for topic in pack.topics:
-        for cue in pack.cues("zh")[topic.id]:
-            seen = _pattern_zh(cue).search(clause)
-            if seen:
-                before = clause[max(0, seen.start() - 4) : seen.start()]
-                found.append(Mention(topic.id, seen[0], bool(DENIES_ZH.search(before))))
-                break
+    for topic, cues in spoken.items():
+        if seen := next(filter(None, (_first(pieces, clause) for pieces in cues)), None):
+            start, end = seen
+            denied = bool(DENIES_ZH.search(clause[max(0, start - 4) : start]))
+            found.append(Mention(topic, clause[start:end], denied))
     return found
+
+
+def _first(pieces: Pieces, clause: str) -> tuple[int, int] | None:
+    """Return from where to where a cue stands in a clause."""
+    if len(pieces) > 1:
+        return pattern(f".{{0,{2 * WIDEST}}}?".join(map(re.escape, pieces))).first(clause)
+    start = clause.find(pieces[0])
+    return (start, start + len(pieces[0])) if start >= 0 else None
 
 
 def _english(pack: Pack, clause: str, language: Language) -> list[Mention]:
@@ -171,20 +206,16 @@ def _english(pack: Pack, clause: str, language: Language) -> list[Mention]:
 
 
 def _end(cue: tuple[str, ...], stems: list[str], words: list[str], at: int) -> int | None:
-    """Return where a cue ends whose words come from here on; None where they do not."""
-    if not cue:
-        return at
-    if cue[0] == GAP:
-        ends = (_end(cue[1:], stems, words, at + skipped) for skipped in range(WIDEST + 1))
-        return next((end for end in ends if end is not None), None)
-    if at < len(words) and _same(cue[0], stems[at], words[at]):
-        return _end(cue[1:], stems, words, at + 1)
-    return None
-
-
-@lru_cache(10_000)
-def _pattern_zh(cue: str) -> re.Pattern[str]:
-    return re.compile(f".{{0,{2 * WIDEST}}}?".join(map(re.escape, cue.split(GAP))))
+    """Return where a cue ends whose words come from here on; None where they do not. What is skipped is the least."""
+    ends, said = [at], len(words)
+    for word in cue:
+        if word == GAP:
+            ends = list(dict.fromkeys(end + skipped for end in ends for skipped in range(WIDEST + 1)))
+            continue
+        ends = [end + 1 for end in ends if end < said and _same(word, stems[end], words[end])]
+        if not ends:
+            return None
+    return ends[0]
 
 
 OTHERS = re.compile(

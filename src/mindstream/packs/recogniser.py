@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from mindstream.language.classifier import Classifier, views
+from mindstream.language.classifier import Classifier, View, views
 from mindstream.language.windows import sentences, windows
 
 FOLDER = Path(__file__).with_name("recognisers")
 """Written by benchmarks/train_classifiers.py."""
 LONG = 120
 """A sentence longer than this, in characters, is read in windows: its end is not to be drowned by its beginning."""
+MANY = 64
+"""Of so many pieces at most each two are read together."""
 WHOLE = 400
 """A text longer than this is read in its parts only."""
 ABOVE = {"danger": 0.0, "apnoea": 1.0}
@@ -31,26 +34,53 @@ def names() -> tuple[str, ...]:
 
 def recognises(name: str, text: str) -> bool:
     """Tell whether a recogniser finds in a text what it is for."""
-    if len(text) <= WHOLE and _odds(name, text) > ABOVE[name]:
+    if len(text) <= WHOLE and _odds(name, views(text)) > ABOVE[name]:
         return True
-    return any(_odds(name, part) > ABOVE[name] + SURER for part in parts(text))
+    return _strongest(text)[name] > ABOVE[name] + SURER
 
 
 def harmless(name: str, text: str) -> bool:
     """Tell whether a recogniser is sure that a text, whole and in its parts, is not what it is for."""
-    return all(_odds(name, part) < CONTRARY for part in (text, *parts(text)))
+    return _odds(name, views(text)) < CONTRARY and _strongest(text)[name] < CONTRARY
 
 
 def parts(text: str) -> Iterator[str]:
-    """Give the sentences of a text of several, and each two that follow each other; windows of what never ends."""
+    """Give the sentences of a text of several, and each two that follow each other; windows of what never ends.
+
+    Of very many sentences not each two are read together, but short neighbours, as many as fill a window.
+    """
     pieces = [piece for sentence in sentences(text) for piece in windows(sentence, LONG)]
     if len(pieces) > 1:
         yield from pieces
-        yield from (f"{one} {two}" for one, two in pairwise(pieces))
+        together = pieces if len(pieces) <= MANY else _gathered(pieces)
+        yield from (f"{one} {two}" for one, two in pairwise(together))
 
 
-def _odds(name: str, text: str) -> float:
-    return _loaded(name).log_odds(views(text))[name]
+def _gathered(pieces: Iterable[str]) -> Iterator[str]:
+    """Put short neighbours together until they are half as long as a window."""
+    together = ""
+    for piece in pieces:
+        together = f"{together} {piece}" if together else piece
+        if len(together) * 2 > LONG:
+            yield together
+            together = ""
+    if together:
+        yield together
+
+
+@lru_cache(200)
+def _strongest(text: str) -> Mapping[str, float]:
+    """Return what each recogniser makes of the part that it is surest of; minus infinity where there are no parts."""
+    found = dict.fromkeys(names(), -math.inf)
+    for part in dict.fromkeys(parts(text)):
+        seen = views(part)
+        for name in found:
+            found[name] = max(found[name], _odds(name, seen))
+    return found
+
+
+def _odds(name: str, seen: Sequence[View]) -> float:
+    return _loaded(name).log_odds(seen)[name]
 
 
 @cache

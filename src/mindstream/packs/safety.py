@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache, partial
+import asyncio
+from functools import partial
 
 from mindstream.caches import remember
-from mindstream.language.windows import windows
+from mindstream.language.pattern import Patterns, pattern
 from mindstream.packs.pack import Alarm, Pack
 from mindstream.packs.recogniser import harmless, recognises
 
 SAFETY = "safety"
 """Named as the model of an answer that an alarm gave."""
-WINDOW = 600
-"""How much of a text patterns are given at once, in characters."""
+LONG = 1_000
+"""Longer texts, in characters, are looked over in a thread; a short one takes some milliseconds."""
 REMEMBERED = 200
+
+
+async def look_over(pack: Pack, text: str) -> None:
+    """Look a long text over beside the event loop; whoever then asks what it raises is answered from memory."""
+    if len(text) > LONG and pack.alarms:
+        await asyncio.to_thread(recognised, pack, text)
 
 
 def recognised(pack: Pack, text: str) -> Alarm | None:
@@ -30,25 +36,44 @@ def recognised(pack: Pack, text: str) -> Alarm | None:
 
 
 def _recognised(pack: Pack, text: str) -> Alarm | None:
-    plain = re.sub(r"\s+", " ", text.replace("’", "'").replace("＇", "'")).strip()
-    matched = [alarm for alarm in pack.alarms if _matches(alarm, plain)]
+    matched = _matching(pack, " ".join(text.replace("’", "'").replace("＇", "'").split()))
     raised = [alarm for alarm in matched if not (alarm.recogniser and harmless(alarm.recogniser, text))]
     if not any(alarm.stops for alarm in raised):
         raised += [alarm for alarm in pack.alarms if alarm.recogniser and recognises(alarm.recogniser, text)]
     return next((alarm for alarm in raised if alarm.stops), next(iter(raised), None))
 
 
-def _matches(alarm: Alarm, text: str) -> bool:
-    return any(_matches_in(alarm, window) for window in windows(text, WINDOW))
+def _matching(pack: Pack, text: str) -> list[Alarm]:
+    """Return the alarms of which a pattern stands in a text, its harmless phrases aside."""
+    spared = _patterns(pack, "unless").matching(text)
+    found = _patterns(pack, "patterns").matching(text)
+    return [
+        alarm
+        for at, alarm in enumerate(pack.alarms)
+        if at in (found if at not in spared else _patterns(pack, "patterns").matching(_without(alarm, text)))
+    ]
 
 
-def _matches_in(alarm: Alarm, text: str) -> bool:
-    for patterns in alarm.unless.values():
-        for pattern in patterns:
-            text = _compiled(pattern).sub(" ", text)
-    return any(_compiled(pattern).search(text) for patterns in alarm.patterns.values() for pattern in patterns)
+def _without(alarm: Alarm, text: str) -> str:
+    """Return a text without the phrases that are harmless to an alarm."""
+    for phrases in alarm.unless.values():
+        for phrase in phrases:
+            text = pattern(phrase).without(text)
+    return text
 
 
-@lru_cache(2_000)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+def _patterns(pack: Pack, part: str) -> Patterns[int]:
+    """Return the patterns of a pack's alarms, or the phrases that spare them, by the place of the alarm.
+
+    What cannot be searched for in time counts as an alarm, and not as harmless.
+    """
+    return pack.cached(
+        ("alarms", part),
+        lambda: Patterns(
+            {
+                at: [pattern(source) for sources in getattr(alarm, part).values() for source in sources]
+                for at, alarm in enumerate(pack.alarms)
+            },
+            in_doubt=part == "patterns",
+        ),
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mindstream.language.windows import sentences
+from mindstream.language.windows import both_ends, first_and_last, sentences
 from mindstream.language.words import stem, terms
 from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.packs.moves import ADAPTS, ASKS, CONSENTS, FILLING, PUTS_OFF, SOCIAL
@@ -51,6 +51,9 @@ EMPTY = frozenset(
 EMPTY_ZH = re.compile(r"[你您我他的了吗呢吧呀啊哦嗯就这那今天先很真也儿去睡]")
 """Words that say nothing by themselves."""
 
+SENTENCES = 40
+"""Of a long utterance so many sentences, the first and the last, are read by themselves."""
+
 TOLD = 3
 """A clause with so many words of its own tells something."""
 
@@ -79,7 +82,7 @@ class ByRules:
 
     def _readings(self, text: str) -> tuple[Reading, list[Reading]]:
         """Read an utterance, whole and by sentence."""
-        whole, parts = read(self._pack, text), sentences(text)
+        whole, parts = read(self._pack, text), first_and_last(sentences(both_ends(text)), SENTENCES)
         return whole, [read(self._pack, part) for part in parts] if len(parts) > 1 else [whole]
 
     def _asked(self, whole: Reading, parts: Sequence[Reading], situation: Situation) -> set[str]:
@@ -104,9 +107,9 @@ class ByRules:
             return True
         if ABOUT.search(whole.text):
             return True
-        clauses = filter(None, CLAUSES.split(whole.text))
+        clauses = [clause for clause in CLAUSES.split(both_ends(whole.text)) if len(terms(clause)) >= TOLD]
         return any(
-            len(terms(clause)) >= TOLD and not moves_of(clause, whole.language) & (ASKS | SOCIAL) for clause in clauses
+            not moves_of(clause, whole.language) & (ASKS | SOCIAL) for clause in first_and_last(clauses, SENTENCES)
         )
 
     def _keeps_talking(self, whole: Reading, parts: Sequence[Reading], situation: Situation) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mindstream import caches
 from mindstream.language.classifier import Classifier, View, views, words
+from mindstream.language.windows import both_ends
 from mindstream.minds.gates.by_rules import ByRules
 from mindstream.minds.gates.features import Features
 from mindstream.minds.gates.gate import Decision, Situation
@@ -30,7 +31,7 @@ def shipped() -> Classifier:
 
 def heard(situation: Situation) -> list[View]:
     """Return what the classifier hears: the utterance, and the end of what was said before it."""
-    return [*views(situation.text), words(situation.said[-BEFORE:], "s", 2)]
+    return [*views(both_ends(situation.text)), words(situation.said[-BEFORE:], "s", 2)]
 
 
 class QuickGate:

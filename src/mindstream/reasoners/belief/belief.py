@@ -19,6 +19,7 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.packs.pack import Pack
 from mindstream.packs.reading import language_of
+from mindstream.packs.safety import look_over
 from mindstream.reasoners.belief.infer_phase import InferPhase
 from mindstream.reasoners.belief.library import resource_tool, step_tool
 from mindstream.reasoners.belief.plan import Plan, read_plan
@@ -77,6 +78,8 @@ class BeliefReasoner:
         phase = str(value.pop("phase"))
         held = {name: each for name, each in value.items() if each not in (None, [], "")}
         utterances = tuple(utterance.text for utterance in occasion.utterances)
+        for text in utterances:
+            await look_over(pack, text)
         talk = lines(occasion.conversation)
         inferred = await ask(
             model,

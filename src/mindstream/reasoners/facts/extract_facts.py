@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -67,15 +68,19 @@ class ExtractFacts(Prompt[Facts]):
 LONGEST = 200
 SINGLE = {
     "name": [
-        r"\bmy name(?:'s| is) (?P<o>[A-Z]\w+)", r"\b(?:call me|i am called|i'm called) (?P<o>[A-Z]\w+)",
-        r"我(?:叫|的名字是|名叫)(?P<o>[\w]{1,8})",
+        re.compile(r"\bmy name(?:'s| is) (?P<o>[A-Z]\w+)"),
+        re.compile(r"\b(?:call me|i am called|i'm called) (?P<o>[A-Z]\w+)"),
+        re.compile(r"我(?:叫|的名字是|名叫)(?P<o>\w{1,8})"),
     ],
-    "age": [r"\b(?:i am|i'm|im) (?P<o>\d{1,3}) ?(?:years? old|yo\b|y/o)", r"我(?:今年)?(?P<o>\d{1,3})岁"],
+    "age": [
+        re.compile(r"\b(?:i am|i'm|im) (?P<o>\d{1,3}) ?(?:years? old|yo\b|y/o)", re.I),
+        re.compile(r"我(?:今年)?(?P<o>\d{1,3})岁"),
+    ],
     "job": [
-        r"\bi (?:work as|am working as) (?:an? )?(?P<o>[\w -]{3,40}?)(?=[.,;!?]|$| and | but )",
-        r"我是(?:一名|一个|个)(?P<o>\w{2,10})",
+        re.compile(r"\bi (?:work as|am working as) (?:an? )?(?P<o>[\w -]{3,40}?)(?=[.,;!?]|$| and | but )", re.I),
+        re.compile(r"我是(?:一名|一个|个)(?P<o>\w{2,10})"),
     ],
-}  # fmt: skip
+}
 """Predicates that have one value at a time, and how people state them."""
 
 FIRST_PERSON = re.compile(r"\b(i|i'?m|i'?ve|i'?d|i'?ll|my|me|mine|we|we'?re|we'?ve|our|us|im|ive)\b|我|咱", re.I)
@@ -98,31 +103,41 @@ OF_THE_TALK = (
 )
 
 
+MOST = 20
+"""So many facts at most are kept of a run."""
+LOOKED_AT = 100
+"""So many clauses about oneself are looked at: a diary says enough in them."""
+
+
 @rule(ExtractFacts)
 def in_their_own_words(ask: ExtractFacts) -> Facts:
     """Keep what users state of themselves as they said it; read a name, an age, a job as such."""
-    facts: list[Fact] = []
-    for utterance in ask.utterances:
+    found = (_fact(clause, ask.known) for clause in islice(_clauses(ask.utterances), LOOKED_AT))
+    return Facts(facts=list(islice(filter(None, found), MOST)))
+
+
+def _clauses(utterances: Iterable[str]) -> Iterator[str]:
+    """Give what is said of oneself, clause by clause."""
+    for utterance in utterances:
         for clause in re.split(r"(?<=[.!?。！？;；\n])\s*", utterance):
-            clause = clause.strip()
-            if not clause:
-                continue
-            single = _single(clause, ask.known)
-            if single:
-                facts.append(single)
-            elif moves_of(clause, language_of(clause)) & OF_THE_TALK:
-                continue
-            elif (
-                FIRST_PERSON.search(clause) and not ASKS.search(clause) and (len(clause.split()) > 2 or len(clause) > 5)
-            ):
-                facts.append(Fact(text=f"“{clause.rstrip('.。;；')[:400]}”", object=clause[:200]))
-    return Facts(facts=facts[:20])
+            if FIRST_PERSON.search(clause):
+                yield clause.strip()
+
+
+def _fact(clause: str, known: tuple[str, ...]) -> Fact | None:
+    if single := _single(clause, known):
+        return single
+    if ASKS.search(clause) or (len(clause.split()) <= 2 and len(clause) <= 5):
+        return None
+    if moves_of(clause, language_of(clause)) & OF_THE_TALK:
+        return None
+    return Fact(text=f"“{clause.rstrip('.。;；')[:400]}”", object=clause[:200])
 
 
 def _single(clause: str, known: tuple[str, ...]) -> Fact | None:
     for predicate, patterns in SINGLE.items():
         for pattern in patterns:
-            if found := re.search(pattern, clause, 0 if "A-Z" in pattern else re.I):
+            if found := pattern.search(clause):
                 old = [n for n, text in enumerate(known, 1) if text.startswith(f"{predicate}: ")]
                 value = found["o"][:LONGEST]
                 return Fact(text=f"{predicate}: {value}", predicate=predicate, object=value, replaces=old)

@@ -1,0 +1,54 @@
+"""Texts made to be slow, and a guard that stops what does not end."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+SIZE = 32_000
+"""As long as an utterance may be."""
+ATOMS = [*"aA1 \n.,?-'<[{\"@:你？", "\x1b[", "a ", "1 ", "? ", "\n ", "<a "]
+
+
+class SlowError(Exception):
+    """It took longer than it may."""
+
+
+def pumped(word: str, size: int = SIZE) -> str:
+    return (word * (size // len(word) + 1))[:size]
+
+
+def words(source: str) -> list[str]:
+    """Return words out of a pattern: with them it begins to match again and again."""
+    plain = re.sub(r"\\[a-zA-Z]", " ", source)
+    return list(dict.fromkeys(re.findall(r"[A-Za-z']{1,12}|[\u3400-\u9fff]{1,4}", plain)))[:10]
+
+
+def attacks(source: str, size: int) -> Iterator[str]:
+    """Give texts made of a pattern's own words and of what patterns run over, with ends that do not fit."""
+    own = words(source)[:5]
+    pairs = [f"{one} {two} " for one, two in pairwise(own)]
+    for word in [*ATOMS, *own, *pairs]:
+        yield pumped(word, size) + ("\0" if word[-1].isalnum() else "x")
+
+
+def seconds(function: Callable[[], object], most: float) -> float:
+    """Return what a call costs, in seconds of this process; one that takes more than `most` is stopped."""
+
+    def stop(*_: object) -> None:
+        raise SlowError
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, most)
+    began = time.process_time()
+    try:
+        function()
+    except SlowError:
+        return most
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    return time.process_time() - began
