@@ -85,13 +85,18 @@ def own_patterns() -> dict[tuple[str, int], tuple[str, re.Pattern[str]]]:
     return found
 
 
+def is_slow(function: Callable[[], object]) -> bool:
+    """Tell whether it takes too long, each of three times: once may be somebody else's garbage."""
+    return all(seconds(function, SQUARE) >= SQUARE for _ in range(3))
+
+
 def test_every_pattern_of_the_shipped_files_is_pumped_with_its_own_words() -> None:
     slow = []
     for where, source in shipped_patterns():
         read, own = pattern(source), words(source)
         mixed = random.Random(1).choices(own or ["a"], k=SIZE // 60) * 10
         for text in (pumped(own[0] if own else "a"), " ".join(mixed)[:SIZE] + "!"):
-            if seconds(lambda read=read, text=text: read.matches(text), SQUARE) >= SQUARE:  # type: ignore[misc]
+            if is_slow(lambda read=read, text=text: read.matches(text)):  # type: ignore[misc]
                 slow.append((where, text[:30]))
     assert slow == []
 
@@ -103,7 +108,7 @@ def test_every_pattern_of_the_package_is_pumped() -> None:
     for where, each in found.values():
         for text in attacks(each.pattern, HALF):
             find = each.match if where in AT_A_PLACE else lambda text, each=each: list(each.finditer(text))
-            if seconds(lambda find=find, text=text: find(text), SQUARE) >= SQUARE:  # type: ignore[misc]
+            if is_slow(lambda find=find, text=text: find(text)):  # type: ignore[misc]
                 slow.append((where, text[:20]))
                 break
     assert slow == []
