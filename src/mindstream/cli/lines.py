@@ -53,6 +53,7 @@ class Lines:
 
     def _chunk(self) -> Future[bytes]:
         future: Future[bytes] = Future()
+        future.set_running_or_notify_cancel()  # nobody can cancel it: the thread always has somebody to tell
 
         def read() -> None:
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from pydantic import JsonValue
@@ -127,9 +127,10 @@ async def in_pieces(words: str) -> AsyncGenerator[str]:
         yield line
 
 
-async def after(first: str, pieces: AsyncIterator[str]) -> AsyncGenerator[str]:
+async def after(first: str, pieces: AsyncGenerator[str]) -> AsyncGenerator[str]:
     """Give what comes first, if there is any, then the pieces."""
-    if first:
-        yield first
-    async for piece in pieces:
-        yield piece
+    async with aclosing(pieces):
+        if first:
+            yield first
+        async for piece in pieces:
+            yield piece
