@@ -142,3 +142,14 @@ def test_a_version_that_cannot_be_is_said(folder: Path, number: int, words: str)
         connection.execute(f"PRAGMA user_version = {number}")
     with pytest.raises(StorageError, match=words):
         SqliteStore(folder)
+
+
+def test_what_is_damaged_does_not_break_the_sentence_about_it(folder: Path) -> None:
+    opened(folder)
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = 'CREATE INDEX \x0b\x1b x' WHERE name = 'records_slot'")
+        connection.commit()
+    with pytest.raises(StorageError, match="doctor --mend") as refused:
+        SqliteStore(folder)
+    assert str(refused.value).isprintable()

@@ -305,7 +305,7 @@ def explained(path: Path) -> Iterator[None]:
         raise StorageError(f"{path}: the file is damaged; {MEND}, or put a copy back in its place") from error
     except sqlite3.Error as error:
         code = (error.sqlite_errorname if hasattr(error, "sqlite_errorname") else "") or ""
-        text = str(error)
+        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it may repeat what is damaged
         if is_busy(error):
             advice = f"another program has held it for over {BUSY_S:.0f} seconds; close that program and try again"
         elif code.startswith("SQLITE_NOTADB"):
