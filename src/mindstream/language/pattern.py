@@ -29,7 +29,7 @@ TAKEN_OUT = 100
 """So many matches at most are taken out of a text."""
 MOST_SIZE = 20_000
 """A pattern of more steps for each character is refused; the largest that ships has a third."""
-MEMORY = 64 << 20
+MEMORY = 16 << 20
 """Bytes for a set of patterns; what it does not need it does not take."""
 
 
