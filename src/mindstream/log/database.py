@@ -21,7 +21,8 @@ from typing import Any, TypeVar
 
 from mindstream import chance
 from mindstream.clock import SystemClock
-from mindstream.errors import MindstreamError, StorageError
+from mindstream.errors import StorageError
+from mindstream.log.explaining import BUSY_S, MEND, explained, is_busy
 from mindstream.log.files import private_database, private_folder
 
 T = TypeVar("T")
@@ -30,9 +31,8 @@ Migration = Callable[[sqlite3.Connection], None]
 
 FILE = "mindstream.db"
 APPLICATION_ID = 0x6D696E64  # "mind"
-BUSY_S, ATTEMPT_S = 10.0, 0.5
-"""How long another program's lock is waited for; and how long at once while opening."""
-MEND = "`mindstream doctor --mend` saves what can be read"
+ATTEMPT_S = 0.5
+"""How long another program's lock is waited for at once while opening."""
 GATHER = 256
 
 
@@ -49,6 +49,7 @@ class Database:
         private_database(self.path)
         with explained(self.path):
             self._reader = opened(self.path, migrations)
+        self._reader.text_factory = str  # quicker by a millisecond a turn, until a damaged text is met
         self._waiting: queue.SimpleQueue[tuple[Write, Future[Any]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name=f"writer of {self.path}", daemon=True)
         self._closed = False
@@ -70,12 +71,26 @@ class Database:
         if self._closed:
             raise StorageError(f"{self.path} is closed")
         with explained(self.path):
-            return self._reader.execute(sql, parameters).fetchall()
+            try:
+                return self._reader.execute(sql, parameters).fetchall()
+            except sqlite3.OperationalError as error:
+                self._read_damaged(error)
+                return self._reader.execute(sql, parameters).fetchall()
 
     def each(self, sql: str, parameters: Sequence[Any] = ()) -> Generator[tuple[Any, ...]]:
         """Yield the rows of a query one by one; whoever stops early closes it."""
-        with explained(self.path), contextlib.closing(self._reader.execute(sql, parameters)) as cursor:
-            yield from cursor
+        quick, self._reader.text_factory = self._reader.text_factory, _text  # a damaged text may come at any row
+        try:
+            with explained(self.path), contextlib.closing(self._reader.execute(sql, parameters)) as cursor:
+                yield from cursor
+        finally:
+            self._reader.text_factory = quick
+
+    def _read_damaged(self, error: sqlite3.OperationalError) -> None:
+        """Read texts with marks where their bytes are none from here on; pass other errors on."""
+        if "decode to UTF-8" not in str(error) or self._reader.text_factory is _text:
+            raise error
+        self._reader.text_factory = _text
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -287,37 +302,3 @@ def _seen(connection: sqlite3.Connection, known: int, path: Path) -> int:
     if (seen < 1) != (not tables):
         raise StorageError(f"{path} says that it has seen {seen} changes of its tables; {MEND}")
     return seen
-
-
-def is_busy(error: sqlite3.Error) -> bool:
-    """Tell whether somebody else holds the file."""
-    return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-
-
-@contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ones that say what to do."""
-    try:
-        yield
-    except MindstreamError:
-        raise
-    except UnicodeDecodeError as error:  # in SQLite's own words about the damage
-        raise StorageError(f"{path}: the file is damaged; {MEND}, or put a copy back in its place") from error
-    except sqlite3.Error as error:
-        code = (error.sqlite_errorname if hasattr(error, "sqlite_errorname") else "") or ""
-        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it may repeat what is damaged
-        if is_busy(error):
-            advice = f"another program has held it for over {BUSY_S:.0f} seconds; close that program and try again"
-        elif code.startswith("SQLITE_NOTADB"):
-            advice = "the file is damaged or is no database; move it away, or put a copy back in its place"
-        elif code.startswith("SQLITE_CORRUPT"):
-            advice = f"the file is damaged; {MEND}, or put a copy back in its place"
-        elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
-            advice = "the disk is full; make room and say it again"
-        elif code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-            advice = "it cannot be opened for writing; check the folder's permissions, or choose another with --data"
-        elif code.startswith("SQLITE_ERROR") and text.startswith(("no such ", "table ", "duplicate column")):
-            advice = f"its tables are not as they should be; {MEND}"
-        else:
-            raise StorageError(f"{path}: {text}") from error
-        raise StorageError(f"{path}: {advice} ({text})") from error

@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mindstream.errors import StorageError
-from mindstream.log.database import BUSY_S, FILE, explained, rewrite
+from mindstream.log.database import FILE, rewrite
+from mindstream.log.explaining import BUSY_S, explained
 from mindstream.service.folder import GATES, UNFINISHED_GATES, history
 from mindstream.service.mending import COPIES
 

@@ -19,8 +19,9 @@ from typing import Any
 
 from mindstream.clock import Clock, SystemClock, written
 from mindstream.errors import InputError, MindstreamError, StorageError
-from mindstream.log.database import APPLICATION_ID, FILE, explained, is_busy
+from mindstream.log.database import APPLICATION_ID, FILE
 from mindstream.log.events import Unknown, event, written_text
+from mindstream.log.explaining import explained, is_busy
 from mindstream.log.files import BESIDE, check_plain, private_file
 from mindstream.memory.door import checked_record
 from mindstream.memory.record import SLOTTED, Record
