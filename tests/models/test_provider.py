@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from email.utils import formatdate
-from typing import Any
 
 import pytest
 from asking import ADD, Judge, parts_of, talk, text_of
@@ -48,6 +47,7 @@ from mindstream.errors import (
 from mindstream.models.address import address
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Call, Message, Piece, Usage
+from mindstream.models.prices import price
 from mindstream.models.provider import Provider, provider
 
 KEY = "sk-very-secret-0123456789"
@@ -415,14 +415,7 @@ async def test_vendors_of_their_own_are_built_or_say_what_to_install(
         await model.aclose()
 
 
-async def test_a_known_models_price_is_told(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pydantic_ai.messages import ModelResponse
-    from pydantic_ai.usage import RequestUsage
-
-    from mindstream.models.provider import _usage
-
-    used: Any = RequestUsage(input_tokens=1_000_000, output_tokens=0)
-    priced = _usage(ModelResponse([], usage=used, model_name="gpt-4o-mini", provider_name="openai"))
-    assert priced == Usage(1_000_000, 0, 0.15)
-    unknown = _usage(ModelResponse([], usage=used, model_name="any", provider_name="openai-compatible"))
-    assert unknown == Usage(1_000_000, 0, None)
+async def test_a_known_models_price_is_told(door: FakeEndpoint) -> None:
+    at = address("openai:gpt-4o-mini", api_key=KEY)
+    assert price("gpt-4o-mini", at, 1_000_000, 0) == 0.15
+    assert price("any", address(f"{door.url}#any"), 1_000_000, 0) is None
