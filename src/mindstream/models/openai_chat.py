@@ -240,7 +240,7 @@ def _usage(used: Any, model: str, at: Address) -> Usage | None:
     if not isinstance(used, dict):
         return None
     counts = [used.get(key) for key in ("prompt_tokens", "completion_tokens")]
-    asked, answered = (n if isinstance(n, int) and 0 <= n < 2**53 else 0 for n in counts)
+    asked, answered = (n if type(n) is int and 0 <= n < 2**53 else 0 for n in counts)
     if not asked and not answered:
         return None
     return Usage(asked, answered, price(model, at, asked, answered))
