@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -199,3 +200,15 @@ async def test_a_long_text_is_read_while_others_run() -> None:
     running.cancel()
     assert turns > 0
     assert short.shape == long.shape == (1, embed.width)
+
+
+async def test_those_who_are_first_at_once_share_one_table() -> None:
+    code = (
+        "import asyncio; from mindstream.models.embedders.wordllama import table\n"
+        "async def main(): return await asyncio.gather(*[asyncio.to_thread(table) for _ in range(8)])\n"
+        "print(len({id(one) for one in asyncio.run(main())}))"
+    )
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "1"
