@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, SqliteStore, Stream
+from mindstream import ManualClock, Mind, SqliteStore, Stream
 from mindstream.errors import InputError, StorageError
+from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.memory.stream import New
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service import erasing, erasure
+from mindstream.service import erasing
 from mindstream.service.memory import Memory, memory
 from mindstream.settings import Settings
 
@@ -161,6 +162,7 @@ async def test_an_intent_that_was_not_written_to_its_end_deletes_nothing(content
         raise KeyboardInterrupt
     (place,) = intents(both)
     place.write_bytes(content)
+    assert not erasure.pending(both, "zorro")
     async with opened(both, "zorro") as zorro:
         assert len(zorro.all()) == 1500
     assert not place.exists()
@@ -192,3 +194,21 @@ async def test_a_copy_that_was_put_aside_goes_too_whoever_finishes(both: Path) -
         raise KeyboardInterrupt
     async with opened(both, "bob"):
         assert left(both) == []
+
+
+async def test_a_mind_that_is_opened_from_code_finishes_it_too(both: Path) -> None:
+    with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+        raise KeyboardInterrupt
+    async with Mind.open(both, user="bob") as mind:
+        assert mind.stream.store.count("bob", "remembered")
+    assert left(both) == [] and not intents(both)
+
+
+async def test_a_mind_of_whoever_is_being_erased_is_not_opened(both: Path) -> None:
+    with erasure.intended(both, "zorro"):
+        with pytest.raises(StorageError, match="another program is erasing that user just now"):
+            async with Mind.open(both, user="zorro"):
+                pass
+        async with Mind.open(both, user="bob"):
+            pass
+    assert said(both)

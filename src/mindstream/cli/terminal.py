@@ -25,8 +25,8 @@ from mindstream.cli.screens import TextScreen
 from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
+from mindstream.log.folder import history
 from mindstream.memory.door import MAX_BYTES
-from mindstream.service.folder import history
 from mindstream.settings import Settings
 
 STYLE = Style.from_dict({"you": "bold ansicyan", "thinking": "ansibrightblack"})

@@ -32,8 +32,6 @@ from mindstream.memory.tables import MIGRATIONS
 from mindstream.service.damage import chains, is_name, is_work, standing, widths
 from mindstream.service.readable import TABLES, WORDS_SUM, Row, Tables, looking_into
 
-COPIES = "mended-*"
-"""The folders, in a data folder, that hold copies from before a mending; they hold users' words."""
 ASIDE = "set_aside.jsonl"
 CHANGE = 1
 """The commit that all rows count as of: nobody has read the new file yet."""

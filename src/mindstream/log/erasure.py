@@ -17,16 +17,17 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mindstream.errors import StorageError
+from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, rewrite
 from mindstream.log.explaining import BUSY_S, explained
-from mindstream.service.folder import GATES, UNFINISHED_GATES, history
-from mindstream.service.mending import COPIES
+from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history
+from mindstream.paths import read_text
 
 if sys.platform != "win32":
     import fcntl
 
 INTENTS = "erasing-*.json"
+LONGEST = 10_000
 ROWS = {"records": ("stream", "seq"), "log": ("mind", "seq"), "work": ("mind", "cause")}
 """Where a user's rows are, which column names the user, and which the row of the log that they came from."""
 
@@ -41,7 +42,10 @@ class Intent:
 
 def pending(folder: Path, user: str) -> bool:
     """Tell whether this user's erasure was begun and not finished."""
-    return _place(folder, user).exists()
+    try:
+        return _parse(read_text(_place(folder, user), LONGEST)) is not None
+    except InputError:
+        return False
 
 
 @contextlib.contextmanager
@@ -157,9 +161,13 @@ def _lock(descriptor: int) -> None:
 
 
 def _read(descriptor: int) -> Intent | None:
-    """Read an intent; None where it was not written to its end: then nothing had been deleted yet."""
+    return _parse(os.pread(descriptor, LONGEST, 0))
+
+
+def _parse(content: bytes | str) -> Intent | None:
+    """Return an intent; None where it was not written to its end: then nothing had been deleted yet."""
     try:
-        found = json.loads(os.pread(descriptor, 10_000, 0))
+        found = json.loads(content)
         return Intent(str(found["user"]), int(found["upto"]))
     except (ValueError, KeyError, TypeError):
         return None
