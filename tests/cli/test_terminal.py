@@ -148,3 +148,17 @@ def test_ctrl_c_clears_what_is_typed_before_it_leaves(folder: Path) -> None:
         assert screen.ended() == 0
     heard = [row["text"] for row in run("log", "--data", folder, "--json").rows if row["event"] == "heard"]
     assert heard == ["hello"]
+
+
+@pytest.mark.parametrize("command", ["memory", "mind"])
+def test_an_export_to_the_terminal_is_escaped_and_through_a_pipe_is_not(command: str, folder: Path) -> None:
+    odd = "turned \u202ecod.exe\u202c \x9b31m and \u200bhidden"
+    run("chat", "--data", folder, said=f"The neighbour's dog keeps me awake: {odd}\n")
+    piped = run(command, "export", "-", "--data", folder).out
+    with terminal(command, "export", "-", "--data", folder) as screen:
+        assert screen.ended() == 0
+    shown = screen.raw.decode()
+    assert "\u202e" in piped and "\u200b" in piped
+    assert "\\u202e" in shown and not any(each in shown for each in "\u202e\u200b\x9b")
+    lines = [json.loads(line) for line in shown.replace("\r\n", "\n").splitlines()]
+    assert lines[1:] == [json.loads(line) for line in piped.splitlines()][1:]
