@@ -241,9 +241,10 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
     if commit.wake:
         work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
     if commit.finish:
-        work.finish(connection, commit.finish.work, commit.finish.owner, logged[0].seq)
+        work.finish(connection, commit.mind, commit.finish.work, commit.finish.owner, logged[0].seq)
     if commit.put_back:
-        work.release(connection, commit.put_back.work, commit.put_back.owner, commit.put_back.error)
+        back = commit.put_back
+        work.release(connection, commit.mind, back.work, back.owner, back.error)
     return logged
 
 
