@@ -7,6 +7,7 @@ to is there.
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -75,7 +76,7 @@ def _opening(connection: sqlite3.Connection) -> Iterator[Fault]:
     """Find what keeps everybody else from opening it, though `looking_into` looks past it."""
     path = connection.execute("PRAGMA database_list").fetchone()[2]
     try:
-        with contextlib.closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True)) as strict:
+        with contextlib.closing(sqlite3.connect(f"{Path(os.fsdecode(path)).as_uri()}?mode=ro", uri=True)) as strict:
             strict.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except (sqlite3.Error, UnicodeDecodeError) as error:
         yield Fault("faults of its pages and indexes", row=str(error))
