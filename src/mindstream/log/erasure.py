@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -140,10 +141,14 @@ def _held(place: Path) -> Iterator[int]:
     """Hold the file of an intent, made if need be."""
     while True:
         try:
-            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            descriptor = os.open(
+                place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o600
+            )
         except OSError as error:
             raise StorageError(f"{place} cannot be written: {error.strerror}; nothing was erased") from None
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise StorageError(f"{place} is no file; move it away")
             _lock(descriptor)
             if os.fstat(descriptor).st_nlink:  # else whoever held it was done with it
                 yield descriptor
@@ -168,9 +173,11 @@ def _parse(content: bytes | str) -> Intent | None:
     """Return an intent; None where it was not written to its end: then nothing had been deleted yet."""
     try:
         found = json.loads(content)
-        return Intent(str(found["user"]), int(found["upto"]))
-    except (ValueError, KeyError, TypeError):
+        user, upto = found["user"], found["upto"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    is_sound = isinstance(user, str) and user.isprintable() and isinstance(upto, int) and 0 <= upto < 1 << 63
+    return Intent(user, upto) if is_sound else None
 
 
 def _write(place: Path, descriptor: int, intent: Intent) -> None:

@@ -27,6 +27,8 @@ from mindstream.memory.tables import MIGRATIONS
 from mindstream.service.readable import CHANGED, SAME, TABLES, VECTOR_SUM, WORDS_SUM, Row, Tables
 
 UNSUMMED = "rows without a sum: from before there were any, or changed on purpose"
+LAST = 2**53
+"""A higher number no row has ever got, and after the highest that SQLite knows there is none."""
 KEPT = " (they are kept as they stand)"
 
 
@@ -68,8 +70,8 @@ def faults(connection: sqlite3.Connection) -> Iterator[Fault]:
     yield from _work(tables)
     highest = max((row[-1] for row in tables.rows["erased"] if isinstance(row[-1], int)), default=0)
     highest = max([highest, *(row[CHANGED] for row in tables.rows["records"] if isinstance(row[CHANGED], int))])
-    if tables.counters.get("changed", -1) < highest:
-        yield Fault("counters that stand below what they have counted")
+    if not highest <= tables.counters.get("changed", -1) <= LAST:
+        yield Fault("counters that do not stand where they have counted to")
 
 
 def _opening(connection: sqlite3.Connection) -> Iterator[Fault]:
@@ -142,7 +144,9 @@ def _log(tables: Tables) -> Iterator[Fault]:
     for seq, mind, at, by, kind, payload, total in tables.rows["log"]:
         user = mind if is_name(mind) else ""
         whole = sum_agrees(sum_of_event, (mind, at, by, kind, payload), total)
-        if not user or moment(at) is None or not isinstance(by, str):
+        if not 0 < seq <= LAST:
+            yield Fault("rows of the log with a number that none has", user, str(seq))
+        elif not user or moment(at) is None or not isinstance(by, str):
             yield Fault("rows of the log without a sound time or name", user, str(seq))
         elif isinstance(event(kind, payload), Unknown):
             kept = whole is True or (isinstance(payload, str) and isinstance(kind, str) and kind not in KINDS)
@@ -154,7 +158,7 @@ def _log(tables: Tables) -> Iterator[Fault]:
 
 
 def _record(row: Row, record: Record, tables: Tables) -> Iterator[Fault]:
-    held = row[1:CHANGED]
+    held, changed = row[1:CHANGED], row[CHANGED]
     user = record.stream if is_name(record.stream) else ""
     again = row_of(record, record.seq)
     for name, before, after in zip(FIELDS, held, again, strict=True):
@@ -164,6 +168,8 @@ def _record(row: Row, record: Record, tables: Tables) -> Iterator[Fault]:
         checked_record(record)
     except InputError as error:
         yield Fault(f"records with an impossible {str(error).partition(':')[0][:60]}", user, record.id)
+    if not isinstance(changed, int) or changed > LAST:
+        yield Fault("records of which nobody can tell when they changed", user, record.id)
     if not user or tables.minds.get(record.seq, user) != user:
         yield Fault("records that another user's log wrote, or nobody's", user, record.id)
     elif record.seq not in tables.minds:
