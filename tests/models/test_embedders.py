@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +20,7 @@ from mindstream.errors import ModelError, ModelRefused, ModelUnavailable, RateLi
 from mindstream.models.address import address
 from mindstream.models.embedders.endpoint import Endpoint
 from mindstream.models.embedders.named import embedder, width_of
-from mindstream.models.embedders.wordllama import count_tokens, table, token_ids, vectors
+from mindstream.models.embedders.wordllama import WordLlama, count_tokens, table, token_ids, vectors
 
 TEXTS = ["The cat sat on the mat.", "A kitten lay on the rug.", "Interest rates rose again.", "", "你好世界", "🙂"]
 
@@ -176,3 +178,37 @@ async def test_sentence_transformers_are_asked_in_their_own_terms(monkeypatch: p
     assert (await local.embed(["a", "", "b"])).tolist() == [[1, 0, 0], [0, 0, 0], [0, 1, 0]]
     with pytest.raises(SettingsError, match="no such model"):
         embedder("st:none")
+
+
+async def test_a_long_text_is_read_while_others_run() -> None:
+    embed = WordLlama()
+    await embed.embed(["warm"])
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    running = asyncio.ensure_future(others())
+    await asyncio.sleep(0)
+    turns = 0
+    short = await embed.embed(["I cannot sleep."])
+    assert turns == 0, "a short text is not worth a thread"
+    long = await embed.embed(["😀" * 8_000])
+    running.cancel()
+    assert turns > 0
+    assert short.shape == long.shape == (1, embed.width)
+
+
+async def test_those_who_are_first_at_once_share_one_table() -> None:
+    code = (
+        "import asyncio; from mindstream.models.embedders.wordllama import table\n"
+        "async def main(): return await asyncio.gather(*[asyncio.to_thread(table) for _ in range(8)])\n"
+        "print(len({id(one) for one in asyncio.run(main())}))"
+    )
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "1"

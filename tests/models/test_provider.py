@@ -48,6 +48,7 @@ from mindstream.errors import (
 from mindstream.models.address import address
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Call, Message, Piece, Usage
+from mindstream.models.prices import price
 from mindstream.models.provider import Provider, provider
 
 KEY = "sk-very-secret-0123456789"
@@ -144,6 +145,78 @@ async def test_thoughts_are_not_said(door: FakeEndpoint, model: Provider) -> Non
     end = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
     door.will(Streams(tuple(f"data: {json.dumps(chunk)}" for chunk in (*chunks, end))))
     assert text_of(await parts_of(model)) == "Yes."
+
+
+def chunks(*deltas: dict[str, Any], finish: str = "tool_calls", **more: Any) -> Streams:
+    """A stream of these deltas."""
+    choices = [{"delta": delta} for delta in deltas] + [{"delta": {}, "finish_reason": finish}]
+    return Streams(tuple(f"data: {json.dumps({'choices': [choice]} | more)}" for choice in choices))
+
+
+def call(id_: str | None, name: str | None, arguments: Any, index: int | None = 0) -> dict[str, Any]:
+    return {"tool_calls": [{"index": index, "id": id_, "function": {"name": name, "arguments": arguments}}]}
+
+
+ADDED = [Call("add", '{"a": 1}', "x"), Call("add", '{"b": 2}', "y")]
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        (call("x", "add", '{"a"'), call(None, None, ": 1}"), call("y", "add", '{"b": 2}', 1)),
+        (call("x", "add", '{"a": 1}'), call("y", "add", '{"b": 2}')),
+        (call("x", "add", {"a": 1}, None), call("y", "add", {"b": 2}, None)),
+        (call("x", "add", ""), call("y", "add", "", 1), call("", "", '{"a": 1}'), call("", None, '{"b": 2}', 1)),
+        (call("x", "ad", '{"a": '), call("x", "d", "1}"), call("y", "add", '{"b": 2}')),
+    ],
+    ids=["by index", "all at index 0", "as objects, no index", "in turns", "a name in two"],
+)
+async def test_calls_are_read_however_they_are_streamed(
+    door: FakeEndpoint, model: Provider, deltas: tuple[dict[str, Any], ...]
+) -> None:
+    door.will(chunks(*deltas))
+    assert await parts_of(model, talk("?", tools=(ADD,))) == ADDED
+
+
+async def test_a_call_without_an_id_gets_one(door: FakeEndpoint, model: Provider) -> None:
+    door.will(chunks(call(None, "add", "{}")))
+    (only,) = await parts_of(model, talk("?", tools=(ADD,)))
+    assert isinstance(only, Call)
+    assert only.id
+
+
+async def test_content_may_come_as_a_list_of_parts(door: FakeEndpoint, model: Provider) -> None:
+    parts = [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo."}]
+    door.will(chunks({"content": parts}, finish="stop"))
+    assert text_of(await parts_of(model)) == "Hello."
+
+
+@pytest.mark.parametrize("count", ["many", -1, 2**60, None, [], True])
+async def test_a_count_that_cannot_be_is_none(door: FakeEndpoint, model: Provider, count: Any) -> None:
+    usage = {"prompt_tokens": count, "completion_tokens": 5}
+    door.will(chunks({"content": "Hi"}, finish="stop", usage=usage), Says("Hi", usage=(1, 2)))
+    assert [part for part in await parts_of(model) if isinstance(part, Usage)] == [Usage(0, 5)]
+    assert Usage(1, 2) in await parts_of(model)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "slow down", "code": 429}, RateLimited),
+        ({"message": "slow down", "type": "rate_limit_error"}, RateLimited),
+        ({"message": "spent", "code": "insufficient_quota"}, ModelRefused),
+        ({"message": "context_length_exceeded: too long", "code": "context_length_exceeded"}, PromptTooLong),
+        ({"message": "who are you", "code": "invalid_api_key"}, ModelRefused),
+        ({"message": "boom"}, ModelUnavailable),
+    ],
+)
+async def test_an_error_within_the_stream_means_what_it_says(
+    door: FakeEndpoint, model: Provider, error: dict[str, Any], kind: type[Exception]
+) -> None:
+    door.will(Streams((f"data: {json.dumps({'error': error})}",)))
+    with pytest.raises(kind) as caught:
+        await parts_of(model)
+    assert type(caught.value) is kind
 
 
 async def test_whoever_stops_listening_closes_the_connection(door: FakeEndpoint, model: Provider) -> None:
@@ -415,14 +488,7 @@ async def test_vendors_of_their_own_are_built_or_say_what_to_install(
         await model.aclose()
 
 
-async def test_a_known_models_price_is_told(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pydantic_ai.messages import ModelResponse
-    from pydantic_ai.usage import RequestUsage
-
-    from mindstream.models.provider import _usage
-
-    used: Any = RequestUsage(input_tokens=1_000_000, output_tokens=0)
-    priced = _usage(ModelResponse([], usage=used, model_name="gpt-4o-mini", provider_name="openai"))
-    assert priced == Usage(1_000_000, 0, 0.15)
-    unknown = _usage(ModelResponse([], usage=used, model_name="any", provider_name="openai-compatible"))
-    assert unknown == Usage(1_000_000, 0, None)
+async def test_a_known_models_price_is_told(door: FakeEndpoint) -> None:
+    at = address("openai:gpt-4o-mini", api_key=KEY)
+    assert price("gpt-4o-mini", at, 1_000_000, 0) == 0.15
+    assert price("any", address(f"{door.url}#any"), 1_000_000, 0) is None

@@ -6,10 +6,11 @@ a fraction of a millisecond and needs nothing but numpy. It knows the languages 
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,20 +71,22 @@ class Classifier:
         with np.load(path) as kept:
             self.kinds: tuple[str, ...] = tuple(map(str, kept["kinds"]))
             self.named: tuple[str, ...] = tuple(map(str, kept["named"]))
-            self._hashes: NDArray[np.uint32] = kept["hashes"]
-            self._rarity, self._rarest = kept["rarity"].astype(np.float32), float(kept["rarest"])
-            self._weights = kept["weights"].astype(np.float32)
+            # One place more at the end, for what is greater than all hashes: it weighs nothing.
+            self._hashes: NDArray[np.uint32] = np.append(kept["hashes"], np.uint32(2**32 - 1))
+            self._rarity = np.append(kept["rarity"], kept["rarest"]).astype(np.float32)
+            self._rarest = np.float32(kept["rarest"])
+            self._weights = np.pad(kept["weights"].astype(np.float32), ((0, 0), (0, 1)))
             self._bias, self._named_weights = kept["bias"].astype(np.float32), kept["named_weights"].astype(np.float32)
 
     def log_odds(self, seen: Sequence[View], named: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the log odds of each kind; above 0: more likely than not."""
         total: NDArray[np.float32] = self._bias.copy()
         for view in seen:
-            at = np.minimum(np.searchsorted(self._hashes, view.hashes), len(self._hashes) - 1)
+            at = self._hashes.searchsorted(view.hashes)
             known = self._hashes[at] == view.hashes
             values = view.sizes * np.where(known, self._rarity[at], self._rarest)
             if known.any():
-                total += self._weights[:, at[known]] @ (values[known] / np.linalg.norm(values))
+                total += self._weights[:, at] @ (values * known) / math.sqrt(values @ values)
         if named:
             total += self._named_weights @ np.array([named.get(name, 0.0) for name in self.named], dtype=np.float32)
         return dict(zip(self.kinds, map(float, total), strict=True))
@@ -93,22 +96,25 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().replace("’", "'").split())
 
 
-def _view(name: str, grams: Iterator[str]) -> View:
+def _view(name: str, grams: Iterable[str]) -> View:
     counted = Counter(grams)
-    hashes = np.fromiter((hashed(name + gram) for gram in counted), dtype=np.uint32, count=len(counted))
-    counts = np.fromiter(counted.values(), dtype=np.float32, count=len(counted))
+    hashes = np.array([zlib.crc32((name + gram).encode()) for gram in counted], dtype=np.uint32)
+    counts = np.array(list(counted.values()), dtype=np.float32)
     return View(name, hashes, 1 + np.log(counts))
 
 
 def _words(plain: str, longest: int) -> Iterator[str]:
     tokens = ["^", *TOKEN.findall(plain), "$"]
-    for size in range(1, longest + 1):
-        yield from (" ".join(tokens[at : at + size]) for at in range(len(tokens) - size + 1))
+    yield from tokens
+    for size in range(2, longest + 1):
+        yield from map(" ".join, zip(*(tokens[at:] for at in range(size)), strict=False))
 
 
-def _characters(plain: str) -> Iterator[str]:
+def _characters(plain: str) -> list[str]:
     shortest, longest = CHARACTERS
+    grams: list[str] = []
     for word in plain.split():
-        framed = f" {word} "
+        framed, length = f" {word} ", len(word) + 2
         for size in range(shortest, longest + 1):
-            yield from (framed[at : at + size] for at in range(max(1, len(framed) - size + 1)))
+            grams += [framed[at : at + size] for at in range(length - size + 1)] or [framed]
+    return grams

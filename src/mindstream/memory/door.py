@@ -97,6 +97,15 @@ def checked_record(record: Record) -> Record:
     for check in (_check_times, _check_numbers, _check_links, _check_data):
         check(record)
     check_vector(record.vector)
+    return legible_record(record)
+
+
+def legible_record(record: Record) -> Record:
+    """Return a record whose texts and names have no control characters.
+
+    Raises:
+        InputError: one of them cannot be kept; naming it.
+    """
     text, by, episode = checked_text(record.text), _name(record.by, "by"), _name(record.episode, "episode")
     keywords = tuple(_name(each, "keywords") for each in record.keywords) if record.keywords else record.keywords
     about = record.about and _about(record.about)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
-from mindstream.memory.door import MAX_DEPTH, checked_moment, checked_record, checked_text, fitted_text
+from mindstream.memory.door import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
 from mindstream.memory.record import UNIQUE, New, Record, new_id, normalised
 from mindstream.memory.store import Entry
 
@@ -53,7 +53,7 @@ def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]:
 
 
 async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
-    """Turn what is to be remembered into records, checked and embedded, not yet written.
+    """Turn what is to be remembered into records, embedded, not yet written: the commit checks them (memory/door).
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.
     """
@@ -62,7 +62,7 @@ async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
     now = stream.clock.now()
     depths = _depths(stream, [new.evidence for new in news])
     records = [
-        checked_record(
+        legible_record(
             Record(
                 id=new_id(checked_moment(now if new.created is None else new.created, "created")), stream=stream.name,
                 kind=new.kind, text=text, created=now if new.created is None else new.created, accessed=now, by=new.by,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import email.utils
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
+from mindstream.clock import SystemClock
 from mindstream.errors import ModelError, ModelRefused, ModelSilent, ModelUnavailable, PromptTooLong, RateLimited
 from mindstream.models.address import Address
-
-if TYPE_CHECKING:
-    from pydantic_ai.exceptions import ModelAPIError
 
 TOO_LONG = re.compile(
     r"context[ _-]?(length|size|window|limit)|maximum (model|prompt|input) length|maximum length of"
@@ -32,7 +33,26 @@ COUNTED = (
 )  # fmt: skip
 """… and how many tokens were counted in the question."""
 LONGEST_REPLY = (r"at most (\d+) (?:completion|output) tokens", r"> (\d+), which is the maximum allowed")
-DISCONNECTED = re.compile(r"disconnected|closed connection|incomplete|reset", re.IGNORECASE)
+
+Kind: TypeAlias = Literal["answered", "spent", "too_long", "rejected", "unreachable", "broken", "not_taken", "odd"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a client library found, in one form for all of them.
+
+    Attributes:
+        words: what the endpoint said; where it said nothing, what the library says.
+        kind: it answered with an error; no credit is left; the prompt is too long; it will never be taken; nobody is
+            there; the connection broke; what it sends is not taken (see wire); it is not of the protocol.
+        status: of HTTP; 0 where there was none.
+        retry_after_s: how long the endpoint asks to wait, in seconds.
+    """
+
+    words: str
+    kind: Kind = "answered"
+    status: int = 0
+    retry_after_s: float | None = None
 
 
 def _not_at_all(_: str) -> str:
@@ -40,94 +60,72 @@ def _not_at_all(_: str) -> str:
 
 
 @contextmanager
-def failures(at: Address, ask_otherwise: Callable[[str], str] = _not_at_all) -> Iterator[None]:
+def failures(
+    at: Address,
+    told: Mapping[type[Exception], Callable[[Exception], Fault]],
+    ask_otherwise: Callable[[str], str] = _not_at_all,
+) -> Iterator[None]:
     """Turn whatever an endpoint does wrong into a `ModelError`.
 
     Args:
+        told: how to read the errors of a client library.
         ask_otherwise: is shown a refusal's words; says what will be done otherwise next time, or "".
     """
-    from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
-
-    from mindstream.models.wire import HTTP_ERRORS, Refusal
-
     try:
         yield
     except TimeoutError:
         raise ModelSilent(f"{at.name} said nothing for too long. Is it busy, or still loading?") from None
-    except ModelAPIError as error:
-        failure = _failure(at, error)
+    except tuple(told) as error:
+        read = next(read for kind, read in told.items() if isinstance(error, kind))
+        failure = _failure(at, read(error))
         changed = ask_otherwise(str(failure)) if isinstance(failure, ModelRefused) else ""
         raise (ModelUnavailable(f"{at.name} {changed}") if changed else failure) from None
-    except HTTP_ERRORS as error:  # where an adapter lets it through
-        how = "cannot be listened to" if isinstance(error, Refusal) else "broke off"
-        raise ModelUnavailable(f"{at.name} {how} ({type(error).__name__}: {at.quoted(error)})") from None
-    except (UnexpectedModelBehavior, AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
-        raise _off_protocol(at, f"{type(error).__name__}: {at.quoted(error)}") from None
+    except (AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
+        raise _failure(at, Fault(f"{type(error).__name__}: {error}", "odd")) from None
 
 
-def _failure(at: Address, error: ModelAPIError) -> ModelError:
-    from pydantic_ai import exceptions as pydantic
+def _failure(at: Address, fault: Fault) -> ModelError:
+    what = f"HTTP {fault.status}: {at.quoted(fault.words)}" if fault.status else at.quoted(fault.words)
+    match fault.kind:
+        case "not_taken":
+            return ModelUnavailable(f"{at.name} cannot be listened to ({what})")
+        case "unreachable":
+            where = at.url or "its address"
+            return ModelUnavailable(f"{at.name} cannot be reached ({what}). Is it running at {where}?")
+        case "odd":
+            return ModelUnavailable(f"{at.name} answered what is not of its protocol ({what}){at.hint()}")
+        case "broken":
+            return ModelUnavailable(f"{at.name} broke off ({what}). It may work later")
+        case "spent":
+            return ModelRefused(f"{at.name} has no credit left ({what}). Asking again will not help")
+    return _answered(at, fault, what)
 
-    status = error.status_code if isinstance(error, pydantic.ModelHTTPError) else 0
-    words = _words(error)
-    what = f"HTTP {status}: {at.quoted(words)}" if status else at.quoted(words)
-    if not status:
-        return _broken(at, error, what)
-    if isinstance(error, pydantic.ModelQuotaExceededError):
-        return ModelRefused(f"{at.name} has no credit left ({what}). Asking again will not help")
-    if status in (400, 413, 422, 500) and (too_long := _too_long(at, error, words, what)):
+
+def _answered(at: Address, fault: Fault, what: str) -> ModelError:
+    """Read an error that the endpoint itself tells."""
+    status = fault.status
+    if status in (0, 400, 413, 422, 500) and (too_long := _too_long(at, fault, what)):
         return too_long
     if status == 429:
-        return RateLimited(f"{at.name} asks to wait ({what})", error.retry_after)
+        return RateLimited(f"{at.name} asks to wait ({what})", fault.retry_after_s)
     if status in (401, 403):
         return ModelRefused(f"{at.name} refuses the key ({what}). Check {at.where_the_key_is()}")
     if status == 404:
         return ModelRefused(f"{at.name} is not there ({what}). Check the model's name{at.hint()}")
     passing = status in (408, 409, 425) or not 400 <= status < 500
-    if passing and not isinstance(error, pydantic.ModelRequestRejectedError):
+    if passing and fault.kind != "rejected":
         return ModelUnavailable(f"{at.name} failed ({what}). It may work later")
     return ModelRefused(f"{at.name} refuses the request ({what})")
 
 
-def _broken(at: Address, error: ModelAPIError, what: str) -> ModelError:
-    """Say what happened where no whole answer of HTTP came: no connection, no protocol, no end."""
-    from pydantic_ai import exceptions as pydantic
-
-    from mindstream.models.wire import Refusal
-
-    causes = list(_causes(error))
-    if any(isinstance(cause, Refusal) for cause in causes):
-        return ModelUnavailable(f"{at.name} cannot be listened to ({what})")
-    if isinstance(error, pydantic.ModelContextWindowExceededError):
-        return PromptTooLong(f"{at.name}: the prompt is too long for it ({what})")
-    if isinstance(error, pydantic.ModelConnectionError):
-        if error.phase == "connect":
-            where = at.url or "its address"
-            return ModelUnavailable(f"{at.name} cannot be reached ({what}). Is it running at {where}?")
-        if type(causes[-1]).__name__ == "RemoteProtocolError" and not DISCONNECTED.search(str(causes[-1])):
-            return _off_protocol(at, what)
-        return ModelUnavailable(f"{at.name} broke off ({what}). It may work later")
-    if any(isinstance(cause, ValueError) for cause in causes):
-        return _off_protocol(at, what)
-    failed = "broke off" if "finish_reason" in str(error) else "failed"
-    return ModelUnavailable(f"{at.name} {failed} ({what}). It may work later")
-
-
-def _off_protocol(at: Address, what: str) -> ModelUnavailable:
-    return ModelUnavailable(f"{at.name} answered what is not of its protocol ({what}){at.hint()}")
-
-
-def _too_long(at: Address, error: ModelAPIError, words: str, what: str) -> PromptTooLong | None:
-    from pydantic_ai.exceptions import ModelContextWindowExceededError
-
-    longest = _number(words, LONGEST_REPLY)
-    known = isinstance(error, ModelContextWindowExceededError) or getattr(error, "status_code", 0) == 413
-    if not (known or longest or TOO_LONG.search(words)):
+def _too_long(at: Address, fault: Fault, what: str) -> PromptTooLong | None:
+    longest = _number(fault.words, LONGEST_REPLY)
+    if not (fault.kind == "too_long" or fault.status == 413 or longest or TOO_LONG.search(fault.words)):
         return None
     message = f"{at.name}: the prompt is too long for it ({what})"
     if longest:
         return PromptTooLong(message, longest_reply=longest)
-    return PromptTooLong(message, _number(words, WINDOW), _number(words, COUNTED))
+    return PromptTooLong(message, _number(fault.words, WINDOW), _number(fault.words, COUNTED))
 
 
 def _number(words: str, places: tuple[str, ...]) -> int | None:
@@ -139,17 +137,26 @@ def _number(words: str, places: tuple[str, ...]) -> int | None:
     return None
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Give an error, what it was raised from, and so on."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
         cause = cause.__cause__
 
 
-def _words(error: ModelAPIError) -> str:
-    """The words of an error's body, in any of the usual shapes; without a body, those of whatever caused it."""
-    body = error.body.get("error", error.body) if isinstance(error.body, dict) else error.body
-    if body:
-        return str(body.get("message") or body) if isinstance(body, dict) else str(body)
-    *_, cause = _causes(error)
-    return f"{type(cause).__name__}: {cause}"
+def words_of(body: object) -> str:
+    """Return the words of an error's body, in any of the usual shapes; "" without a body."""
+    body = body.get("error", body) if isinstance(body, dict) else body
+    return str((isinstance(body, dict) and body.get("message")) or body or "")
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Read `Retry-After`: seconds, or a date."""
+    wish = headers.get("retry-after", "")
+    try:
+        wait_s = float(wish)
+    except ValueError:
+        date = email.utils.parsedate_tz(wish)
+        wait_s = email.utils.mktime_tz(date) - SystemClock().now() if date else math.nan
+    return max(0.0, wait_s) if math.isfinite(wait_s) else None

@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.model import Call, Part, Piece
+from mindstream.models.thoughts import BEGIN as THINKS
+from mindstream.models.thoughts import END as THOUGHT
 
 DEEPEST = 50
 """How many lists and objects may stand in each other."""
@@ -24,7 +26,6 @@ ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
 CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What moves a cursor and colours a text, and all control characters but tab and line break."""
 HALF, PAIR = re.compile(r"[\ud800-\udbff]\Z"), re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
-THINKS, THOUGHT = "<think>", "</think>"
 OPENS = re.compile(rf"[{{\[]|{THINKS}|{THOUGHT}")
 ESCAPED = re.compile(r"\\[ubfr]")
 """An escape in JSON that may stand for what is not legible."""

@@ -71,12 +71,8 @@ def _gathered(pieces: Iterable[str]) -> Iterator[str]:
 @lru_cache(200)
 def _strongest(text: str) -> Mapping[str, float]:
     """Return what each recogniser makes of the part that it is surest of; minus infinity where there are no parts."""
-    found = dict.fromkeys(names(), -math.inf)
-    for part in dict.fromkeys(parts(text)):
-        seen = views(part)
-        for name in found:
-            found[name] = max(found[name], _odds(name, seen))
-    return found
+    seen = [views(part) for part in dict.fromkeys(parts(text))]
+    return {name: max((_odds(name, each) for each in seen), default=-math.inf) for name in names()}
 
 
 def _odds(name: str, seen: Sequence[View]) -> float:

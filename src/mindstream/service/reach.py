@@ -56,7 +56,7 @@ async def _asked(at: Address, url: str) -> tuple[int, bytes]:
         url += "?pageSize=1000"
     wire = await asyncio.to_thread(import_module, "mindstream.models.wire")
     try:
-        async with asyncio.timeout(PATIENCE_S), wire.http_client(LIST_BYTES) as http:
+        async with asyncio.timeout(PATIENCE_S), wire.http_client(LIST_BYTES, quick=False) as http:
             answer = await http.get(url, headers=headers)
             return answer.status_code, answer.content
     except TimeoutError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,9 @@ from mindstream.models.address import Address
 from mindstream.models.embedders.embedder import unit
 from mindstream.models.failures import failures
 from mindstream.models.limits import BETWEEN_S
-from mindstream.models.provider import openai_like
 
+WHOLE_BYTES = 16_000_000
+"""128 vectors of 4,096 numbers are 11 MB as text."""
 WIDEST = 16_384
 """More numbers a vector has no embedder."""
 _BATCH = 128
@@ -49,17 +51,14 @@ class Endpoint:
 
     async def _ask(self, texts: list[str]) -> NDArray[np.float32]:
         batches: list[NDArray[np.float32]] = []
-        adapter = await asyncio.to_thread(import_module, "pydantic_ai.embeddings.openai")
-        from mindstream.models.wire import WHOLE_BYTES, http_client
-
-        async with http_client(WHOLE_BYTES) as http:  # closed here: nobody closes an embedder
-            model = adapter.OpenAIEmbeddingModel(self._address.model, provider=openai_like(self._address, http))
-            with failures(self._address):
-                for start in range(0, len(texts), _BATCH):
-                    batch = texts[start : start + _BATCH]
+        openai = await asyncio.to_thread(import_module, "mindstream.models.openai_chat")
+        async with openai.openai_client(self._address, WHOLE_BYTES) as client:  # closed here: nobody closes an embedder
+            for start in range(0, len(texts), _BATCH):
+                batch = texts[start : start + _BATCH]
+                with failures(self._address, openai.TOLD):
                     async with asyncio.timeout(self._silence_s):
-                        answer = await model.embed(batch, input_type="document")
-                    batches.append(self._checked(answer.embeddings, len(batch)))
+                        answer = await client.embeddings.create(model=self._address.model, input=batch)
+                    batches.append(self._checked(_in_order(answer.data), len(batch)))
         return np.concatenate(batches)
 
     def _checked(self, rows: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
@@ -75,3 +74,13 @@ class Endpoint:
             raise ModelUnavailable(f"{self.name} answered vectors that are zero, infinite or no numbers")
         self.width = width
         return vectors
+
+
+def _in_order(vectors: Sequence[Any]) -> list[Any]:
+    """Return vectors in the order of their texts; an endpoint may send them in another and number them."""
+    places = [getattr(vector, "index", None) for vector in vectors]
+    if any(place is not None for place in places):
+        if sorted(place for place in places if isinstance(place, int)) != list(range(len(places))):
+            raise ValueError("the vectors' indices are not those of the texts")
+        vectors = sorted(vectors, key=lambda vector: vector.index)
+    return [vector.embedding for vector in vectors]

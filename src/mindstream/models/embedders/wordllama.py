@@ -7,6 +7,7 @@ English is what it knows; of other languages it mostly sees characters.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 WIDTH = 256
 _BATCH = 256
+_LOADING = threading.Lock()
+LONG = 2_000
+"""More characters than this are read in a thread: 32 kB take a tenth of a second."""
 
 
 class WordLlama:
@@ -35,7 +39,7 @@ class WordLlama:
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, one row per text; a text without tokens gives zeros."""
-        if len(texts) <= _BATCH and table.cache_info().currsize:
+        if sum(map(len, texts)) <= LONG and _loaded.cache_info().currsize:
             return vectors(texts)
         return await asyncio.to_thread(vectors, texts)
 
@@ -64,9 +68,14 @@ def count_tokens(text: str) -> int:
     return len(_tokenizer().encode(text, add_special_tokens=False).ids)
 
 
-@cache
 def table() -> NDArray[np.float32]:
     """Return the vectors of all tokens: shape (tokens, 256); shared by the whole process, so not to be written to."""
+    with _LOADING:  # else each thread that is first reads a table of its own
+        return _loaded()
+
+
+@cache
+def _loaded() -> NDArray[np.float32]:
     from safetensors.numpy import load_file
 
     weights = load_file(_file("weights/l2_supercat_256.safetensors"))["embedding.weight"].astype(np.float32)

@@ -1,0 +1,42 @@
+"""The seam between a provider and a client library: what an endpoint sends, in the order in which it comes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from mindstream.models.model import Call, Request, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """Some more text: of the reply, of the model's thoughts before it, or of a call's arguments."""
+
+    of: Literal["reply", "thought", "arguments"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """The endpoint keeps its answer back, and says why."""
+
+    why: str
+
+
+Arrival: TypeAlias = Delta | Call | Usage | Withheld
+"""What an endpoint sends. A call comes when it is whole; its arguments were counted as they came."""
+
+
+class Adapter(Protocol):
+    """One client's way to one endpoint. Connections belong to one event loop; so does an adapter."""
+
+    def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+        """Ask once, and give what comes.
+
+        Raises:
+            ModelError: see failures.
+        """
+
+    async def aclose(self) -> None:
+        """Let go of the connections that wait for the next request."""
