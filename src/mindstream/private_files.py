@@ -24,9 +24,10 @@ def append_private(path: Path) -> TextIOWrapper:
     """Open a text file to append to it; one that is made can be read by its owner alone.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: it cannot be opened, or is a FIFO that nobody reads: it would be waited for.
     """
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, FILE), "a", encoding="utf-8")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
+    return os.fdopen(os.open(path, flags, FILE), "a", encoding="utf-8")
 
 
 def write_private(path: Path, data: bytes) -> None:

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_endpoint import Asked, FakeEndpoint, Says
+from prompt_toolkit.history import FileHistory, InMemoryHistory
 from running import run, terminal
+
+from mindstream.cli.terminal import _history
 
 PROMPT = "you: "
 
@@ -148,3 +152,39 @@ def test_ctrl_c_clears_what_is_typed_before_it_leaves(folder: Path) -> None:
         assert screen.ended() == 0
     heard = [row["text"] for row in run("log", "--data", folder, "--json").rows if row["event"] == "heard"]
     assert heard == ["hello"]
+
+
+@pytest.mark.parametrize("command", ["memory", "mind"])
+def test_an_export_to_the_terminal_is_escaped_and_through_a_pipe_is_not(command: str, folder: Path) -> None:
+    odd = "turned \u202ecod.exe\u202c \x9b31m and \u200bhidden"
+    run("chat", "--data", folder, said=f"The neighbour's dog keeps me awake: {odd}\n")
+    piped = run(command, "export", "-", "--data", folder).out
+    with terminal(command, "export", "-", "--data", folder) as screen:
+        assert screen.ended() == 0
+    shown = screen.raw.decode()
+    assert "\u202e" in piped and "\u200b" in piped
+    assert "\\u202e" in shown and not any(each in shown for each in "\u202e\u200b\x9b")
+    lines = [json.loads(line) for line in shown.replace("\r\n", "\n").splitlines()]
+    assert lines[1:] == [json.loads(line) for line in piped.splitlines()][1:]
+
+
+@pytest.mark.parametrize("odd", ["fifo", "folder", "link to a device", "link to nothing", "huge", "no folder"])
+def test_what_was_typed_is_kept_in_a_plain_file_or_not_at_all(odd: str, tmp_path: Path) -> None:
+    path = tmp_path / "history" / "you.txt"
+    assert isinstance(_history(path), FileHistory) and path.stat().st_mode & 0o777 == 0o600
+    path.unlink()
+    match odd:
+        case "fifo":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "huge":
+            with path.open("wb") as file:
+                file.truncate(1 << 40)
+        case "no folder":
+            path.parent.rmdir()
+            path.parent.write_text("")
+        case _:
+            path.symlink_to("/dev/zero" if "device" in odd else tmp_path / "nothing")
+    assert isinstance(_history(path), InMemoryHistory)
+    assert not (tmp_path / "nothing").exists()

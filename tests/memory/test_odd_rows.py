@@ -68,6 +68,12 @@ ODD: list[tuple[str, object]] = [
     ("superseded_by", b"\x01"),
     ("version", 2**63 - 1),
     ("slot", "sleep.plan"),
+    ("seq", "x"),
+    ("seq", -(2**63)),
+    ("changed", "x"),
+    ("changed", 1e300),
+    ("vector", bytes(2_000_000)),
+    ("lasting", "for ever"),
 ]
 
 

@@ -200,3 +200,31 @@ async def test_a_long_name_does_not_stop_the_reasoners(folder: Path) -> None:
             await mind.settled()
         assert mind.stream.store.events("ann", kinds=["error"]) == []
         assert mind.reasoners.work() == []
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "javascript:alert(1)", "JavaScript:alert(1)", "data:text/html,<script>", "file:///etc/passwd", "vbscript:x",
+        "https://x.org/\u202egro.live", "https://x.org/a b", "https://x.org/\x1b]8;;evil", "https://x.org/\u200b",
+        'https://x.org/"onclick="', "x\u00a0y", "ssh://x.org", "",
+    ],
+)  # fmt: skip
+def test_a_link_that_nobody_should_follow_is_none(link: str) -> None:
+    assert NamedResource(title="On Rest", link=link).link is None
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://x.org/a?b=c#d",
+        "http://x.org",
+        "HTTPS://X.org",
+        "x.org/a",
+        "www.x.org",
+        "https://zh.org/失眠",
+        "tel:116123",
+    ],
+)
+def test_a_link_that_somebody_may_follow_stays(link: str) -> None:
+    assert NamedResource(title="On Rest", link=link).link == link

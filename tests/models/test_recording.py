@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import aclosing
 from pathlib import Path
 
@@ -142,3 +143,21 @@ def test_two_requests_have_one_hash_only_where_they_read_the_same(one: str, othe
 
 def test_a_hash_does_not_depend_on_who_asks() -> None:
     assert fingerprint(Request(Judge(), "scorer")) == fingerprint(Request(Judge(), "judge"))
+
+
+@pytest.mark.parametrize("odd", ["fifo", "/dev/zero", "folder", "link to a fifo"])
+def test_what_is_no_file_is_not_waited_for(odd: str, tmp_path: Path) -> None:
+    path = Path(odd) if odd.startswith("/") else tmp_path / "run.jsonl"
+    if odd == "folder":
+        path.mkdir()
+    elif "fifo" in odd:
+        os.mkfifo(tmp_path / "fifo")
+        path.symlink_to(tmp_path / "fifo")
+    with pytest.raises(SettingsError, match="is not a regular file"):
+        Playback(path)
+
+
+async def test_a_recording_into_a_pipe_that_nobody_reads_says_so(tmp_path: Path) -> None:
+    os.mkfifo(path := tmp_path / "run.jsonl")
+    with pytest.raises(StorageError, match="cannot be written"):
+        await parts_of(await recorded(path, "Hello."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -187,8 +188,33 @@ async def test_words_that_turn_bad_later_name_their_file(words: str, tmp_path: P
     with pytest.raises(SettingsError, match=str(path)):
         await parts_of(model)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match=f"{path}: is not UTF-8 text"):
         await parts_of(model, talk())
+
+
+@pytest.mark.parametrize("odd", ["fifo", "/dev/zero", "folder", "huge"])
+def test_words_that_are_no_file_are_not_waited_for(odd: str, tmp_path: Path) -> None:
+    path = tmp_path / "talk.md"
+    match odd:
+        case "fifo":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "huge":
+            with path.open("wb") as file:
+                file.truncate(1 << 40)  # a terabyte of zeros that takes no room
+        case device:
+            path.symlink_to(device)
+    for use in (lambda: Reworded(Scripted({}), tmp_path), lambda: prompts(tmp_path)):
+        with pytest.raises(SettingsError, match=rf"{path}: is (not a regular file|too large)"):
+            use()
+
+
+async def test_words_with_the_line_ends_of_another_system_are_read(tmp_path: Path) -> None:
+    (tmp_path / "talk.md").write_bytes(b"# system\r\nBe kind.\r\n# user\r\nSay {{ text }}\r\n")
+    scripted = Scripted({"talk": ["a"]})
+    assert await parts_of(Reworded(scripted, tmp_path))
+    assert "\r" not in "".join(message.text for message in scripted.asked[0].messages)
 
 
 def test_shipped_words_that_cannot_be_rendered_are_told() -> None:

@@ -13,6 +13,7 @@ from asking import ADD, Judge, Talk, parts_of, talk, text_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindstream import caches
 from mindstream.clock import ManualClock
 from mindstream.errors import (
     BudgetSpent,
@@ -341,6 +342,16 @@ async def test_a_spoilt_cache_file_is_written_anew(tmp_path: Path) -> None:
     await parts_of(model)
     kept_in(tmp_path)[0].write_text("[{")
     assert [text_of(await parts_of(model)) for _ in range(2)] == ["second", "second"]
+
+
+async def test_what_is_erased_is_in_no_cached_answer(tmp_path: Path) -> None:
+    (tmp_path / "ab").mkdir()
+    (tmp_path / "ab" / "notes.json").write_text("a file of somebody's own")
+    model = Cache(talks("Ann has a parrot", "Nobody is known"), tmp_path)
+    await parts_of(model)
+    caches.empty("ann")
+    assert [path.name for path in kept_in(tmp_path)] == ["notes.json"]
+    assert text_of(await parts_of(model)) == "Nobody is known"
 
 
 async def test_a_cache_that_cannot_be_written_says_so(tmp_path: Path) -> None:

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, SqliteStore, Stream
+from mindstream import ManualClock, Mind, SqliteStore, Stream
 from mindstream.errors import InputError, StorageError
+from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.memory.stream import New
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service import erasing, erasure
+from mindstream.service import erasing
 from mindstream.service.memory import Memory, memory
 from mindstream.settings import Settings
 
@@ -155,12 +156,30 @@ async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Pa
         await store.close()
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"user": "zorro"}', b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"user": "zorro"}',
+        b"\xff",
+        b"[" * 9_000,
+        b'{"user": "zorro", "upto": 1e400}',
+        b'{"user": "zorro", "upto": %d}' % 10**30,
+        b'{"user": "zorro", "upto": -1}',
+        b'{"user": 7, "upto": 7}',
+        b'{"user": "zorro\\ud800", "upto": 7}',
+        b'{"user": "zorro", "upto": "7"}',
+        b'{"user": "zorro", "upto": NaN}',
+    ],
+)
 async def test_an_intent_that_was_not_written_to_its_end_deletes_nothing(content: bytes, both: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
         raise KeyboardInterrupt
     (place,) = intents(both)
     place.write_bytes(content)
+    assert not erasure.pending(both, "zorro")
     async with opened(both, "zorro") as zorro:
         assert len(zorro.all()) == 1500
     assert not place.exists()
@@ -171,6 +190,20 @@ def test_an_intent_holds_no_words_and_is_private(both: Path) -> None:
         (place,) = intents(both)
         assert SECRET.encode() not in place.read_bytes() and "zorro" not in place.name
         assert place.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("user", ["zorro", "bob"])
+async def test_a_pipe_in_the_place_of_an_intent_holds_up_nobody(user: str, both: Path) -> None:
+    with erasure.intended(both, "zorro"):
+        (place,) = intents(both)
+    os.mkfifo(place)
+    if user == "bob":
+        async with opened(both, user) as bobs:
+            assert len(bobs.all()) == 100
+    else:
+        with pytest.raises(StorageError, match="is no file; move it away"):
+            async with opened(both, user):
+                pass
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links are made as on POSIX")
@@ -192,3 +225,21 @@ async def test_a_copy_that_was_put_aside_goes_too_whoever_finishes(both: Path) -
         raise KeyboardInterrupt
     async with opened(both, "bob"):
         assert left(both) == []
+
+
+async def test_a_mind_that_is_opened_from_code_finishes_it_too(both: Path) -> None:
+    with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+        raise KeyboardInterrupt
+    async with Mind.open(both, user="bob") as mind:
+        assert mind.stream.store.count("bob", "remembered")
+    assert left(both) == [] and not intents(both)
+
+
+async def test_a_mind_of_whoever_is_being_erased_is_not_opened(both: Path) -> None:
+    with erasure.intended(both, "zorro"):
+        with pytest.raises(StorageError, match="another program is erasing that user just now"):
+            async with Mind.open(both, user="zorro"):
+                pass
+        async with Mind.open(both, user="bob"):
+            pass
+    assert said(both)

@@ -116,6 +116,9 @@ DAMAGE = {
     "sound time or name": "UPDATE log SET at = 'x', by = X'FF' WHERE seq = 3",
     "points nowhere": "INSERT INTO work (mind, slot, cause, owner, lease) VALUES ('ann', 'sleep', 99999, 'x', 0)",
     "counters": "DELETE FROM counters",
+    "counters that run over": "UPDATE counters SET value = 9223372036854775807",
+    "when they changed": "UPDATE records SET changed = 'x' WHERE number = {LAST}",
+    "a last number": "INSERT INTO log SELECT 9223372036854775807, mind, at, by, kind, payload, sum FROM log LIMIT 1",
     "triggers": "CREATE TRIGGER t AFTER INSERT ON records BEGIN UPDATE records SET text = 'owned'; END",
     "index": "DROP INDEX records_same",
     "marks": "PRAGMA application_id = 7",
@@ -257,3 +260,13 @@ def test_a_mending_that_is_killed_leaves_the_memory_whole(copy: Path) -> None:
         asyncio.run(SqliteStore(copy).close())
         assert rows(copy, HELD) == before
         assert found(copy) == []
+
+
+@pytest.mark.parametrize("what", ["counters that run over", "a last number"])
+async def test_a_count_that_came_to_its_end_is_told_and_begins_anew(copy: Path, what: str) -> None:
+    change(copy, DAMAGE[what])
+    with pytest.raises(StorageError, match="doctor --mend"):
+        await talk(copy, "ann", "Noise keeps me awake.")
+    mend(copy)
+    await talk(copy, "ann", "Noise keeps me awake.")
+    assert found(copy) == []

@@ -26,6 +26,11 @@ MISTAKE, OUR_FAULT, STOPPED, NO_READER = 2, 70, 130, 141
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; no exception passes."""
     _streams()
+    if is_stripped():
+        _say("it cannot run under `python -OO`, which strips what models are told of tools")
+        return MISTAKE
+    if os.environ.get("COLUMNS") == "0":  # some surroundings say so, and a line of that width shows nothing
+        del os.environ["COLUMNS"]
     words = _in_order(sys.argv[1:] if arguments is None else arguments)
     debug = words[:1] == ["--debug"] or bool(os.environ.get("MINDSTREAM_DEBUG"))
     try:
@@ -42,6 +47,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         elif code == OUR_FAULT:
             _say(f"{type(cause).__name__}: {cause}. That is a fault of mindstream; its traceback is in {_kept(cause)}")
         return code
+
+
+def is_stripped() -> bool:
+    """Tell whether Python was told to leave out docstrings (`-OO`), which are what models are told of tools."""
+    return sys.flags.optimize > 1
 
 
 def _in_order(words: Sequence[str]) -> list[str]:
@@ -92,6 +102,9 @@ def _told(error: BaseException) -> int:
         return MISTAKE
     if isinstance(error, MindstreamError):
         _say(str(error))
+        return MISTAKE
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't start new thread" in str(error)):
+        _say("the system gives this program no more memory or threads; close others, or raise its limits (ulimit -a)")
         return MISTAKE
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
         no_more_output()

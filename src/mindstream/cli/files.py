@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mindstream import chance
+from mindstream.cli.clean import escaped
 from mindstream.errors import InputError
 
 LONGEST_LINE = 4 << 20
@@ -48,13 +49,14 @@ def read_lines(file: Path | None) -> Iterator[bytes]:
 def write_lines(file: Path | None, lines: Iterable[str]) -> int:
     """Write lines as they come, to a file that only its owner can read, or to standard output; return how many.
 
-    The file takes its name when it is whole. Only a regular file is replaced: a link, device or FIFO is refused.
+    The file takes its name when it is whole. Only a regular file is replaced: a link, device or FIFO is refused. Lines
+    are of JSON: on a terminal what would move its cursor is written as escapes; to a file or a pipe they go unchanged.
 
     Raises:
         InputError: it cannot be written.
     """
     if named(file) is None or file is None:
-        return _write(lines, sys.stdout.write)
+        return _write(map(escaped, lines) if sys.stdout.isatty() else lines, sys.stdout.write)
     _check_replaceable(file)
     part = file.with_name(f".{chance.token()}.part")
     try:

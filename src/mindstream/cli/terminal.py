@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import shlex
 import signal
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.formatted_text import FormattedText
-from prompt_toolkit.history import FileHistory
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -25,10 +26,12 @@ from mindstream.cli.screens import TextScreen
 from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
+from mindstream.log.folder import history
 from mindstream.memory.door import MAX_BYTES
-from mindstream.service.folder import history
 from mindstream.settings import Settings
 
+LONGEST_HISTORY = 16 << 20
+"""In bytes; it is read whole."""
 STYLE = Style.from_dict({"you": "bold ansicyan", "thinking": "ansibrightblack"})
 AGAIN = 4
 """How many lines of a resumed conversation are shown again."""
@@ -153,12 +156,17 @@ class _History(FileHistory):
             super().store_string(string)
 
 
-def _history(path: Path) -> _History:
+def _history(path: Path) -> History:
+    """Return what was typed before; where its file is none (a pipe could take for ever), or huge, nothing is kept."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        path.touch(mode=0o600)
-        private_file(path)
-    return _History(str(path))
+        if not path.is_symlink():
+            path.touch(mode=0o600)
+            private_file(path)
+        found = path.lstat()
+        if stat.S_ISREG(found.st_mode) and found.st_size <= LONGEST_HISTORY:
+            return _History(str(path))
+    return InMemoryHistory()
 
 
 @contextlib.contextmanager

@@ -26,6 +26,8 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except MindstreamError:
         raise
+    except OverflowError as error:  # what is counted here has reached the highest number that SQLite can hold
+        raise StorageError(f"{path}: a number in it is beyond all that can be counted; {MEND}") from error
     except UnicodeDecodeError as error:  # in SQLite's own words about the damage
         raise StorageError(f"{path}: the file is damaged; {MEND}, or put a copy back in its place") from error
     except sqlite3.Error as error:
@@ -38,7 +40,7 @@ def explained(path: Path) -> Iterator[None]:
         elif code.startswith("SQLITE_CORRUPT"):
             advice = f"the file is damaged; {MEND}, or put a copy back in its place"
         elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
-            advice = "the disk is full; make room and say it again"
+            advice = f"the disk is full; make room and say it again (where there is room: {MEND})"
         elif code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
             advice = "it cannot be opened for writing; check the folder's permissions, or choose another with --data"
         elif code.startswith("SQLITE_ERROR") and text.startswith(("no such ", "table ", "duplicate column")):

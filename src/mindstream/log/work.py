@@ -100,7 +100,7 @@ def renew(connection: sqlite3.Connection, ids: Sequence[int], owner: str, lease:
     )
 
 
-def finish(connection: sqlite3.Connection, ids: Sequence[int], owner: str, seq: int) -> None:
+def finish(connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str, seq: int) -> None:
     """Mark work as done by the event `seq`.
 
     Raises:
@@ -109,18 +109,19 @@ def finish(connection: sqlite3.Connection, ids: Sequence[int], owner: str, seq: 
     for id_ in ids:
         changed = connection.execute(
             "UPDATE work SET done = ?, running = 0, error = ''"
-            " WHERE id = ? AND owner = ? AND running = 1 AND done IS NULL",
-            (seq, id_, owner),
+            " WHERE id = ? AND mind = ? AND owner = ? AND running = 1 AND done IS NULL",
+            (seq, id_, mind, owner),
         )
         if changed.rowcount != 1:
             raise LeaseLost(f"work {id_} was taken over by another process")
 
 
-def release(connection: sqlite3.Connection, ids: Sequence[int], owner: str, error: str) -> None:
+def release(connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str, error: str) -> None:
     """Put work back after a run that failed; it is taken up again, a bounded number of times."""
     connection.executemany(
-        "UPDATE work SET running = 0, error = ?, failures = failures + 1 WHERE id = ? AND owner = ? AND done IS NULL",
-        [(error, id_, owner) for id_ in ids],
+        "UPDATE work SET running = 0, error = ?, failures = failures + 1"
+        " WHERE id = ? AND mind = ? AND owner = ? AND done IS NULL",
+        [(error, id_, mind, owner) for id_ in ids],
     )
 
 

@@ -81,7 +81,7 @@ def _newest(stream: Stream, kind: Kind, after: int, most: int) -> list[Record]:
 
 
 def _near(columns: Columns, kind: Kind, record: Record) -> list[str]:
-    if record.vector is None or record.embedder != columns.embedder:
+    if record.vector is None or record.embedder != columns.embedder or len(record.vector) != columns.width:
         return []
     rows, cosines = columns.vectors.nearest(record.vector.astype(np.float32), _holding(columns, kind))
     return [columns.ids[at] for at in rows[cosines >= NEAR] if columns.ids[at] != record.id]

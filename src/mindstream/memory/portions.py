@@ -55,11 +55,15 @@ def read(
 
 
 def _newest(database: Database, stream: str, since: int) -> int:
-    newest = [
-        database.read(f"SELECT max(changed) FROM {table} WHERE stream = ?", (stream,))[0][0]
-        for table in ("records", "erased")
-    ]
-    return max([since, *(int(each) for each in newest if each is not None)])
+    return max(since, *(_highest(database, stream, table) for table in ("records", "erased")))
+
+
+def _highest(database: Database, stream: str, table: str) -> int:
+    highest = f"SELECT coalesce(max(changed), 0) FROM {table} WHERE stream = ?"
+    ((found,),) = database.read(highest, (stream,))
+    if not isinstance(found, int):  # something odd stands there, which SQLite takes for higher than all numbers
+        ((found,),) = database.read(f"{highest} AND typeof(changed) = 'integer'", (stream,))
+    return int(found)
 
 
 def _gone(database: Database, stream: str, since: int, after: int) -> list[str]:

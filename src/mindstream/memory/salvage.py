@@ -74,6 +74,8 @@ def is_sound(record: Record) -> bool:
         and 0 <= record.created <= LATEST
         and 0 <= record.accessed <= LATEST
         and -1 <= record.level <= MAX_LEVEL + 1
+        and record.depth >= 0
+        and record.seq >= 0
         and (record.importance is None or 1 <= record.importance <= 10)
         and (record.forgotten is None or 0 <= record.forgotten <= LATEST)
         and (record.valid_from is None or EARLIEST <= record.valid_from <= LATEST)

@@ -29,6 +29,7 @@ from mindstream.memory.store import Changes, Commit, Entry, Revision, checked_co
 from mindstream.memory.strength import Held
 from mindstream.memory.sums import sum_of_event, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
+from mindstream.paths import usable
 
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds"))
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
@@ -39,7 +40,7 @@ class SqliteStore:
     """A data folder with one file, mindstream.db, in it."""
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = usable(folder)
         self._database = Database(self.folder, MIGRATIONS)
 
     async def commit(self, commit: Commit) -> list[Logged]:
@@ -240,9 +241,10 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
     if commit.wake:
         work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
     if commit.finish:
-        work.finish(connection, commit.finish.work, commit.finish.owner, logged[0].seq)
+        work.finish(connection, commit.mind, commit.finish.work, commit.finish.owner, logged[0].seq)
     if commit.put_back:
-        work.release(connection, commit.put_back.work, commit.put_back.owner, commit.put_back.error)
+        back = commit.put_back
+        work.release(connection, commit.mind, back.work, back.owner, back.error)
     return logged
 
 

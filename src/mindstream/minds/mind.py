@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mindstream.clock import Clock, SystemClock, written
+from mindstream.log.erasure import finish_all
 from mindstream.log.events import FollowUp, Heard, Logged, Opened, Said
 from mindstream.log.feed import Feed
 from mindstream.memory.belief import Belief
@@ -32,6 +33,7 @@ from mindstream.models.roles import Models
 from mindstream.packs.load import load
 from mindstream.packs.pack import Pack
 from mindstream.packs.safety import SAFETY, look_over
+from mindstream.paths import usable
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.belief.belief import BeliefReasoner, plan_of
 from mindstream.reasoners.belief.plan import Plan
@@ -103,6 +105,9 @@ class Mind:
             StorageError: the data folder cannot be used.
         """
         checked_name(user, "user")
+        folder = usable(data) if isinstance(data, str | Path) else None
+        if folder is not None:
+            await asyncio.to_thread(finish_all, folder, user)
         clock = clock or SystemClock()
         domain = pack if isinstance(pack, Pack) else load(pack)
         session = checked_name(session, "session") if session else written(clock.now())
@@ -111,7 +116,6 @@ class Mind:
         shared = table if isinstance(table, Models) else Models.named(table, clock=clock)
         answers = shared.told_to(calls.take)
         embed = embedder(embed) if isinstance(embed, str) else embed
-        own = isinstance(data, str | Path)
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         try:
             stream = Stream(store, user, embed, clock, Feed())
@@ -132,7 +136,7 @@ class Mind:
         finally:
             if not isinstance(models, Models):
                 await shared.aclose()
-            if own:
+            if folder is not None:
                 await store.close()
 
     async def hear(self, text: str) -> AsyncGenerator[Logged]:

@@ -14,9 +14,13 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from mindstream import errors
-from mindstream.errors import ModelError, ModelRefused, RateLimited, SettingsError, StorageError
+from mindstream.errors import InputError, ModelError, ModelRefused, RateLimited, SettingsError, StorageError
 from mindstream.models.model import Message, Model, Part, Request, ToolSpec
+from mindstream.paths import read_text
 from mindstream.private_files import append_private, make_private_folder
+
+LARGEST = 256 << 20
+"""In bytes. A talk of a thousand turns takes four megabytes."""
 
 
 class Failure(BaseModel):
@@ -159,9 +163,9 @@ def _parts() -> TypeAdapter[list[Part]]:
 
 def _read(path: Path) -> list[Line]:
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"the recording {path} cannot be read: {error}") from None
+        text = read_text(path, LARGEST)
+    except InputError as error:
+        raise SettingsError(f"the recording {path} {error}") from None
     lines: list[Line] = []
     for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
         try:

@@ -79,7 +79,11 @@ def _variables() -> Iterator[Finding]:
 
 def _folder(data: Path) -> Iterator[Finding]:
     if not data.exists():
-        home = next(parent for parent in data.absolute().parents if parent.exists())
+        try:
+            home = next(parent for parent in data.absolute().parents if parent.exists())
+        except FileNotFoundError:
+            yield Finding("data", "broken", f"{data} cannot be made: the working directory is gone", ANOTHER)
+            return
         if os.access(home, os.W_OK | os.X_OK):
             yield Finding("data", "ok", f"{data} is not there yet; the first conversation makes it")
         else:

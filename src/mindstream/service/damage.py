@@ -7,6 +7,7 @@ to is there.
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +27,8 @@ from mindstream.memory.tables import MIGRATIONS
 from mindstream.service.readable import CHANGED, SAME, TABLES, VECTOR_SUM, WORDS_SUM, Row, Tables
 
 UNSUMMED = "rows without a sum: from before there were any, or changed on purpose"
+LAST = 2**53
+"""A higher number no row has ever got, and after the highest that SQLite knows there is none."""
 KEPT = " (they are kept as they stand)"
 
 
@@ -67,15 +70,15 @@ def faults(connection: sqlite3.Connection) -> Iterator[Fault]:
     yield from _work(tables)
     highest = max((row[-1] for row in tables.rows["erased"] if isinstance(row[-1], int)), default=0)
     highest = max([highest, *(row[CHANGED] for row in tables.rows["records"] if isinstance(row[CHANGED], int))])
-    if tables.counters.get("changed", -1) < highest:
-        yield Fault("counters that stand below what they have counted")
+    if not highest <= tables.counters.get("changed", -1) <= LAST:
+        yield Fault("counters that do not stand where they have counted to")
 
 
 def _opening(connection: sqlite3.Connection) -> Iterator[Fault]:
     """Find what keeps everybody else from opening it, though `looking_into` looks past it."""
     path = connection.execute("PRAGMA database_list").fetchone()[2]
     try:
-        with contextlib.closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True)) as strict:
+        with contextlib.closing(sqlite3.connect(f"{Path(os.fsdecode(path)).as_uri()}?mode=ro", uri=True)) as strict:
             strict.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except (sqlite3.Error, UnicodeDecodeError) as error:
         yield Fault("faults of its pages and indexes", row=str(error))
@@ -141,7 +144,9 @@ def _log(tables: Tables) -> Iterator[Fault]:
     for seq, mind, at, by, kind, payload, total in tables.rows["log"]:
         user = mind if is_name(mind) else ""
         whole = sum_agrees(sum_of_event, (mind, at, by, kind, payload), total)
-        if not user or moment(at) is None or not isinstance(by, str):
+        if not 0 < seq <= LAST:
+            yield Fault("rows of the log with a number that none has", user, str(seq))
+        elif not user or moment(at) is None or not isinstance(by, str):
             yield Fault("rows of the log without a sound time or name", user, str(seq))
         elif isinstance(event(kind, payload), Unknown):
             kept = whole is True or (isinstance(payload, str) and isinstance(kind, str) and kind not in KINDS)
@@ -153,7 +158,7 @@ def _log(tables: Tables) -> Iterator[Fault]:
 
 
 def _record(row: Row, record: Record, tables: Tables) -> Iterator[Fault]:
-    held = row[1:CHANGED]
+    held, changed = row[1:CHANGED], row[CHANGED]
     user = record.stream if is_name(record.stream) else ""
     again = row_of(record, record.seq)
     for name, before, after in zip(FIELDS, held, again, strict=True):
@@ -163,6 +168,8 @@ def _record(row: Row, record: Record, tables: Tables) -> Iterator[Fault]:
         checked_record(record)
     except InputError as error:
         yield Fault(f"records with an impossible {str(error).partition(':')[0][:60]}", user, record.id)
+    if not isinstance(changed, int) or changed > LAST:
+        yield Fault("records of which nobody can tell when they changed", user, record.id)
     if not user or tables.minds.get(record.seq, user) != user:
         yield Fault("records that another user's log wrote, or nobody's", user, record.id)
     elif record.seq not in tables.minds:

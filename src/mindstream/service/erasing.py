@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
+from mindstream.log import erasure
 from mindstream.log.database import FILE
+from mindstream.log.erasure import connected
 from mindstream.log.events import event, written_text
-from mindstream.service import erasure
-from mindstream.service.erasure import connected
-from mindstream.service.folder import history
+from mindstream.log.folder import history
 from mindstream.service.memory import Memory, nobody
 
 PROBES, PROBE, SHORTEST = 300, 40, 8

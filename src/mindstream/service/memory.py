@@ -14,7 +14,9 @@ from pydantic import JsonValue
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
+from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
+from mindstream.log.folder import private
 from mindstream.memory.door import checked_name
 from mindstream.memory.recall import Recalled
 from mindstream.memory.record import KINDS, Kind, Record
@@ -22,8 +24,6 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Store
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
-from mindstream.service.erasure import finish_all
-from mindstream.service.folder import private
 from mindstream.settings import Settings
 
 LOOK_S = 0.2

@@ -29,11 +29,9 @@ from mindstream.memory.rows import FIELDS, INSERT, insertion, row_of
 from mindstream.memory.salvage import moment
 from mindstream.memory.sums import sum_of_event, sum_of_record
 from mindstream.memory.tables import MIGRATIONS
-from mindstream.service.damage import chains, is_name, is_work, standing, widths
+from mindstream.service.damage import LAST, chains, is_name, is_work, standing, widths
 from mindstream.service.readable import TABLES, WORDS_SUM, Row, Tables, looking_into
 
-COPIES = "mended-*"
-"""The folders, in a data folder, that hold copies from before a mending; they hold users' words."""
 ASIDE = "set_aside.jsonl"
 CHANGE = 1
 """The commit that all rows count as of: nobody has read the new file yet."""
@@ -207,8 +205,8 @@ def _log(tables: Tables, aside: Aside) -> Iterator[tuple[Any, ...]]:
     at = 0.0
     for row in {row[0]: row for row in tables.rows["log"]}.values():
         seq, mind, when, by, kind, payload, total = row
-        if not is_name(mind):
-            aside.add("rows of the log of nobody", "log", row)
+        if not is_name(mind) or not 0 < seq <= LAST:
+            aside.add("rows of the log of nobody, or with a number that none has", "log", row)
             continue
         at = at if (sound := moment(when)) is None else sound  # else that of the row before it
         entry = event(kind, payload)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from mindstream.errors import SettingsError
+from mindstream.log.folder import private
 from mindstream.minds.mind import Mind
 from mindstream.minds.patience import Patience
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
 from mindstream.private_files import append_private
-from mindstream.service.erasure import finish_all
-from mindstream.service.folder import private
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings
 
@@ -35,7 +33,6 @@ async def opened(
         StorageError: the data folder cannot be used.
     """
     folder = private(settings.data)
-    await asyncio.to_thread(finish_all, folder, settings.user)
     async with answering(settings, record=record) as models, Mind.open(
         folder, pack=settings.pack, user=settings.user, session=session,
         models=pace.slowed(models) if pace else models, gate_=settings.gate, embed=settings.embedder,

@@ -58,7 +58,7 @@ def prompts(folder: Path | None = None) -> list[Words]:
         raise InputError(f"the folder of your own words, {folder}, is not there")
     found = []
     for prompt, path in _shipped():
-        own = folder / path.name if folder and (folder / path.name).is_file() else None
+        own = folder / path.name if folder and (folder / path.name).exists() else None
         if own:
             read_words(own)
         asks = (prompt.__doc__ or "").strip().splitlines()[0].rstrip(".")

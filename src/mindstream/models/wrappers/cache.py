@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
+from mindstream import caches
 from mindstream.chance import token
 from mindstream.errors import StorageError
 from mindstream.models.model import Model, Part, Request, Usage
 from mindstream.models.recording import fingerprint, parts_from_json, parts_to_json
 from mindstream.private_files import make_private_folder, write_private
 
+HEX = "[0-9a-f]"
+
 
 class Cache:
     """Keeps whole answers in files, by model, messages and tools; an answer from here costs nothing and says so.
 
-    Any number of processes may share the folder.
+    Any number of processes may share the folder. When something of a user is erased, by this process or so that it
+    notices, all answers go: nobody can tell whose words are in them. Where no process uses the folder then, they stay.
     """
 
     def __init__(self, model: Model, folder: Path | str) -> None:
         self.name = model.name
         self._model = model
         self._folder = Path(folder)
+        caches.watch(self)
+
+    def forget(self, _: str) -> None:
+        """Delete all answers."""
+        for path in self._folder.glob(f"{HEX * 2}/{HEX * 64}.*"):
+            with contextlib.suppress(OSError):  # another process is at it too
+                path.unlink()
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         key = fingerprint(request, self.name)

@@ -7,9 +7,13 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
-from mindstream.errors import SettingsError
+from mindstream.errors import InputError, SettingsError
 from mindstream.models.model import Model, Part, Request
-from mindstream.models.template import PARTS, templates
+from mindstream.models.template import MOST_WORDS, PARTS, templates
+from mindstream.paths import read_text
+
+LARGEST = 4 * MOST_WORDS
+"""In bytes: what so many characters can take."""
 
 
 class Reworded:
@@ -44,9 +48,9 @@ def read_words(path: Path) -> str:
         SettingsError: they cannot be read, or are no template; with the file, and the line where there is one.
     """
     try:
-        words = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"your own words {path} cannot be read: {error}") from None
+        words = read_text(path, LARGEST).replace("\r\n", "\n")
+    except InputError as error:
+        raise SettingsError(f"your own words {path}: {error}") from None
     if PARTS.search(words):  # else it may be a note of the user's, and no prompt's
         try:
             templates(words, path.stem)

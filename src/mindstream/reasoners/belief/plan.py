@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -20,7 +21,16 @@ TITLE, TEXT, LINK, RESOURCES = 200, 2_000, 1_000, 8
 """The longest title, text and link of a step, in characters, and how many resources it has at most."""
 Title = Annotated[str, AfterValidator(lambda text: shortened(text, TITLE))]
 Words = Annotated[str, AfterValidator(lambda text: shortened(text, TEXT))]
-Link = Annotated[str | None, AfterValidator(lambda link: link if link and len(link) <= LINK else None)]
+FOLLOWED = re.compile(r"(?:https?:|tel:|mailto:|(?![a-z][a-z0-9+.-]*:))[^\s<>\"]+", re.IGNORECASE)
+"""What may be followed: a page, a number, an address; a link without a scheme is a page's."""
+
+
+def _checked_link(link: str | None) -> str | None:
+    """Return a link that somebody may follow, else None: no code, no file of this machine, nothing unseen in it."""
+    return link if link and len(link) <= LINK and link.isprintable() and FOLLOWED.fullmatch(link) else None
+
+
+Link = Annotated[str | None, AfterValidator(_checked_link)]
 MARKS: dict[State, str] = {
     "now": "now",
     "later": "later",

@@ -12,6 +12,9 @@ GATES = "gate-*.npz"
 UNFINISHED_GATES = ".gate-*.tmp"
 """What is left of writing such a file where the process died."""
 
+COPIES = "mended-*"
+"""The folders that hold copies from before a mending; they hold users' words."""
+
 
 def private(folder: Path) -> Path:
     """Make a data folder that only its owner can read; one that is there stays as it is.

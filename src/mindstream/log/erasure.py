@@ -12,21 +12,23 @@ import hashlib
 import json
 import os
 import sqlite3
+import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mindstream.errors import StorageError
+from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, rewrite
 from mindstream.log.explaining import BUSY_S, explained
-from mindstream.service.folder import GATES, UNFINISHED_GATES, history
-from mindstream.service.mending import COPIES
+from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history
+from mindstream.paths import read_text
 
 if sys.platform != "win32":
     import fcntl
 
 INTENTS = "erasing-*.json"
+LONGEST = 10_000
 ROWS = {"records": ("stream", "seq"), "log": ("mind", "seq"), "work": ("mind", "cause")}
 """Where a user's rows are, which column names the user, and which the row of the log that they came from."""
 
@@ -41,7 +43,10 @@ class Intent:
 
 def pending(folder: Path, user: str) -> bool:
     """Tell whether this user's erasure was begun and not finished."""
-    return _place(folder, user).exists()
+    try:
+        return _parse(read_text(_place(folder, user), LONGEST)) is not None
+    except InputError:
+        return False
 
 
 @contextlib.contextmanager
@@ -136,10 +141,14 @@ def _held(place: Path) -> Iterator[int]:
     """Hold the file of an intent, made if need be."""
     while True:
         try:
-            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            descriptor = os.open(
+                place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o600
+            )
         except OSError as error:
             raise StorageError(f"{place} cannot be written: {error.strerror}; nothing was erased") from None
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise StorageError(f"{place} is no file; move it away")
             _lock(descriptor)
             if os.fstat(descriptor).st_nlink:  # else whoever held it was done with it
                 yield descriptor
@@ -157,12 +166,18 @@ def _lock(descriptor: int) -> None:
 
 
 def _read(descriptor: int) -> Intent | None:
-    """Read an intent; None where it was not written to its end: then nothing had been deleted yet."""
+    return _parse(os.pread(descriptor, LONGEST, 0))
+
+
+def _parse(content: bytes | str) -> Intent | None:
+    """Return an intent; None where it was not written to its end: then nothing had been deleted yet."""
     try:
-        found = json.loads(os.pread(descriptor, 10_000, 0))
-        return Intent(str(found["user"]), int(found["upto"]))
-    except (ValueError, KeyError, TypeError):
+        found = json.loads(content)
+        user, upto = found["user"], found["upto"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    is_sound = isinstance(user, str) and user.isprintable() and isinstance(upto, int) and 0 <= upto < 1 << 63
+    return Intent(user, upto) if is_sound else None
 
 
 def _write(place: Path, descriptor: int, intent: Intent) -> None:

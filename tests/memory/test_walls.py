@@ -1,0 +1,168 @@
+"""A stream's name is a wall: whatever is asked, written, forgotten or erased on one side, the other stays as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import unicodedata
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from world import Words
+
+from mindstream import ManualClock, SqliteStore, Stream
+from mindstream.errors import LeaseLost, MindstreamError
+from mindstream.log.events import Remembered
+from mindstream.log.work import Work
+from mindstream.memory.record import New, Record
+from mindstream.memory.store import Entry, Finish, PutBack, Revision, Wake
+
+SECRET = "Bob hides the violin under the stairs"
+DAY = 86_400
+
+
+class Two:
+    """Ann, who attacks, and Bob, who has secrets, in one data folder and one process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = ManualClock()
+        self.store = SqliteStore(folder)
+        self.ann, self.bob = (Stream(self.store, user, Words(), self.clock) for user in ("ann", "bob"))
+        self.secret: Record
+
+    async def begin(self) -> Two:
+        self.secret = await self.bob.remember(SECRET, "note", by="bob", episode="tonight")
+        await self.ann.remember("Ann likes the violin", "note", by="ann", episode="tonight")
+        return self
+
+    def bobs(self) -> list[Record]:
+        """Return all of Bob's records as they stand in the file."""
+        return self.store.changes("bob", 0).records
+
+
+@pytest.fixture
+async def two(folder: Path) -> AsyncIterator[Two]:
+    two = Two(folder)
+    yield await two.begin()
+    await two.ann.close()
+    await two.bob.close()
+    await two.store.close()
+
+
+READS: dict[str, Callable[[Two], Awaitable[object]]] = {
+    "recall of the very words": lambda two: two.ann.recall(SECRET, k=50),
+    "recall by his name": lambda two: two.ann.recall("violin", where={"by": "bob"}),
+    "recall of his session": lambda two: two.ann.recall("violin stairs", where={"episode": "tonight"}, k=50),
+    "recall as of a moment": lambda two: two.ann.recall(SECRET, as_of=two.clock.now()),
+    "the newest": lambda two: asyncio.to_thread(lambda: two.ann.latest("note", 50, episode="tonight")),
+    "by id": lambda two: asyncio.to_thread(lambda: two.store.records("ann", [two.secret.id])),
+    "by what is known": lambda two: asyncio.to_thread(lambda: two.ann.known("note", [SECRET])),
+    "the log": lambda two: asyncio.to_thread(lambda: two.store.events("ann")),
+    "what changed": lambda two: asyncio.to_thread(lambda: two.store.changes("ann", 0).records),
+    "the archive": lambda two: asyncio.to_thread(two.ann.archive),
+    "the audit": lambda two: two.ann.audit(),
+    "a dream": lambda two: two.ann.sleep(),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+async def test_nothing_that_is_read_is_another_users(name: str, two: Two) -> None:
+    told = str(await READS[name](two))
+    assert "stairs" not in told and two.secret.id not in told
+
+
+async def test_evidence_does_not_lead_through_the_wall(two: Two) -> None:
+    (record,) = await two.ann.remember_all([New(text="I know it", kind="thought", evidence=(two.secret.id,))])
+    assert "stairs" not in str(two.ann.evidence_of(record.id))
+    with pytest.raises(MindstreamError):
+        two.ann.evidence_of(two.secret.id)
+
+
+async def put(two: Two, record: Record) -> None:
+    await two.ann.commit(Entry(Remembered(count=1, kinds={}), "ann", (record,)))
+
+
+async def bobs_work(two: Two) -> Work:
+    """Return work of Bob's that his process, "bobs process", is at."""
+    heard, (record,) = Remembered(count=1, kinds={}), await two.bob.made([New(text="noise", kind="chat")])
+    await two.bob.commit(Entry(heard, "bob", (record,)), wake=Wake(("sleep",), "bobs process", 9e9))
+    return (await two.store.claim("bob", "sleep", "bobs process", two.clock.now(), 9e9))[0]
+
+
+async def finish(two: Two) -> None:
+    work = await bobs_work(two)
+    with pytest.raises(LeaseLost):
+        await two.ann.commit(Remembered(count=0, kinds={}), finish=Finish((work.id,), work.owner))
+
+
+async def put_back(two: Two) -> None:
+    work = await bobs_work(two)
+    await two.ann.commit(Remembered(count=0, kinds={}), put_back=PutBack((work.id,), work.owner, "a fault"))
+
+
+WRITES: dict[str, Callable[[Two], Awaitable[object]]] = {
+    "supersede": lambda two: two.ann.supersede(two.secret.id, "Bob has no violin"),
+    "a record in his name": lambda two: put(two, replace(two.secret, id="0abcdefgh1", text="Ann was here")),
+    "a record of his id": lambda two: put(two, replace(two.secret, stream="ann", text="Ann was here")),
+    "forget": lambda two: two.ann.commit(revisions=[Revision(id=two.secret.id, forgotten=two.clock.now())]),
+    "end": lambda two: two.ann.commit(revisions=[Revision(id=two.secret.id, valid_until=1.0)]),
+    "erase by id": lambda two: two.store.erase("ann", [two.secret.id]),
+    "erase all of mine": lambda two: two.store.erase("ann"),
+    "purge": lambda two: two.ann.purge(),
+    "reembed": lambda two: Stream(two.store, "ann", Words("others"), two.clock).reembed(),
+    "the same words": lambda two: two.ann.remember(SECRET, "note"),
+    "a night": lambda two: two.ann.sleep(n=1_000),
+    "his work ended": finish,
+    "his work put back": put_back,
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+async def test_nothing_that_is_written_changes_another_user(name: str, two: Two) -> None:
+    two.clock.advance(400 * DAY)
+    with contextlib.suppress(MindstreamError):
+        await WRITES[name](two)
+    held = [record for record in two.bobs() if record.id == two.secret.id]
+    assert [(each.text, each.forgotten, each.valid_until, each.level, each.embedder) for each in held] == [
+        (SECRET, None, None, two.secret.level, "words")
+    ]
+    assert all("Ann was here" not in record.text for record in two.bobs())
+    if "work" in name:
+        (left,) = two.store.open_work("bob")
+        assert (left.running, left.failures) == (True, 0)
+
+
+LOOK_ALIKES = [
+    "Bob",
+    "BOB",
+    "bob ",
+    "bob_",
+    "bo_",
+    "b_b",
+    "bob.",
+    "bob/",
+    "bob|ann",
+    "bob:1",
+    "０bob",
+    "bоb",
+    "bob1",
+    "b",
+    "ﬁ",
+    unicodedata.normalize("NFD", "bób"),
+    unicodedata.normalize("NFC", "bób"),
+]
+
+
+@pytest.mark.parametrize("user", LOOK_ALIKES)
+async def test_a_name_that_looks_alike_is_somebody_else(user: str, two: Two) -> None:
+    try:
+        other = Stream(two.store, user, Words(), two.clock)
+    except MindstreamError:
+        return
+    assert await other.recall(SECRET) == [] and two.store.events(user) == []
+    await other.remember(SECRET, "note")
+    await two.store.erase(user)
+    assert [record.text for record in two.bobs()] == [SECRET]
+    await other.close()

@@ -1,0 +1,270 @@
+"""Many things at once on one mind, store or folder: nobody waits for ever, nothing is lost, said or thought twice."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from mindstream import Mind, Patience, SqliteStore
+from mindstream.clock import SystemClock
+from mindstream.errors import Conflict, InputError, StorageError
+from mindstream.log.events import BeliefChanged, Heard, Logged, Said, Thought
+from mindstream.memory.stream import New
+from mindstream.service import transfer
+from mindstream.service.memory import Memory
+
+PATIENCE = Patience(lease_s=1.0, deadline_s=5.0)
+GENEROUS_S = 20
+
+
+@pytest.fixture
+async def mind(folder: Path) -> AsyncIterator[Mind]:
+    async with Mind.open(folder, user="ann", patience=PATIENCE) as mind:
+        yield mind
+
+
+async def said(mind: Mind, text: str) -> str:
+    return "".join([logged.event.text async for logged in mind.hear(text) if isinstance(logged.event, Said)])
+
+
+async def talk(mind: Mind, count: int = 6) -> None:
+    for n in range(count):
+        assert await said(mind, f"Noise number {n} keeps me awake. Make me a plan.")
+
+
+def rows(mind: Mind) -> list[Logged]:
+    return mind.stream.store.events(mind.stream.name, limit=100_000)
+
+
+async def check(mind: Mind, slots: tuple[str, ...] = ("sleep", "facts")) -> None:
+    """Wait until all is thought about, and look at what was promised."""
+    async with asyncio.timeout(GENEROUS_S):
+        await mind.settled()
+    log = rows(mind)
+    heard = Counter(row.seq for row in log if isinstance(row.event, Heard))
+    answered = Counter(row.event.answers for row in log if isinstance(row.event, Said))
+    assert answered <= heard
+    for slot in slots:
+        thoughts = [row.event for row in log if isinstance(row.event, Thought) and row.event.slot == slot]
+        assert Counter(seq for thought in thoughts for seq in thought.about) == heard
+    versions = [row.event.version for row in log if isinstance(row.event, BeliefChanged) and row.event.slot == "sleep"]
+    assert versions == list(range(1, len(versions) + 1))
+    assert mind.stream.store.open_work("ann") == []
+
+
+async def take_in(mind: Mind) -> None:
+    memory = Memory(mind.stream.store, "ann", "wordllama", SystemClock())
+    lines = list(transfer.export(memory))
+    with transfer.parsed([line.encode() for line in lines], "x", "ann") as found:
+        await transfer.take_in(memory, found, lambda _: None)
+
+
+BESIDES: dict[str, Callable[[Mind], Awaitable[object]]] = {
+    "sleeping": lambda mind: mind.stream.sleep(n=50),
+    "embedding anew": lambda mind: mind.stream.reembed(batch=1),
+    "purging": lambda mind: mind.stream.purge(),
+    "compacting": lambda mind: mind.stream.store.compact(),
+    "auditing": lambda mind: mind.stream.audit(),
+    "importing": take_in,
+    "remembering": lambda mind: mind.stream.remember_all([New(text=f"thing {n}") for n in range(300)]),
+    "recalling": lambda mind: asyncio.gather(*(mind.stream.recall(f"noise {n}") for n in range(30))),
+    "waiting": lambda mind: asyncio.gather(*(mind.settled() for _ in range(30))),
+    "hearing": lambda mind: asyncio.gather(*(said(mind, f"And tram {n}?") for n in range(5))),
+}
+
+
+@pytest.mark.parametrize("name", BESIDES)
+async def test_a_talk_goes_on_beside(name: str, mind: Mind) -> None:
+    await said(mind, "I wake at three.")
+
+    async def beside() -> None:
+        for _ in range(3):
+            await BESIDES[name](mind)
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(GENEROUS_S):
+        await asyncio.gather(talk(mind), beside())
+    await check(mind)
+
+
+async def test_whoever_hears_again_before_the_answer_is_over_is_answered(mind: Mind) -> None:
+    async with asyncio.timeout(GENEROUS_S):
+        async for logged in mind.hear("Noise keeps me awake."):
+            if isinstance(logged.event, Heard):
+                assert await said(mind, "And light, too.")
+                await mind.settled()
+    await check(mind)
+
+
+async def test_whoever_waits_for_the_reasoners_inside_an_answer_is_not_waited_for(mind: Mind) -> None:
+    async with asyncio.timeout(GENEROUS_S):
+        async for _ in mind.hear("Noise keeps me awake. Make me a plan."):
+            await mind.settled()
+    await check(mind)
+
+
+async def test_a_generator_that_nobody_starts_hears_nothing(mind: Mind) -> None:
+    mind.hear("Nobody listens.")
+    gc.collect()
+    assert await said(mind, "Noise.")
+    assert [row.event.text for row in rows(mind) if isinstance(row.event, Heard)] == ["Noise."]
+    await check(mind)
+
+
+async def test_generators_that_are_dropped_midway_hold_up_nobody(mind: Mind) -> None:
+    for n in range(20):
+        generator = mind.hear(f"Noise {n}.")
+        await anext(generator)
+        del generator
+        if n % 5 == 0:
+            gc.collect()
+    assert await said(mind, "Are you there?")
+    await check(mind)
+
+
+async def test_a_generator_that_is_closed_by_another_task_ends(mind: Mind) -> None:
+    for n in range(10):
+        generator = mind.hear(f"Noise {n}.")
+        await anext(generator)
+        listening = asyncio.ensure_future(anext(generator, None))
+        for _ in range(n):
+            await asyncio.sleep(0)
+        listening.cancel()
+        with suppress(asyncio.CancelledError, StopAsyncIteration):
+            await listening
+        await generator.aclose()
+    assert await said(mind, "Are you there?")
+    await check(mind)
+
+
+async def test_one_that_stops_waiting_does_not_stop_the_others(mind: Mind) -> None:
+    generator = mind.hear("Noise keeps me awake.")
+    await anext(generator)
+    waiting = [asyncio.ensure_future(mind.settled()) for _ in range(20)]
+    await asyncio.sleep(0)
+    for each in waiting[::2]:
+        each.cancel()
+    await generator.aclose()
+    async with asyncio.timeout(GENEROUS_S):
+        await asyncio.gather(*waiting[1::2])
+    await check(mind)
+
+
+async def test_a_mind_that_is_closed_by_its_own_listener_keeps_what_was_heard(folder: Path) -> None:
+    opened = Mind.open(folder, user="ann", patience=PATIENCE)
+    mind = await opened.__aenter__()
+    with suppress(StorageError):
+        async with asyncio.timeout(GENEROUS_S):
+            async for logged in mind.hear("Noise keeps me awake."):
+                if isinstance(logged.event, Heard):
+                    await opened.__aexit__(None, None, None)
+    async with Mind.open(folder, user="ann", patience=PATIENCE) as again:
+        await check(again)
+        assert any(isinstance(row.event, Heard) for row in rows(again))
+
+
+@pytest.mark.parametrize("turns", [1, 5, 20, 80, 200])
+async def test_opening_that_is_cancelled_leaves_nothing_behind(turns: int, folder: Path) -> None:
+    threads = threading.active_count()
+
+    async def live() -> None:
+        async with Mind.open(folder, user="ann", patience=PATIENCE) as mind:
+            await talk(mind)
+
+    living = asyncio.ensure_future(live())
+    for _ in range(turns):
+        await asyncio.sleep(0.0005)
+    living.cancel()
+    with suppress(asyncio.CancelledError):
+        await living
+    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+    assert not any(each.name.startswith("writer of") for each in threading.enumerate())
+    assert threading.active_count() <= threads + 8
+    async with Mind.open(folder, user="ann", patience=PATIENCE) as mind:
+        assert await said(mind, "Are you there?")
+        await check(mind)
+
+
+async def test_two_packs_of_one_user_think_apart(mind: Mind) -> None:
+    async with Mind.open(mind.stream.store, user="ann", pack="tutor", patience=PATIENCE) as tutor:
+        async with asyncio.timeout(GENEROUS_S):
+            await asyncio.gather(talk(mind, 4), *(said(tutor, f"I learn Spanish, {n}.") for n in range(4)))
+            await asyncio.gather(mind.settled(), tutor.settled())
+        log = rows(mind)
+    for slot in ("sleep", "tutor", "facts"):
+        about = Counter(
+            seq for row in log if isinstance(row.event, Thought) and row.event.slot == slot for seq in row.event.about
+        )
+        assert set(about.values()) == {1}
+    assert mind.stream.store.open_work("ann") == []
+
+
+async def test_two_loops_in_two_threads_share_a_folder(folder: Path) -> None:
+    async def live(name: str) -> None:
+        async with Mind.open(folder, user="ann", session=name, patience=PATIENCE) as mind:
+            for n in range(4):
+                assert await said(mind, f"Noise {name} {n}.")
+            await mind.settled()
+
+    async with asyncio.timeout(GENEROUS_S):
+        await asyncio.gather(*(asyncio.to_thread(asyncio.run, live(name)) for name in ("a", "b")))
+    async with Mind.open(folder, user="ann", patience=PATIENCE) as mind:
+        await check(mind)
+        assert sum(isinstance(row.event, Heard) for row in rows(mind)) == 8
+
+
+async def test_many_believe_at_once_and_all_of_it_is_believed(mind: Mind) -> None:
+    shape = mind.pack.belief
+    goals = [f"goal number {n}" for n in range(20)]
+    await asyncio.gather(*(mind.stream.believe("sleep", {"goals": [goal]}, shape) for goal in goals))
+    belief = mind.stream.belief("sleep", shape)
+    assert sorted(belief.value.goals) == sorted(goals)  # type: ignore[attr-defined]
+    assert belief.version == 20
+
+
+async def test_of_many_corrections_of_one_record_one_is_made(mind: Mind) -> None:
+    record = await mind.stream.remember("Ann sleeps well.", "note")
+    done = await asyncio.gather(
+        *(mind.stream.supersede(record.id, f"Ann sleeps badly, {n}.") for n in range(10)), return_exceptions=True
+    )
+    assert sum(not isinstance(each, BaseException) for each in done) == 1
+    assert all(isinstance(each, Conflict | InputError) for each in done if isinstance(each, BaseException))
+    assert len(mind.stream.latest("note", 50)) == 1
+
+
+async def test_an_export_beside_writing_is_of_one_moment(mind: Mind) -> None:
+    await mind.stream.remember_all([New(text=f"thing {n}") for n in range(200)])
+    memory = Memory(mind.stream.store, "ann", "wordllama", SystemClock())
+    lines = transfer.export(memory)
+    head = next(lines)
+    await talk(mind, 3)
+    await mind.stream.store.erase("ann", [record.id for record in mind.stream.latest("observation", 50)])
+    rest = list(lines)
+    assert f'"records":{len(rest)}' in head
+    assert len(rest) == 200
+    with transfer.parsed([line.encode() for line in (head, *rest)], "x", "ann") as found:
+        assert len(found) == 200
+
+
+async def test_erasing_a_user_who_is_talking_ends_in_words_and_leaves_no_loop(folder: Path) -> None:
+    store = SqliteStore(folder)
+    async with Mind.open(store, user="ann", patience=PATIENCE) as mind:
+        talking = asyncio.ensure_future(talk(mind))
+        for _ in range(5):
+            await asyncio.sleep(0.01)
+            await store.erase("ann")
+        async with asyncio.timeout(GENEROUS_S):
+            await asyncio.gather(talking, return_exceptions=True)
+            await mind.settled()
+        assert await said(mind, "Are you there?")
+        async with asyncio.timeout(GENEROUS_S):
+            await mind.settled()
+        assert store.open_work("ann") == []
+    await store.close()
