@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream import Mind, Models, Patience, SqliteStore, chance
+from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.errors import ModelUnavailable, SettingsError, StorageError
 from mindstream.log.events import Logged
-from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Request
 from mindstream.models.rules import Rules

@@ -17,8 +17,8 @@ from pathlib import Path
 from single_agent import Agent
 
 from mindstream import Mind, Models, Patience, chance
+from mindstream.coach.packs.load import load
 from mindstream.log.events import FollowUp, Said
-from mindstream.packs.load import load
 
 UTTERANCES = Path(__file__).with_name("dialogues.txt")
 

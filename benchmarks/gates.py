@@ -3,7 +3,7 @@
     python benchmarks/gates.py --json [--turns 500] [--seeds 5]
 
 Regret is the share of situations in which a gate waited for nothing or spoke too soon, by the labels of the sets
-(tests/minds/unseen_*.tsv: nothing was trained on them; battery*.yaml: used for the rules and for training).
+(tests/coach/unseen_*.tsv: nothing was trained on them; battery*.yaml: used for the rules and for training).
 `learned` has learned from simulated turns that were logged in a store of its own and read back from its log: phrasings
 of gate_turns.yaml, none of which stands in an unseen set; what came of a turn is its class's label, wrong in 5 % of the
 turns. It is trained anew for each seed; the mean and the worst are printed. Control: with outcomes shuffled among the
@@ -28,20 +28,21 @@ from typing import Any
 import yaml
 from pydantic import JsonValue
 
-from mindstream.log.events import Heard, Judged
+from mindstream.coach.events import Judged
+from mindstream.coach.gates.by_rules import ByRules
+from mindstream.coach.gates.gate import BeliefGate, Decision, Gate, Situation
+from mindstream.coach.gates.learned import LearnedGate
+from mindstream.coach.gates.outcomes import decided
+from mindstream.coach.gates.quick import QuickGate
+from mindstream.coach.packs.load import load
+from mindstream.coach.packs.pack import Pack
+from mindstream.log.events import Heard
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry
-from mindstream.minds.gates.by_rules import ByRules
-from mindstream.minds.gates.gate import BeliefGate, Decision, Gate, Situation
-from mindstream.minds.gates.learned import LearnedGate
-from mindstream.minds.gates.outcomes import decided
-from mindstream.minds.gates.quick import QuickGate
 from mindstream.minds.mind import Mind
-from mindstream.packs.load import load
-from mindstream.packs.pack import Pack
 
 HERE = Path(__file__).parent
-BATTERIES = HERE.parent / "tests" / "minds"
+BATTERIES = HERE.parent / "tests" / "coach"
 NOISE = 0.05
 
 

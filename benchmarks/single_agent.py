@@ -5,14 +5,14 @@ from __future__ import annotations
 from pydantic import BaseModel, Field, JsonValue
 
 from mindstream.clock import SystemClock, spoken
+from mindstream.coach.belief.library import resource_tool, step_tool
+from mindstream.coach.belief.plan import Plan, StepEdit
+from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError, ReplyInvalid
+from mindstream.language.moves import language_of
 from mindstream.memory.belief import Belief, merged
 from mindstream.models.model import Call, Model
 from mindstream.models.prompt import Prompt
-from mindstream.packs.pack import Pack
-from mindstream.packs.reading import language_of
-from mindstream.reasoners.belief.library import resource_tool, step_tool
-from mindstream.reasoners.belief.plan import Plan, StepEdit
 from mindstream.reasoners.conversation import Line
 from mindstream.tools.loop import solve
 

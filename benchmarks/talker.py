@@ -34,14 +34,14 @@ from typing import Any
 
 import numpy as np
 
+from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.packs.load import load as load_pack
 from mindstream.log.events import Heard, Piece, Said, Thought, Waiting
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Store
-from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.minds.mind import Mind
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
-from mindstream.packs.load import load as load_pack
 
 CONVERSATIONS, PER_SECOND = 100, 10.0
 SAID = (
@@ -188,7 +188,7 @@ async def conversations(given: argparse.Namespace) -> dict[str, Any]:
             turns = await load(talking, given.seconds, given.per_second)
             spent, cpu = time.monotonic() - begun, time.process_time() - cpu
             own = served(port)
-            stale = staleness(store, talking[0].pack.name)
+            stale = staleness(store, talking[0].speaker.name)
         async with (
             Models.named(names, at_once=1000) as models,
             minds(SqliteStore(Path(folder) / "single"), models, "always", given.single) as talking,

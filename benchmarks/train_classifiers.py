@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 
+from mindstream.coach.gates.features import Features
+from mindstream.coach.gates.quick import FILE, QuickGate, heard
+from mindstream.coach.packs.load import load
+from mindstream.coach.packs.recogniser import ABOVE, FOLDER, parts
 from mindstream.language.classifier import View, views
-from mindstream.minds.gates.features import Features
-from mindstream.minds.gates.quick import FILE, QuickGate, heard
-from mindstream.packs.load import load
-from mindstream.packs.recogniser import ABOVE, FOLDER, parts
 
 TRAINING = Path(__file__).with_name("training")
 KEPT = 24_000

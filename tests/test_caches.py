@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from mindstream import ManualClock, Mind, SqliteStore, caches
+from mindstream.coach.belief.belief import plan_of
+from mindstream.coach.belief.plan import Plan, PlanStep
+from mindstream.coach.packs.load import load
+from mindstream.coach.packs.reading import read
+from mindstream.coach.packs.safety import recognised
 from mindstream.log.events import Remembered
 from mindstream.memory import carriers, sqlite
 from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.packs.load import load
-from mindstream.packs.reading import read
-from mindstream.packs.safety import recognised
-from mindstream.reasoners.belief.belief import plan_of
-from mindstream.reasoners.belief.plan import Plan, PlanStep
 
 PACK = load("sleep")
 NOW = 4e9

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mindstream.clock import ManualClock, SystemClock
+    from mindstream.coach.packs.load import load as load_pack
     from mindstream.errors import MindstreamError, ModelError, StorageError, UserError
     from mindstream.memory.record import Record
     from mindstream.memory.sqlite import SqliteStore
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from mindstream.models.prompt import Prompt, rule
     from mindstream.models.roles import Models
     from mindstream.models.scripted import Scripted
-    from mindstream.packs.load import load as load_pack
     from mindstream.tools.tool import tool
 
 __version__ = "0.1.0"
@@ -36,7 +36,7 @@ _HOMES = {
     "Mind": "minds.mind", "Patience": "minds.patience",
     "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
     "Prompt": "models.prompt", "rule": "models.prompt", "Models": "models.roles", "Scripted": "models.scripted",
-    "load_pack": "packs.load", "tool": "tools.tool",
+    "load_pack": "coach.packs.load", "tool": "tools.tool",
 }  # fmt: skip
 
 __all__ = [

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from running import COMMAND, PATIENCE_S, mistaken, run
 
+from mindstream.coach.packs.load import load
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.packs.load import load
 
 FAST = ("--demo-speed", "20")
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from running import mistaken, run
 
+from mindstream.coach.gates.learned import LearnedGate, read_weights
+from mindstream.coach.packs.load import load
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.minds.gates.learned import LearnedGate, read_weights
-from mindstream.packs.load import load
 
 TALK = "The noise keeps me awake, and my bedroom is too bright.\nMake me a plan, step by step.\n吵得我睡不着。\n"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from running import mistaken, run, run_here
 
+from mindstream.coach.packs.check import new
+from mindstream.coach.packs.load import load
 from mindstream.errors import PackError, SettingsError
 from mindstream.models.embedders.sentence_transformers import SentenceTransformers
-from mindstream.packs.check import new
-from mindstream.packs.load import load
 
 TRAP = "raise SystemExit('code of the working directory runs')\n"
 NOTE = "mindstream: mindstream.toml in this directory is not read unless it is named: --settings mindstream.toml\n"

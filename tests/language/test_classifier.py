@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mindstream.coach.packs.recogniser import harmless, names, recognises
 from mindstream.language.classifier import Classifier, hashed, views, words
-from mindstream.packs.recogniser import harmless, names, recognises
 
 TIRED = "I was up late with the neighbours' party. We had pizza afterwards. The dog was sick on the carpet too. "
 

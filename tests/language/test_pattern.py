@@ -12,9 +12,9 @@ import yaml
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from mindstream.coach.packs.load import SHIPPED, load, shipped
 from mindstream.language.pattern import Patterns, pattern
 from mindstream.language.relax import Form
-from mindstream.packs.load import SHIPPED, load, shipped
 
 TESTS = Path(__file__).parents[1]
 

@@ -12,13 +12,13 @@ import pytest
 from world import World
 
 from mindstream import Mind
+from mindstream.coach.belief.plan import read_plan
 from mindstream.errors import InputError
 from mindstream.log.events import KINDS, Said, Unknown, event
 from mindstream.memory.care import DEEPEST, Drawn
 from mindstream.memory.record import Kind
 from mindstream.memory.store import Commit, Entry, Revision
 from mindstream.memory.stream import New
-from mindstream.reasoners.belief.plan import read_plan
 
 
 @pytest.fixture

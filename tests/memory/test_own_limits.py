@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from mindstream import ManualClock, Mind, Scripted, SqliteStore, Stream
+from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, NamedResource, Plan, PlanStep, StepEdit
+from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import LONGEST, MOST, Belief, merged
@@ -21,7 +23,6 @@ from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
-from mindstream.reasoners.belief.plan import MOST_CLOSED, MOST_OPEN, NamedResource, Plan, PlanStep, StepEdit
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
 from mindstream.reasoners.reflect.insights import Insights
 from mindstream.reasoners.reflect.salient_questions import SalientQuestions
@@ -92,7 +93,7 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
             [
                 New(
                     text="an old belief, from before there were limits", kind="belief", slot="sleep", version=1,
-                    data={"value": {"phase": mind.pack.phases[0].name, "goals": wishes(0, 400)}},
+                    data={"value": {"phase": coach_of(mind).pack.phases[0].name, "goals": wishes(0, 400)}},
                 )
             ]
         )  # fmt: skip

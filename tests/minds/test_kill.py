@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from mindstream import Mind, Patience, SqliteStore
+from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, FollowUp, Heard, Logged, Thought
 from mindstream.memory.belief import read
-from mindstream.packs.load import load
 
 TALKING = Path(__file__).with_name("talking.py")
 

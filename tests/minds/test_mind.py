@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from mindstream import Mind, Models, Patience, Scripted
+from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
 from mindstream.errors import InputError, ModelUnavailable
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.minds.gates.gate import Decision, Situation
 from mindstream.models.model import Call, Model, Part, Request
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Line
-from mindstream.packs.pack import Alarm, Field_, Pack, Phase
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.trigger import Trigger
 

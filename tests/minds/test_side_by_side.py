@@ -14,6 +14,7 @@ import pytest
 
 from mindstream import Mind, Patience, SqliteStore
 from mindstream.clock import SystemClock
+from mindstream.coach.coach import coach_of
 from mindstream.errors import Conflict, InputError, StorageError
 from mindstream.log.events import BeliefChanged, Heard, Logged, Said, Thought
 from mindstream.memory.stream import New
@@ -221,7 +222,7 @@ async def test_two_loops_in_two_threads_share_a_folder(folder: Path) -> None:
 
 
 async def test_many_believe_at_once_and_all_of_it_is_believed(mind: Mind) -> None:
-    shape = mind.pack.belief
+    shape = coach_of(mind).pack.belief
     goals = [f"goal number {n}" for n in range(20)]
     await asyncio.gather(*(mind.stream.believe("sleep", {"goals": [goal]}, shape) for goal in goals))
     belief = mind.stream.belief("sleep", shape)

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from mindstream.coach.packs.load import load
+from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.models.fence import LONGEST, cut, escaped, fenced, fenced_short, listed, numbered
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import Prompt
 from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.repair import Repair
-from mindstream.packs.load import load
-from mindstream.packs.pack import Pack, Phase
 from mindstream.reasoners.conversation import Line
 from mindstream.service.prompts import prompts
 from mindstream.tools.loop import solve

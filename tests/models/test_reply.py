@@ -13,10 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
+from mindstream.coach.belief.infer_phase import InferPhase
+from mindstream.coach.belief.plan import Plan
+from mindstream.coach.belief.think_in_phase import ThinkInPhase
+from mindstream.coach.gates.needs_reasoner import NeedsReasoner
+from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.memory.dream import Dream
 from mindstream.memory.rate_importance import RateImportance
-from mindstream.minds.gates.needs_reasoner import NeedsReasoner
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.models.prompt import Prompt, first_json
@@ -25,10 +29,6 @@ from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.cache import Cache
 from mindstream.models.wrappers.legible import Legible
 from mindstream.models.wrappers.repair import Repair
-from mindstream.packs.load import load
-from mindstream.reasoners.belief.infer_phase import InferPhase
-from mindstream.reasoners.belief.plan import Plan
-from mindstream.reasoners.belief.think_in_phase import ThinkInPhase
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
 from mindstream.reasoners.reflect.insights import Insights
 from mindstream.reasoners.reflect.salient_questions import SalientQuestions

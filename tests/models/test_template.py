@@ -10,14 +10,14 @@ import pytest
 from asking import Talk as Greeting
 from asking import parts_of, talk
 
+from mindstream.coach.belief.plan import Plan, PlanStep
+from mindstream.coach.packs.load import load
 from mindstream.errors import SettingsError
 from mindstream.models.prompt import Prompt
 from mindstream.models.sandbox import MOST_TEXT
 from mindstream.models.scripted import Scripted
 from mindstream.models.template import MOST_WORDS, templates
 from mindstream.models.wrappers.reworded import Reworded
-from mindstream.packs.load import load
-from mindstream.reasoners.belief.plan import Plan, PlanStep
 from mindstream.reasoners.conversation import Line
 from mindstream.service.prompts import prompts
 

@@ -26,6 +26,8 @@ from typing import Any
 
 from mindstream import ManualClock, Mind, Patience, Scripted, SqliteStore, Stream
 from mindstream.cli.files import write_lines
+from mindstream.coach.packs.check import new as new_pack
+from mindstream.coach.packs.load import load
 from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.memory.record import Record
@@ -35,8 +37,6 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.wrappers.cache import Cache
-from mindstream.packs.check import new as new_pack
-from mindstream.packs.load import load
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
 from mindstream.service import damage, erasing, minds, transfer
 from mindstream.service import prompts as words

@@ -8,19 +8,17 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from mindstream.cli.clean import short
+from mindstream.coach.events import Decided, Judged, PlanMade
 from mindstream.log.events import (
     BeliefChanged,
-    Decided,
     Event,
     Failed,
     FollowUp,
     Heard,
-    Judged,
     ModelCalled,
     Observed,
     Opened,
     Piece,
-    PlanMade,
     Reflected,
     Remembered,
     Said,

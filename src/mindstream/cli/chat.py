@@ -16,10 +16,10 @@ from mindstream.cli.edge import no_more_output
 from mindstream.cli.lines import Lines, answer, play
 from mindstream.cli.screens import JsonScreen, Screen, TextScreen
 from mindstream.cli.stopping import Stopping
+from mindstream.coach.packs.load import load
+from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError
 from mindstream.models.roles import Models
-from mindstream.packs.load import load
-from mindstream.packs.pack import Pack
 from mindstream.paths import is_odd
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings

@@ -5,9 +5,9 @@ from __future__ import annotations
 from mindstream.cli.asides import told
 from mindstream.cli.clean import short
 from mindstream.cli.screens import TextScreen
+from mindstream.coach.belief.plan import Plan, PlanStep, State
 from mindstream.errors import MindstreamError
 from mindstream.minds.mind import Mind
-from mindstream.reasoners.belief.plan import Plan, PlanStep, State
 
 COMMANDS = {
     "/belief": "what is believed of you",

@@ -8,7 +8,7 @@ import sys
 from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
-from mindstream.minds.gates.report import GateReport, gate_report
+from mindstream.coach.gates.report import GateReport, gate_report
 from mindstream.service.memory import memory
 from mindstream.settings import Settings
 

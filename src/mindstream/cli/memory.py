@@ -18,9 +18,9 @@ from mindstream.cli.commands import plan_told
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.progress import progress
 from mindstream.clock import written
+from mindstream.coach.belief.plan import read_plan
 from mindstream.memory.recall import Recalled
 from mindstream.memory.record import Record
-from mindstream.reasoners.belief.plan import read_plan
 from mindstream.service.memory import kinds_named, memory, plain
 from mindstream.service.transfer import Imported, parsed, take_in
 from mindstream.service.transfer import export as exported

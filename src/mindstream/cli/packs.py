@@ -11,9 +11,9 @@ from rich.table import Table
 
 from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
-from mindstream.packs.check import new, thin_spots
-from mindstream.packs.load import load, shipped
-from mindstream.packs.saying import moves, phrases
+from mindstream.coach.packs.check import new, thin_spots
+from mindstream.coach.packs.load import load, shipped
+from mindstream.coach.packs.saying import moves, phrases
 
 THIN = 1
 """The exit code where a pack can be used, but will let its users down."""

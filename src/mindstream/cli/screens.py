@@ -13,8 +13,8 @@ from mindstream.cli.asides import aside
 from mindstream.cli.clean import clean, short
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.plain import Flow
+from mindstream.coach.talker import AGENT
 from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Said, Waiting
-from mindstream.reasoners.conversation import AGENT
 
 
 class Thinker(Protocol):

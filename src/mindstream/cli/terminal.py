@@ -50,7 +50,7 @@ async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
     async with conversing(settings, screen, wishes) as conversation:
         mind = conversation.mind
         screen.note(who_answers(mind.models))
-        screen.note(f"{mind.pack.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
+        screen.note(f"{mind.speaker.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
         for record in mind.stream.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
         await Terminal(conversation, screen, history(settings.data, settings.user)).run()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
@@ -30,7 +31,8 @@ class Opened(Event):
 
     kind = "opened"
     session: str
-    pack: str
+    pack: str = ""
+    """Who speaks for the mind; a coach is called like its pack."""
     models: dict[str, str]
     """Who answers for each role."""
 
@@ -153,17 +155,6 @@ class BeliefChanged(Event):
     patch: dict[str, JsonValue]
 
 
-class PlanMade(Event):
-    """A Reasoner made or changed the plan."""
-
-    kind = "plan_made"
-    version: int
-    text: str
-    """The plan in the Reasoner's words."""
-    changed: str = ""
-    """What is different from the plan before, and why."""
-
-
 class FollowUp(Event):
     """The mind says more, unasked, once: the Reasoner came after the Talker had spoken."""
 
@@ -209,42 +200,6 @@ class Reflected(Event):
     model: str
 
 
-class Decided(Event):
-    """A gate has decided about an utterance; with what it saw, so that it can be learned from (see minds/gates)."""
-
-    kind = "decided"
-    answers: int
-    """The seq of what was heard."""
-    gate: str
-    waits: bool
-    thinks: bool
-    """The belief reasoner was woken."""
-    why: str = ""
-    probability: float | None = None
-    """How likely the Reasoner was thought to have something that the answer needs."""
-    pack: str
-    phase: str
-    known: tuple[str, ...] = ()
-    """The fields of the belief that held something."""
-    has_plan: bool = False
-    said: str = ""
-    """The end of what the mind had said before."""
-    unthought: int = 0
-
-
-class Judged(Event):
-    """What came of an utterance, once the Reasoner had thought about it."""
-
-    kind = "judged"
-    about: int
-    """The seq of what was heard."""
-    needed: bool
-    """The Reasoner had something that the answer should have waited for."""
-    changed: bool
-    """It changed a belief."""
-    why: str = ""
-
-
 class Failed(Event):
     """Something did not work; the conversation goes on."""
 
@@ -265,13 +220,27 @@ class Unknown(Event):
         return self.named, self.payload
 
 
-KINDS: Mapping[str, type[Event]] = {
-    event.kind: event
-    for event in (
-        Opened, Heard, Waiting, Piece, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
-        PlanMade, FollowUp, Remembered, Slept, Reflected, Decided, Judged, Failed,
-    )
-}  # fmt: skip
+KINDS: dict[str, type[Event]] = {}
+"""The kinds of events that can be read: the ground's, and those that rooms have registered."""
+ROOMS = ("mindstream.coach.events",)
+"""Where rooms register theirs; loaded when a kind is met that is not known."""
+
+
+def register(*kinds: type[Event]) -> None:
+    """Let a room's own events be read from the log; where the room is not loaded they are `Unknown`, and are kept.
+
+    Raises:
+        ValueError: another event has that kind already.
+    """
+    for kind in kinds:
+        if KINDS.setdefault(kind.kind, kind) is not kind:
+            raise ValueError(f"there are two events of the kind {kind.kind!r}")
+
+
+register(
+    Opened, Heard, Waiting, Piece, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
+    FollowUp, Remembered, Slept, Reflected, Failed,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,13 +261,21 @@ class Logged:
 
 def event(kind: object, payload: object) -> Event:
     """Read an event from a row of the log; what does not fit is `Unknown`."""
-    shape = KINDS.get(kind) if isinstance(kind, str) else None
+    shape = KINDS.get(kind) or _rooms().get(kind) if isinstance(kind, str) else None
     if shape is not None and isinstance(payload, str):
         try:
             return shape.model_validate_json(payload)
         except ValidationError:
             pass
     return Unknown(named=written_text(kind), payload=written_text(payload))
+
+
+@cache
+def _rooms() -> dict[str, type[Event]]:
+    """Let the rooms register their events; return all kinds."""
+    for room in ROOMS:
+        importlib.import_module(room)
+    return KINDS
 
 
 def written_text(value: object) -> str:

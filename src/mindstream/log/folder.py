@@ -8,7 +8,7 @@ from urllib.parse import quote
 from mindstream.log.files import private_folder
 
 GATES = "gate-*.npz"
-"""The files in which the learned gate keeps what it learned, one a pack (see minds/gates/learned)."""
+"""The files in which the learned gate keeps what it learned, one a pack (see coach/gates/learned)."""
 UNFINISHED_GATES = ".gate-*.tmp"
 """What is left of writing such a file where the process died."""
 

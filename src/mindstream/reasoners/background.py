@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from mindstream import chance
-from mindstream.errors import Conflict, InputError, LeaseLost, StorageError
+from mindstream.errors import InputError, LeaseLost, StorageError
 from mindstream.isolation import Broken, Isolated, Overdue, Stopped, describe
 from mindstream.log.events import Failed, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S, Work
 from mindstream.memory.store import Entry, Finish, PutBack, Wake
 from mindstream.memory.stream import Stream
+from mindstream.reasoners.concluding import SpeakUp, conclude
 from mindstream.reasoners.occasions import occasion_of, utterances_of
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance, Writing
-from mindstream.reasoners.run import CRASHES, STUCK, TRIES, WRITES, WRITING_S, Run, Slot
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
+from mindstream.reasoners.run import CRASHES, STUCK, TRIES, Run, Slot
 from mindstream.reasoners.trigger import Turn
+from mindstream.tools.tool import Tool
 from mindstream.tracing import span
-
-SpeakUp = Callable[[Occasion, Conclusion, Sequence[Entry]], Awaitable[Sequence[Entry]]]
-"""Adds to what a conclusion writes: whether the mind says more, unasked, and what became of a gate's decision."""
 
 
 class Background:
@@ -34,6 +33,7 @@ class Background:
     Args:
         floor: held while the Talker speaks; conclusions are written when it is free, so that a belief never changes
             in the middle of an answer and nobody speaks over another.
+        tools: what runs may call, beside the reasoners' own.
         lease_s: how long work stays with a process that does not renew it.
         retry_s: how long work rests after the first run that failed; after the next, four times as long.
 
@@ -48,6 +48,7 @@ class Background:
         floor: asyncio.Lock,
         speak_up: SpeakUp,
         *,
+        tools: Sequence[Tool] = (),
         lease_s: float = 10.0,
         retry_s: float = 0.5,
     ) -> None:
@@ -56,17 +57,25 @@ class Background:
         self.stream = stream
         self.owner = chance.token()
         self._slots: dict[str, Slot] = {}
-        for reasoner in reasoners:
-            if reasoner.slot in self._slots:
-                raise InputError(f"two reasoners write the slot {reasoner.slot!r}: give one of them another")
-            self._slots[reasoner.slot] = Slot(reasoner)
-        self._floor = floor
+        self.add(*reasoners)
+        self._floor, self._tools = floor, tools
         self._speak_up = speak_up
         self._lease_s, self._retry_s = lease_s, retry_s
         self._moved = asyncio.Condition()
         self._held: set[int] = set()
         self._hearing = 0
         self._over = False
+
+    def add(self, *reasoners: Reasoner) -> None:
+        """Let more reasoners work; before `run`.
+
+        Raises:
+            InputError: two of them have one slot.
+        """
+        for reasoner in reasoners:
+            if reasoner.slot in self._slots:
+                raise InputError(f"two reasoners write the slot {reasoner.slot!r}: give one of them another")
+            self._slots[reasoner.slot] = Slot(reasoner)
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -224,7 +233,7 @@ class Background:
                 return
             with self._leased(run):
                 occasion = self._occasion(slot, run)
-                await self._conclude(slot, run, occasion, await self._conclusion(slot, run, occasion))
+                await self._conclude(run, occasion, await self._conclusion(slot, run, occasion))
             slot.due = None
         except Stopped:
             await self._finish_cancelled(slot, run)
@@ -251,33 +260,17 @@ class Background:
             utterances.extend(heard)
             return heard
 
-        return occasion_of(self.stream, slot.name, utterances, newer)
+        return occasion_of(self.stream, slot.name, utterances, newer, self._tools)
 
     async def _conclusion(self, slot: Slot, run: Run, occasion: Occasion) -> Conclusion:
         with span("invoke_agent", slot.name, agent_name=slot.name, conversation_id=occasion.session):
             run.thinking = Isolated(lambda: slot.reasoner.think(occasion))
             return await run.thinking.result(slot.reasoner.patience_s)
 
-    async def _conclude(self, slot: Slot, run: Run, occasion: Occasion, conclusion: Conclusion) -> None:
-        async def writing() -> Writing:
-            entries, revisions = await conclusion.write()
-            return [*entries, *await self._speak_up(occasion, conclusion, entries)], revisions
-
-        thought = Thought(
-            slot=slot.name, about=run.about, text=conclusion.thought, model=conclusion.model, words=conclusion.words,
-            ask_next=conclusion.ask_next,
-        )  # fmt: skip
+    async def _conclude(self, run: Run, occasion: Occasion, conclusion: Conclusion) -> None:
         finish = Finish(run.ids, self.owner) if run.work else None
         async with self._floor:
-            for attempt in range(1, WRITES + 1):
-                entries, revisions = await Isolated(writing).result(WRITING_S)
-                try:
-                    await self.stream.commit(Entry(thought, slot.name), *entries, revisions=revisions, finish=finish)
-                    return
-                except Conflict as error:
-                    if isinstance(error, LeaseLost) or attempt == WRITES:
-                        raise
-                    await asyncio.sleep(0)  # another writer was first: write against what it wrote
+            await conclude(occasion, conclusion, self._speak_up, run.about, finish)
 
     async def _fail(self, slot: Slot, run: Run, reason: str) -> None:
         """Put the work back, to be tried again; what has failed often enough is set aside."""

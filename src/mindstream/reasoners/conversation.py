@@ -11,7 +11,7 @@ from mindstream.memory.record import Record
 from mindstream.models.fence import cut, escaped, indented
 from mindstream.models.model import Message
 
-USER, AGENT = "user", "coach"
+USER = "user"
 LONGEST = 4_000
 """How much of a line or a note is shown, in characters."""
 
@@ -23,9 +23,11 @@ class Line(BaseModel):
 
     by_user: bool
     text: str
+    by: str = "mind"
+    """Who said it, where the user did not."""
 
     def __str__(self) -> str:
-        return f"{USER if self.by_user else AGENT}: {indented(cut(self.text, LONGEST))}"
+        return f"{USER if self.by_user else self.by}: {indented(cut(self.text, LONGEST))}"
 
     @property
     def message(self) -> Message:
@@ -52,4 +54,4 @@ def note(record: Record) -> Note:
 
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:
     """Read chat records as lines."""
-    return tuple(Line(by_user=bool(record.data.get("by_user")), text=record.text) for record in records)
+    return tuple(Line(by_user=bool(record.data.get("by_user")), text=record.text, by=record.by) for record in records)

@@ -14,6 +14,7 @@ from mindstream.memory.store import Entry, Revision
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
 from mindstream.reasoners.trigger import Trigger
+from mindstream.tools.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Occasion:
         reply: what the Talker has said to the newest utterance already; "" where it has not.
         waits: the Talker waits for this run before it answers.
         newer: claims what was said since, so that this run thinks about it too.
+        tools: what the mind lets its reasoners call.
     """
 
     slot: str
@@ -58,6 +60,7 @@ class Occasion:
     reply: str = ""
     waits: bool = False
     newer: Newer = _nothing_newer
+    tools: Sequence[Tool] = ()
 
     @property
     def session(self) -> str:

@@ -15,10 +15,6 @@ CRASHES = 20
 """So often it may be taken up and neither finished nor put back, as where the process dies of it."""
 STUCK = 3
 """After so many failures of the store in a row nobody waits for it any longer."""
-WRITES = 100
-"""So often a conclusion is written anew because another writer was first."""
-WRITING_S = 30.0
-"""How long a conclusion may take to make what is to be written."""
 
 
 @dataclass(eq=False)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Literal
 
 import mindstream
+from mindstream.coach.packs.load import load, shipped
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
-from mindstream.packs.load import load, shipped
 from mindstream.service.damage import Fault, faults, standing
 from mindstream.service.reach import reached
 from mindstream.service.readable import looking_into

@@ -20,14 +20,15 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.clock import written
+from mindstream.coach.events import Decided
+from mindstream.coach.gates.learned import learned_from, without_log
+from mindstream.coach.gates.named import GATES as GATE_NAMES
+from mindstream.coach.gates.weights import OtherVersion
+from mindstream.coach.packs.load import load, shipped
 from mindstream.errors import InputError, StorageError
-from mindstream.log.events import Decided, Opened
+from mindstream.log.events import Opened
 from mindstream.log.folder import GATES
 from mindstream.memory.door import checked_name
-from mindstream.minds.gates.learned import learned_from, without_log
-from mindstream.minds.gates.named import GATES as GATE_NAMES
-from mindstream.minds.gates.weights import OtherVersion
-from mindstream.packs.load import load, shipped
 from mindstream.service import transfer
 from mindstream.service.memory import Memory
 from mindstream.service.reading import Export, Header, fitted, read

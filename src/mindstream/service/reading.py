@@ -11,10 +11,10 @@ from typing import IO, Any, Generic, Literal, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mindstream.clock import Moment
+from mindstream.coach.belief.plan import Plan
 from mindstream.errors import InputError, StorageError
 from mindstream.memory.door import checked_record
 from mindstream.memory.record import Kind, Record, Triple
-from mindstream.reasoners.belief.plan import Plan
 
 FORMAT = 1
 LONGEST, MOST, WHOLE = 1 << 20, 1_000_000, 4 << 30

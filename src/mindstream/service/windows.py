@@ -10,11 +10,11 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
+from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.shorten import request_tokens, shorten
 from mindstream.models.wrappers.fit import room
-from mindstream.packs.pack import Pack, Phase
 from mindstream.service.prompts import classes
 
 WORDS = "I wake at three in the night and then I lie there for a long while and think about work. "

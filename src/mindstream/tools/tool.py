@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
 
-from mindstream.errors import ReplyInvalid, ToolError
+from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.prompt import complaints, first_json
 from mindstream.tools.threads import run_in_thread
@@ -75,6 +75,20 @@ def tool(function: Callable[..., Any]) -> FunctionTool:
     if key not in _SHAPES:
         _SHAPES[key] = _shape(function)
     return FunctionTool(*_SHAPES[key], function)
+
+
+def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:
+    """Return tools, made of functions where they are functions.
+
+    Raises:
+        InputError: two have one name: which would be called?
+        TypeError: see `tool`.
+    """
+    made: tuple[Tool, ...] = tuple(each if hasattr(each, "spec") else tool(each) for each in tools)
+    names = [each.spec.name for each in made]
+    if double := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"two tools are called {double!r}: give one of them another name")
+    return made
 
 
 _SHAPES: dict[tuple[object, str], tuple[ToolSpec, type[BaseModel]]] = {}

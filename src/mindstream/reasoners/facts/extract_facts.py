@@ -8,11 +8,11 @@ from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mindstream.language import moves
 from mindstream.language.links import has_links, links, without_links
+from mindstream.language.moves import language_of, moves_of
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt, rule
-from mindstream.packs import moves
-from mindstream.packs.reading import language_of, moves_of
 from mindstream.reasoners.conversation import Line
 
 

@@ -1,0 +1,316 @@
+"""How an utterance is answered: at once, or after the Reasoner; with words meanwhile; by rule where all else fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass, replace
+
+from mindstream.coach.exchange import Exchange
+from mindstream.coach.gates.gate import Decision
+from mindstream.coach.gates.keeper import Gatekeeper
+from mindstream.coach.packs.pack import Alarm, in_language
+from mindstream.coach.packs.safety import SAFETY, recognised
+from mindstream.coach.packs.saying import phrases
+from mindstream.coach.talker import AGENT, Talker, after, in_pieces
+from mindstream.errors import ModelError, ModelRefused, ModelResting, ModelUnavailable, StorageError
+from mindstream.isolation import describe, is_ours
+from mindstream.language.moves import language_of
+from mindstream.log.events import Failed, Logged, Piece, Said, Thought, Waiting
+from mindstream.memory.record import New
+from mindstream.memory.store import Entry
+from mindstream.minds.patience import Patience
+from mindstream.reasoners.background import Background
+
+WRITES = 3
+"""So often an answer that was shown is tried to be kept."""
+
+
+@dataclass
+class _Answer:
+    """What is being said to an utterance.
+
+    Attributes:
+        model: who found the words.
+        words: all that was shown.
+        kept: what of it is remembered.
+    """
+
+    heard: int
+    belief_version: int
+    model: str
+    waited: bool = False
+    late: bool = False
+    words: str = ""
+    kept: str = ""
+
+
+class Aside(str):
+    """Words that are shown and not remembered: that a model could not be reached says nothing of the user."""
+
+
+class Answering:
+    """Answers what was heard, one utterance after the other. An alarm waits for nobody.
+
+    Args:
+        floor: held while the Talker speaks.
+    """
+
+    def __init__(
+        self, talker: Talker, gate: Gatekeeper, reasoners: Background, floor: asyncio.Lock, patience: Patience
+    ) -> None:
+        self._talker, self._gate, self._reasoners = talker, gate, reasoners
+        self._floor, self._patience = floor, patience
+        self._stream, self._pack = talker.stream, talker.pack
+        self._in_turn = asyncio.Lock()  # one answer at a time, in the order of what was heard
+        self._answering: set[int] = set()
+        self._turns: set[asyncio.Task[None]] = set()
+        self._excused = ""
+        """Which excuse was made last; it is made once, until the Talker's model answers again."""
+        self._last_word_s = _now_s()
+        """When something was said last, by whomever, in seconds of the loop's clock."""
+
+    def is_answering(self, heard: int) -> bool:
+        """Tell whether an utterance (its seq) is being answered now."""
+        return heard in self._answering
+
+    def begin(self, text: str, heard: int, first: Decision, exchange: Exchange) -> asyncio.Task[None]:
+        """Begin the turn of an utterance, in a task of its own; it hands its events over and closes the exchange.
+
+        Whoever is being answered, or waits for it, when an alarm stops the talk hears no more of that answer.
+        """
+        self._last_word_s = _now_s()
+        alarm = recognised(self._pack, text)
+        if alarm and alarm.stops:
+            self._break_off()
+            turn = asyncio.ensure_future(self._sound(alarm, text, heard, first, exchange))
+        else:
+            turn = asyncio.ensure_future(self._take_turn(text, heard, first, exchange))
+            self._turns.add(turn)
+
+        def end(turn: asyncio.Task[None]) -> None:
+            self._turns.discard(turn)
+            if not turn.cancelled():
+                turn.exception()  # told to whoever hears it; where nobody does, that is no news for the loop
+            exchange.close()
+            self._reasoners.release(heard)  # they think about what was heard and what was said to it
+
+        turn.add_done_callback(end)
+        return turn
+
+    async def close(self) -> None:
+        """Break off the answers that go on; what was shown of them is kept."""
+        turns = self._break_off()
+        await asyncio.gather(*turns, return_exceptions=True)
+
+    def _break_off(self) -> list[asyncio.Task[None]]:
+        turns = list(self._turns)
+        for turn in turns:
+            turn.cancel()
+        return turns
+
+    async def _sound(self, alarm: Alarm, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
+        """Say what an alarm says, whoever is speaking or waited for."""
+        with contextlib.suppress(Exception):  # the gate's decision is logged if that can be; the words come either way
+            await self._gate.waits(self._talker.situation(text), heard, first)
+        await self._say(self._begun(heard, SAFETY), in_pieces(self._words_of(alarm, text)), exchange)
+
+    async def _take_turn(self, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
+        """Answer when it is this utterance's turn: at once, or after the Reasoner."""
+        with self._filling_silence(text, heard, exchange) as silence:
+            async with self._in_turn:
+                self._answering.add(heard)
+                try:
+                    waited, late = await self._wait(text, heard, first, exchange)
+                    async with self._floor:
+                        answer = replace(self._begun(heard, self._talker.model.name), waited=waited, late=late)
+                        await self._speak(answer, text, exchange, silence)
+                finally:
+                    self._answering.discard(heard)
+
+    async def _wait(self, text: str, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
+        """Wait for the Reasoner where the gate says so; return whether it waited, and whether in vain."""
+        try:
+            if not await self._gate.waits(self._talker.situation(text), heard, first):
+                return False, False
+            await exchange.show(await self._say_waiting(text, heard))
+            self._reasoners.release(heard)
+            return True, not await self._settled(heard)
+        except BaseException as error:  # whatever failed in waiting, an answer follows
+            if is_ours(error):
+                raise
+            await self._log_failure(error)
+            return False, False
+
+    async def _settled(self, heard: int) -> bool:
+        """Wait for the belief; return whether all was done about it before the deadline."""
+        try:
+            async with asyncio.timeout(self._patience.deadline_s):
+                await self._reasoners.settled(heard, [self._pack.name])
+        except TimeoutError:
+            return False
+        return True
+
+    async def _speak(self, answer: _Answer, text: str, exchange: Exchange, silence: asyncio.Task[None]) -> None:
+        """Choose whose words answer: the Reasoner's, or the Talker's own; an alarm that does not stop comes first."""
+        alarm = recognised(self._pack, text)
+        first = self._words_of(alarm, text) + "\n\n" if alarm else ""
+        thought = None
+        if answer.waited and not answer.late:
+            with contextlib.suppress(Exception):  # the Talker finds words of its own
+                thought = self._thought(answer.heard)
+        if thought and thought.words and thought.about[-1] == answer.heard:
+            answer.model = thought.model
+            silence.cancel()
+            await self._say(answer, in_pieces(first + thought.words), exchange)
+            return
+        own = self._talker.speak(text, answer.heard, answer.late, thought=thought is not None, before=first.strip())
+        await self._say(answer, self._or_by_rule(answer, text, after(first, own), silence), exchange)
+
+    async def _or_by_rule(
+        self, answer: _Answer, text: str, own: AsyncGenerator[str], silence: asyncio.Task[None]
+    ) -> AsyncGenerator[str]:
+        """Give the Talker's words; where its model, or anything else, fails, a rule's, and say so once."""
+        try:
+            async with contextlib.aclosing(own) as pieces:
+                while (piece := await self._next(pieces)) is not None:
+                    silence.cancel()
+                    yield piece
+            self._excused = ""
+            return
+        except BaseException as error:  # the outermost edge of a turn: whatever failed, somebody waits
+            if is_ours(error):
+                raise
+            failure = error
+        silence.cancel()
+        answer.model = "rules"
+        await self._log_failure(failure)
+        if excuse := self._excuse(failure, text):
+            yield Aside(f"\n{excuse} " if answer.words else f"{excuse} ")
+        yield self._rule_words(answer, text)
+
+    async def _next(self, pieces: AsyncGenerator[str]) -> str | None:
+        """Return the next piece, None after the last; whoever holds the floor may not be silent for ever."""
+        try:
+            async with asyncio.timeout(self._patience.speaking_s):
+                return await anext(pieces, None)
+        except TimeoutError:
+            name, patience_s = self._talker.model.name, self._patience.speaking_s
+            raise ModelUnavailable(f"{name} said nothing for {patience_s:g} s") from None
+
+    async def _say(self, answer: _Answer, words: AsyncGenerator[str], exchange: Exchange) -> None:
+        """Speak, piece by piece, and keep what was shown, however it ends."""
+        said: Logged | None = None
+        try:
+            async with contextlib.aclosing(words) as pieces:
+                async for piece in pieces:
+                    self._last_word_s = _now_s()
+                    answer.words += piece
+                    answer.kept += "" if isinstance(piece, Aside) else piece
+                    await exchange.show(self._stream.show(Piece(text=piece, answers=answer.heard), AGENT))
+        finally:
+            if answer.words.strip():
+                said = await self._write(answer)
+        if said:
+            await exchange.show(said)
+
+    async def _write(self, answer: _Answer) -> Logged:
+        """Commit what was said, and remember it."""
+        kept = answer.kept.strip()
+        new = New(text=kept, kind="chat", by=AGENT, episode=self._talker.session, data={"by_user": False})
+        records = await self._stream.made([new]) if kept else []
+        event = Said(
+            text=answer.words.strip(), answers=answer.heard, belief_version=answer.belief_version, model=answer.model,
+            waited=answer.waited, late=answer.late, record=records[0].id if records else "",
+        )  # fmt: skip
+        entries = [Entry(event, AGENT, tuple(records)), *self._gate.decision(answer.heard)]
+        for attempt in range(1, WRITES + 1):
+            try:
+                return (await self._stream.commit(*entries))[0]
+            except StorageError:
+                if attempt == WRITES:
+                    raise
+                await asyncio.sleep(0.1 * attempt)
+        raise AssertionError("unreachable")
+
+    def _begun(self, heard: int, model: str) -> _Answer:
+        return _Answer(heard, self._belief_version(), model)
+
+    def _belief_version(self) -> int:
+        try:
+            return self._stream.belief(self._pack.name, self._pack.belief).version
+        except Exception:  # noqa: BLE001 (what cannot be read now is not a reason to be silent)
+            return 0
+
+    def _thought(self, heard: int) -> Thought | None:
+        """Return what the Reasoner came to about an utterance."""
+        for logged in self._stream.store.events(self._stream.name, after=heard, kinds=["thought"]):
+            event = logged.event
+            if isinstance(event, Thought) and event.slot == self._pack.name and heard in event.about:
+                return event
+        return None
+
+    def _words_of(self, alarm: Alarm, text: str) -> str:
+        return in_language(alarm.say, language_of(text, self._pack.languages))
+
+    async def _say_waiting(self, text: str, heard: int, longer: bool = False) -> Logged:
+        filler = self._talker.filler(text, "wait_longer" if longer else "wait")
+        event = Waiting(text=filler, slots=(self._pack.name,), answers=heard, belief_version=self._belief_version())
+        return (await self._stream.commit(Entry(event, AGENT), *self._gate.decision(heard)))[0]
+
+    async def _say_longer(self, text: str, heard: int) -> Logged:
+        """Say that it takes longer, whether that can be logged or not."""
+        try:
+            return await self._say_waiting(text, heard, longer=True)
+        except BaseException as error:  # no fault is a reason to be silent
+            if is_ours(error):
+                raise
+            words = next(iter(phrases(self._pack, "wait_longer", language_of(text, self._pack.languages))), "…")
+            return self._stream.show(Waiting(text=words, slots=(), answers=heard, belief_version=0), AGENT)
+
+    @contextlib.contextmanager
+    def _filling_silence(self, text: str, heard: int, exchange: Exchange) -> Iterator[asyncio.Task[None]]:
+        """Say now and then that the answer takes longer, where nothing else is said; until the task is cancelled."""
+
+        async def fill() -> None:
+            while True:
+                if (quiet_s := _now_s() - self._last_word_s) < self._patience.word_s:
+                    await asyncio.sleep(self._patience.word_s - quiet_s)
+                    continue
+                self._last_word_s = _now_s()
+                exchange.put(await self._say_longer(text, heard))
+
+        filling = asyncio.ensure_future(fill())
+        try:
+            yield filling
+        finally:
+            filling.cancel()
+
+    async def _log_failure(self, failure: BaseException) -> None:
+        if isinstance(failure, ModelResting):  # that it is down was said when it was found out
+            return
+        event = Failed(text=describe(failure), where="talker")
+        try:
+            await self._stream.commit(Entry(event, AGENT))
+        except Exception:  # noqa: BLE001 (a failure that cannot be logged is shown)
+            self._stream.show(event, AGENT)
+
+    def _excuse(self, failure: BaseException, text: str) -> str:
+        """Say what is true of the failure, once, until it has passed."""
+        move = "model_failed" if isinstance(failure, ModelError) else "fault"
+        move = "model_refused" if isinstance(failure, ModelRefused) else move
+        if move == self._excused:
+            return ""
+        self._excused = move
+        return next(iter(phrases(self._pack, move, language_of(text, self._pack.languages))), "")
+
+    def _rule_words(self, answer: _Answer, text: str) -> str:
+        try:
+            return self._talker.by_rule(text, answer.heard, answer.late)
+        except Exception:  # noqa: BLE001 (not even what memory holds can be read: something true is said all the same)
+            return next(iter(phrases(self._pack, "no_words", language_of(text, self._pack.languages))), "…")
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,161 @@
+"""The belief reasoner (paper 3.2.2 and 4.2): hierarchical, one mini-reasoner per phase, tools in the loop.
+
+It infers the phase, lets that phase's mini-reasoner think with its tools, and composes what both found into the next
+belief, written with the plan. It reads what the Talker heard and said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from mindstream.clock import spoken
+from mindstream.coach.belief.infer_phase import InferPhase
+from mindstream.coach.belief.library import resource_tool, step_tool
+from mindstream.coach.belief.plan import Plan, read_plan
+from mindstream.coach.belief.plan_rules import known_topics
+from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
+from mindstream.coach.events import PlanMade
+from mindstream.coach.packs.pack import Pack
+from mindstream.coach.packs.safety import look_over
+from mindstream.language.moves import language_of
+from mindstream.log.events import Remembered, Thought
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import New, Stream
+from mindstream.models.ask import ask
+from mindstream.models.model import Model
+from mindstream.reasoners.conversation import lines, note
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.stand_in import BY, think_or_stand_in
+from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+from mindstream.tools.loop import solve
+from mindstream.tools.tool import Tool
+
+NOTES = 20
+"""How many notes about the user it is shown."""
+
+
+@dataclass(frozen=True)
+class BeliefReasoner:
+    """Forms the belief about the user and the plan; its slot is the pack's name."""
+
+    model: Model
+    pack: Pack
+    steps: int = 6
+    trigger: Trigger = EVERY_TURN
+    patience_s: float = 180.0
+
+    @property
+    def slot(self) -> str:
+        return self.pack.name
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
+
+    async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
+        question = await self._question(occasion, model)
+        found = await solve(model, question, self._tools(question, occasion.tools), occasion, steps=self.steps)
+        by = self.slot if model is self.model else BY
+        words = found.words if occasion.waits else ""
+        plan = question.plan.edited(found.plan)
+        if words or found.follow_up:
+            plan = plan.told()
+
+        async def write() -> Writing:
+            patch = {"phase": question.phase.name, **found.patch}
+            return await self._entries(occasion, patch, found, plan if plan != question.plan else None, by), ()
+
+        thought = f"{question.phase.name}: {found.thought}"
+        return Conclusion(thought, model.name, write, words, found.follow_up, found.ask_next)
+
+    async def _question(self, occasion: Occasion, model: Model) -> ThinkInPhase:
+        """Infer the phase, and gather what its mini-reasoner thinks from."""
+        stream, pack = occasion.stream, self.pack
+        belief = stream.belief(self.slot, pack.belief)
+        value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
+        phase = str(value.pop("phase"))
+        held = {name: each for name, each in value.items() if each not in (None, [], "")}
+        utterances = tuple(utterance.text for utterance in occasion.utterances)
+        for text in utterances:
+            await look_over(pack, text)
+        talk = lines(occasion.conversation)
+        inferred = await ask(
+            model,
+            InferPhase(pack=pack, phase=phase, belief=held, conversation=talk[-10:], utterances=utterances),
+        )
+        return ThinkInPhase(
+            pack=pack,
+            phase=pack.phase(inferred.phase),
+            belief=held,
+            version=belief.version,
+            plan=plan_of(stream, pack),
+            notes=tuple(str(note(record)) for record in stream.latest("note", NOTES)),
+            conversation=talk,
+            utterances=utterances,
+            reply=occasion.reply,
+            waits=occasion.waits,
+            open_question=open_question(stream, self.slot),
+            language=language_of(" ".join(utterances), pack.languages),
+            now=spoken(stream.clock.now()),
+        )
+
+    def _tools(self, question: ThinkInPhase, minds: Sequence[Tool]) -> list[Tool]:
+        """Give the mini-reasoner its tools: the mind's, and in a planning phase the pack's library."""
+        if not question.phase.plans:
+            return list(minds)
+        planned = [step.title for step in question.plan.steps]
+        library = step_tool(self.pack, question.language, known_topics(question), planned)
+        return [library, resource_tool(self.pack, question.language), *minds]
+
+    async def _entries(
+        self, occasion: Occasion, patch: dict[str, JsonValue], found: PhaseThought, plan: Plan | None, by: str
+    ) -> list[Entry]:
+        stream, evidence = occasion.stream, tuple(utterance.record for utterance in occasion.utterances)
+        revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=by)
+        entries = [revision] if revision else []
+        if plan is not None:
+            entries.append(await self._plan(stream, plan, found, evidence, by))
+        if found.feedback:
+            news = [
+                New(
+                    text=f"{each.polarity.replace('_', ' ')}: {each.target}", kind="feedback", by="user",
+                    evidence=evidence, data={"polarity": each.polarity, "target": each.target},
+                )
+                for each in found.feedback
+            ]  # fmt: skip
+            event = Remembered(count=len(news), kinds={"feedback": len(news)})
+            entries.append(Entry(event, by, tuple(await stream.made(news))))
+        return entries
+
+    async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...], by: str) -> Entry:
+        slot = plan_slot(self.pack)
+        before = stream.version(slot)
+        version = (before.version or 0) + 1 if before else 1
+        new = New(
+            text=plan.written() or "no steps", kind="plan", by=by, evidence=evidence, slot=slot, version=version,
+            data={"plan": plan.model_dump(mode="json")},
+        )  # fmt: skip
+        event = PlanMade(version=version, text=found.words or plan.written(), changed=found.changed)
+        return Entry(event, by, tuple(await stream.made([new])))
+
+
+def open_question(stream: Stream, slot: str) -> str:
+    """Return what the Reasoner of a slot wanted to know when it last thought; "" where nothing."""
+    last = stream.store.last(stream.name, "thought")
+    for logged in reversed(stream.store.events(stream.name, max(0, last.seq - 100), ["thought"]) if last else []):
+        if isinstance(logged.event, Thought) and logged.event.slot == slot:
+            return logged.event.ask_next
+    return ""
+
+
+def plan_slot(pack: Pack) -> str:
+    """Name the slot in which a pack's plan is kept."""
+    return f"{pack.name}.plan"
+
+
+def plan_of(stream: Stream, pack: Pack) -> Plan:
+    """Return the plan as it stands; empty before there is one."""
+    record = stream.version(plan_slot(pack))
+    return read_plan(record.data.get("plan")) if record else Plan()

@@ -1,0 +1,143 @@
+"""The tools that search a pack: steps of its plan library, and what to read, watch, listen to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.coach.belief.plan import NamedResource
+from mindstream.coach.packs.pack import Pack, Resource, Step, in_language
+from mindstream.coach.packs.reading import read
+from mindstream.language.moves import Language
+from mindstream.language.words import terms
+from mindstream.models.embedders.wordllama import vectors
+from mindstream.tools.tool import FunctionTool, tool
+
+T = TypeVar("T")
+LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
+"""What likeness in meaning counts, beside topics and words in common; what counts as found; and else as near."""
+
+
+def find_in(
+    pack: Pack, query: str, language: Language, count: int, besides: tuple[str, ...] = (), kinds: tuple[str, ...] = ()
+) -> list[NamedResource]:
+    """Return the resources that fit a query best: of these kinds, in the user's language or the pack's first."""
+    topics, asked, alike = _asked(pack, query, "resources")
+    understood = {language, pack.languages[0]}
+
+    def fit(at: int, resource: Resource) -> float:
+        about = len(topics & set(resource.topics)) * (1.0 + 0.5 / len(resource.topics))
+        found = about + _shared(asked, _words(resource)) + LIKE * max(0.0, alike[at])
+        return found + (OWN if found > ENOUGH and resource.language == language else 0.0)
+
+    ranked = sorted(((fit(n, r), -n, r) for n, r in enumerate(pack.resources)), reverse=True)
+    fitting = [
+        (score, resource)
+        for score, _, resource in ranked
+        if resource.title not in besides and resource.language in understood
+        if not kinds or resource.kind in kinds
+    ]
+    return [
+        NamedResource(
+            title=r.title, publisher=r.publisher, link=r.link, why=in_language(r.why, language), language=r.language
+        )
+        for r in _found(fitting)[:count]
+    ]
+
+
+def _found(ranked: Sequence[tuple[float, T]]) -> list[T]:
+    """Return what counts as found; where nothing does, what comes near."""
+    return [item for score, item in ranked if score > ENOUGH] or [item for score, item in ranked if score > LEAST]
+
+
+OWN = 1.0
+"""What it counts that a resource is in the user's own language."""
+
+
+def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[float]]:
+    """Return what a query is about: its topics, its terms, and how like it each step or resource is in meaning."""
+    topics = set(read(pack, query).topics) | {topic.id for topic in pack.topics if topic.id in query.split()}
+
+    def embedded() -> NDArray[np.float32]:
+        texts = [_words(each) for each in (pack.steps if of == "steps" else pack.resources)]
+        return vectors(texts)
+
+    return topics, set(terms(query)), (pack.cached(("vectors", of), embedded) @ vectors([query])[0]).tolist()
+
+
+def _words(item: Step | Resource) -> str:
+    """Return what a step or a resource says, in English where it has it: what meaning and words are compared with."""
+    about = " ".join(item.topics).replace("_", " ")
+    if isinstance(item, Step):
+        return f"{in_language(item.title, 'en')}. {in_language(item.do, 'en')} {about}"
+    return f"{item.title}. {in_language(item.why, 'en')} {about} {item.kind}"
+
+
+def _shared(asked: set[str], words: str) -> float:
+    return len(asked & set(terms(words))) / (len(asked) or 1)
+
+
+def steps_in(
+    pack: Pack, query: str, language: Language, count: int, known: set[str], besides: Sequence[str]
+) -> list[dict[str, str]]:
+    """Return the library's steps that fit a query and a user of whom these topics are known, as words."""
+    topics, asked, alike = _asked(pack, query, "steps")
+
+    def fit(at: int, step: Step) -> float:
+        about = len(topics & set(step.topics)) / math.sqrt(len(step.topics))
+        own = f"{in_language(step.title, language)} {in_language(step.do, language)}"
+        return about + _shared(asked, f"{own} {_words(step)}") + LIKE * max(0.0, alike[at])
+
+    left_out = {title.casefold() for title in besides}
+    suiting = [
+        (at, step)
+        for at, step in enumerate(pack.steps)
+        if pack.suits(step, known | topics) and in_language(step.title, language).casefold() not in left_out
+    ]
+    ranked = sorted(((fit(at, step), -at, step) for at, step in suiting), reverse=True)
+    return [
+        {
+            "title": in_language(step.title, language),
+            "do": in_language(step.do, language),
+            "why": in_language(step.why, language),
+            "evidence": step.evidence,
+            "caution": in_language(step.caution, language),
+        }
+        for step in _found([(score, step) for score, _, step in ranked])[:count]
+    ]
+
+
+def step_tool(pack: Pack, language: Language, known: set[str], refused: Sequence[str]) -> FunctionTool:
+    """Make the tool `find_steps` for a pack and a user: what does not suit them, or was refused, is not found."""
+
+    def find_steps(query: str, count: int = 4, besides: list[str] | None = None) -> list[dict[str, str]]:
+        """Find steps in the coach's plan library that suit this user: what to do, why, evidence, caution.
+
+        query: a few words on the trouble and on what the user wants, not on what they do not want.
+        count: how many, 1 to 8. besides: titles to leave out.
+        """
+        return steps_in(pack, query, language, max(1, min(count, 8)), known, [*refused, *(besides or ())])
+
+    return tool(find_steps)
+
+
+def resource_tool(pack: Pack, language: Language) -> FunctionTool:
+    """Make the tool `find_resources` for a pack."""
+
+    def find_resources(
+        query: str, count: int = 3, besides: list[str] | None = None, kinds: list[str] | None = None
+    ) -> list[dict[str, str | None]]:
+        """Find public resources to read, watch, listen to or use.
+
+        query: a few words on what they should be about. count: how many, 1 to 6. besides: titles to leave out.
+        kinds: only these: article, leaflet, video, playlist, audio, book, app, course, helpline, tool, guideline.
+        Gives title, publisher, link (null: none is known; say nothing of it then), language and why.
+        """
+        found = find_in(pack, query, language, max(1, min(count, 6)), tuple(besides or ()), tuple(kinds or ()))
+        return [resource.model_dump() for resource in found]
+
+    return tool(find_resources)

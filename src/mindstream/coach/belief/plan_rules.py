@@ -1,0 +1,291 @@
+"""The rule that stands in for a phase's mini-reasoner: notes topics in the belief, plans from the pack's library."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+
+from pydantic import TypeAdapter
+
+from mindstream.coach.belief.believed import believed
+from mindstream.coach.belief.plan import OPEN, NamedResource, Plan, PlanStep, StepEdit
+from mindstream.coach.belief.think_in_phase import (
+    LONGEST_WORDS,
+    MOST_EDITS,
+    Feedback,
+    PhaseThought,
+    ThinkInPhase,
+)
+from mindstream.coach.packs.pack import Step, in_language
+from mindstream.coach.packs.reading import Reading, read
+from mindstream.coach.packs.safety import recognised
+from mindstream.coach.packs.saying import fresh, phrases
+from mindstream.language.moves import ABOUT_A_STEP, Language
+from mindstream.language.words import terms
+from mindstream.models.fence import CUT_NOTE, cut
+from mindstream.models.model import Call, Message
+from mindstream.models.prompt import rule
+from mindstream.models.reply import first_json
+
+AHEAD = 4
+"""How many steps a new plan has."""
+CAUTION = 0.25
+"""What a step that needs a caution must be the better by: the easy ones come first."""
+IN_LANGUAGE = {"en": {"zh": "英文"}, "zh": {"en": "in Chinese"}}
+"""How it is said that something is not in the user's language."""
+EVIDENCE = {"strong": 0.4, "moderate": 0.3, "limited": 0.1, "comfort": 0.0}
+
+
+@rule(ThinkInPhase)
+def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThought | list[Call]:
+    """Fill the belief from the topics that were named; in a planning phase choose, change or move on the plan."""
+    readings = [read(ask.pack, text) for text in ask.utterances]
+    if any(alarm.stops for text in ask.utterances if (alarm := recognised(ask.pack, text))):
+        return PhaseThought(thought="an alarm: nothing is believed of it, nothing planned")
+    patch, told = believed(ask.pack, readings, ask.language, next(reversed(_said(ask)), ""))
+    thought = cut(f"noted: {', '.join(told)}", 1_000) if told else "nothing new to believe"
+    if not ask.phase.plans:
+        return PhaseThought(thought=thought, patch=patch, feedback=_feedback(ask, readings))
+    moves = {move for reading in readings for move in reading.moves}
+    change = _change(ask, readings, moves)
+    if change is None:
+        return PhaseThought(thought=thought, patch=patch, feedback=_feedback(ask, readings))
+    plan, intro, changed = change
+    step = plan.now
+    if step is None:
+        words = fresh(phrases(ask.pack, "plan_empty", ask.language), _said(ask))
+        return PhaseThought(
+            thought=thought, patch=patch, plan=_edits(ask.plan, plan), changed=cut(changed, 900), words=words
+        )
+    if "resources" in moves:  # nobody is given a reading list unasked
+        if not turns:
+            return [_search(ask, plan, step)]
+        found = first_json(turns[-1].text, list) if "[" in turns[-1].text else []
+        step = step.model_copy(update={"resources": TypeAdapter(list[NamedResource]).validate_python(found)})
+        plan = Plan(steps=[step if each.state == "now" else each for each in plan.steps])
+    return PhaseThought(
+        thought=cut(f"{thought}; the step now: {step.title}", 1_900),
+        patch=patch,
+        feedback=_feedback(ask, readings),
+        plan=_edits(ask.plan, plan),
+        changed=cut(changed, 900),
+        words=cut(_words(ask, intro, step), LONGEST_WORDS - CUT_NOTE),
+    )
+
+
+def known_topics(ask: ThinkInPhase) -> set[str]:
+    """Name the topics that stand in the belief or that the user named in this talk and did not deny."""
+    held = " . ".join(
+        str(item) for value in ask.belief.values() for item in (value if isinstance(value, list) else [value])
+    )
+    spoken = [line.text for line in ask.conversation if line.by_user]
+    topics: set[str] = set()
+    for text in [held, *spoken, *ask.utterances]:
+        for mention in read(ask.pack, text).mentions:
+            (topics.discard if mention.denied else topics.add)(mention.topic)
+    return topics
+
+
+def needed_topics(ask: ThinkInPhase) -> set[str]:
+    """Name the topics of the trouble itself: those of the fields that the first phase needs."""
+    needs = set(ask.pack.phases[0].needs)
+    return {topic.id for topic in ask.pack.topics if topic.field in needs}
+
+
+def newest_topics(ask: ThinkInPhase) -> set[str]:
+    """Name the topics of the newest words; where they name none ("any idea for that?"), of the user's words before."""
+    newest = {topic for text in ask.utterances for topic in read(ask.pack, text).topics}
+    before = [line.text for line in ask.conversation if line.by_user][-1:]
+    return newest or {topic for text in before for topic in read(ask.pack, text).topics}
+
+
+def ranked(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
+    """Order the library's steps by how well they fit: the newest words first, then what is known, then evidence."""
+    known = known_topics(ask)
+    newest, trouble = newest_topics(ask), needed_topics(ask)
+    asked = set(terms(" ".join(ask.utterances)))
+
+    def fit(step: Step) -> float:
+        about = set(step.topics)
+        words = set(terms(f"{in_language(step.title, ask.language)} {in_language(step.do, ask.language)}"))
+        spread = math.sqrt(len(about))
+        named = 2.0 * len(about & newest) + len(about & known) + len(about & known & trouble)
+        return named / spread + 0.3 * len(asked & words) + EVIDENCE[step.evidence] - (CAUTION if step.caution else 0.0)
+
+    fitting = [s for s in ask.pack.steps if s.id not in besides and ask.pack.suits(s, known | newest)]
+    about = [s for s in fitting if set(s.topics) & (known | newest)]
+    return sorted(about or fitting, key=fit, reverse=True)
+
+
+ELSE = re.compile(
+    r"\b(?:else|another|other|instead|different|easier|cheaper|simpler|shorter|swap|replace|change|drop|skip)\b|换|别的|其他",
+    re.IGNORECASE,
+)
+"""Words by which something in place of the step is asked for."""
+Change = tuple[Plan, tuple[str, dict[str, str]], str]
+"""The new plan, the move that introduces its step (with what fills the phrase), and what changed."""
+
+
+def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> Change | None:
+    """Decide what the utterances do to the plan; None: nothing."""
+    steps, now = list(ask.plan.steps), ask.plan.now
+    if now and now.told and moves & set(ABOUT_A_STEP):  # "does it work?" asks for nothing new, nor reports that it did
+        return None
+    if "dislike" in moves and any(_wonders(reading) for reading in readings):
+        moves = moves - {"dislike"}
+    seen = {step.source for step in steps}
+    language = ask.language
+    if "dislike" in moves and now:
+        steps = [_state(step, "dropped") if step is now else step for step in steps]
+        new = _begin(ask, steps, seen, fresh_first=bool(readings[-1].topics))
+        here = Plan(steps=new).now
+        changed = f"dropped “{now.title}”, because the user did not want it; " + (
+            f"now “{here.title}”" if here else "nothing left"
+        )
+        return Plan(steps=new), ("instead_intro", {"old": now.title}), changed
+    if now and not now.told and (moves & {"next", "done", "yes", "like", "stepwise", "plan", "resources"}):
+        further = any(step.told for step in steps if step is not now)
+        return Plan(steps=steps), ("next_intro" if further else "step_intro", {}), ""
+    if {"next", "done"} & moves and now:
+        steps = [_state(step, "done" if "done" in moves else "later") if step is now else step for step in steps]
+        if "done" not in moves:  # skipped for the moment: to the end
+            steps = [s for s in steps if s.title != now.title] + [s for s in steps if s.title == now.title]
+        new = _begin(ask, steps, seen, fresh_first=False)
+        return Plan(steps=new), ("next_intro", {}), f"went on from “{now.title}”"
+    if now and now.told and moves & {"stepwise", "plan", "resources"} == {"stepwise"} and not _plannable(ask, readings):
+        return Plan(steps=steps), ("one_at_a_time", {"title": now.title}), ""
+    wants = {"plan", "stepwise", "resources"} & moves
+    if now is None and (wants or not steps):
+        best = [_planned(step, language) for step in ranked(ask, seen)[:AHEAD]]
+        return (
+            Plan(steps=_first_is_now([*steps, *best])),
+            ("step_intro", {}),
+            "the first plan" if not steps else "new steps",
+        )
+    if wants and now:
+        best_now = next(iter(ranked(ask, {s.source for s in steps if s.state not in OPEN})), None)
+        if best_now and newest_topics(ask) & set(best_now.topics) and best_now.id != now.source:
+            steps = [_state(step, "later") for step in steps if step.source != best_now.id]
+            steps = _first_is_now(
+                [s for s in steps if s.state != "later"]
+                + [_planned(best_now, language)]
+                + [s for s in steps if s.state == "later"]
+            )
+            return (
+                Plan(steps=steps),
+                ("step_intro", {}),
+                f"“{in_language(best_now.title, language)}” comes first, as asked",
+            )
+        return Plan(steps=steps), ("step_intro", {}), ""
+    return None
+
+
+def _wonders(reading: Reading) -> bool:
+    """Tell whether a refusal is only a question: "what if I can't do it every day?", and no wish for something else."""
+    return "question" in reading.moves and not ELSE.search(reading.text)
+
+
+def _plannable(ask: ThinkInPhase, readings: Sequence[Reading]) -> set[str]:
+    """Name the topics of the newest words that there are steps about."""
+    about = {topic for step in ask.pack.steps for topic in step.topics}
+    return about & {topic for reading in readings for topic in reading.topics}
+
+
+def _edits(before: Plan, after: Plan) -> list[StepEdit]:
+    """Tell what changed, step by step; the present one last, so that it is the one that stays."""
+    old = {step.title: step for step in before.steps}
+    changed = [step for step in after.steps if step != old.get(step.title)]
+    last = sorted(changed, key=lambda step: step.state == "now")[-MOST_EDITS:]
+    return [StepEdit.of(step) for step in last]
+
+
+def _begin(ask: ThinkInPhase, steps: list[PlanStep], seen: set[str], fresh_first: bool) -> list[PlanStep]:
+    """Make the next step the present one: one that is planned already, or the best of the library."""
+    best = next(iter(ranked(ask, seen)), None)
+    waiting = any(step.state == "later" for step in steps)
+    if best and (fresh_first or not waiting):
+        done = [step for step in steps if step.state != "later"]
+        steps = [*done, _planned(best, ask.language), *(step for step in steps if step.state == "later")]
+    return _first_is_now(steps)
+
+
+def _first_is_now(steps: Sequence[PlanStep]) -> list[PlanStep]:
+    first = next((step for step in steps if step.state in ("now", "later")), None)
+    return [step if step.state not in OPEN else _state(step, "now" if step is first else "later") for step in steps]
+
+
+def _state(step: PlanStep, state: str) -> PlanStep:
+    if step.state not in OPEN:
+        return step
+    return step.model_copy(update={"state": state})
+
+
+def _planned(step: Step, language: Language) -> PlanStep:
+    return PlanStep(
+        title=in_language(step.title, language),
+        do=in_language(step.do, language),
+        why=in_language(step.why, language),
+        caution=in_language(step.caution, language),
+        evidence=step.evidence,
+        source=step.id,
+    )
+
+
+def _search(ask: ThinkInPhase, plan: Plan, step: PlanStep) -> Call:
+    source = next((s for s in ask.pack.steps if s.id == step.source), None)
+    about = " ".join(source.topics) if source else ""
+    given = [resource.title for each in plan.steps if each.told for resource in each.resources]
+    asks_again = bool(step.resources)
+    arguments = {"query": f"{step.title} {about}".strip(), "count": 2, "besides": given if asks_again else []}
+    return Call("find_resources", json.dumps(arguments, ensure_ascii=False))
+
+
+def _words(ask: ThinkInPhase, intro: tuple[str, dict[str, str]], step: PlanStep) -> str:
+    def say(move: str, **filled: str) -> str:
+        return fresh(phrases(ask.pack, move, ask.language), _said(ask), move, len(ask.conversation)).format(**filled)
+
+    if intro[0] == "one_at_a_time":
+        return say(*intro[:1], **intro[1])
+    named = [_named(n, resource, ask.language) for n, resource in enumerate(step.resources, 1)]
+    if named and _only_resources(ask, step):
+        return "\n".join([say("resources_intro"), *named])
+    parts = [say(intro[0], **intro[1]), f"**{step.title}**", step.do, say("step_why", why=step.why)]
+    if step.caution:
+        parts.append(say("step_caution", caution=step.caution))
+    if step.resources:
+        parts += [say("resources_intro"), *named]
+    return "\n".join(part for part in parts if part)
+
+
+def _only_resources(ask: ThinkInPhase, step: PlanStep) -> bool:
+    """Tell whether the user knows the step and only asks what there is to read or hear about it."""
+    now, moves = ask.plan.now, {move for text in ask.utterances for move in read(ask.pack, text).moves}
+    known = now is not None and now.told and now.title == step.title
+    return known and "resources" in moves and not moves & {"plan", "stepwise"}
+
+
+def _named(number: int, resource: NamedResource, language: Language) -> str:
+    other = IN_LANGUAGE.get(resource.language, {}).get(language, "") if resource.language != language else ""
+    link = f" {resource.link}" if resource.link else ""
+    by = [part for part in (resource.publisher, other) if part]
+    if language == "zh":
+        return f"{number}. 《{resource.title}》（{'，'.join(by)}）：{resource.why}{link}"
+    return f"{number}. “{resource.title}” ({', '.join(by)}): {resource.why}{link}"
+
+
+def _feedback(ask: ThinkInPhase, readings: Sequence[Reading]) -> list[Feedback]:
+    now = ask.plan.now
+    if now is None:
+        return []
+    moves = {move for reading in readings for move in reading.moves}
+    if "dislike" in moves:
+        return [Feedback(polarity="dislikes", target=cut(now.title, 250))]
+    if "done" in moves:
+        return [Feedback(polarity="did", target=cut(now.title, 250))]
+    return [Feedback(polarity="likes", target=cut(now.title, 250))] if "like" in moves else []
+
+
+def _said(ask: ThinkInPhase) -> list[str]:
+    return [line.text for line in ask.conversation if not line.by_user]

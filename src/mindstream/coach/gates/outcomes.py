@@ -1,0 +1,49 @@
+"""What is logged for gates: each decision with what it was taken from, and what came of the utterance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindstream.coach.events import Decided, Judged, PlanMade
+from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.packs.pack import Pack
+from mindstream.log.events import BeliefChanged
+from mindstream.memory.store import Entry
+from mindstream.reasoners.reasoner import Conclusion, Utterance
+
+BY = "gate"
+
+
+def judged(conclusion: Conclusion, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
+    """Judge the utterances that a belief reasoner has thought about.
+
+    Words, a new or changed plan, or a correction are what an answer should have waited for (`needed`); a change of
+    belief is why it was worth thinking at all (`changed`). Where several utterances were thought about at once and
+    something came of it, only the newest is judged: it cannot be told which of them it came from.
+    """
+    needs = {
+        "words": bool(conclusion.words),
+        "plan": any(isinstance(entry.event, PlanMade) for entry in written),
+        "correction": bool(conclusion.follow_up),
+    }
+    changed = any(isinstance(entry.event, BeliefChanged) for entry in written)
+    why = ", ".join(name for name, found in needs.items() if found)
+    about = utterances if not why and not changed else utterances[-1:]
+    return [Entry(Judged(about=each.seq, needed=bool(why), changed=changed, why=why), BY) for each in about]
+
+
+def seen(event: Decided, text: str, pack: Pack) -> Situation:
+    """Return the situation that a decision was taken in."""
+    return Situation(
+        text, pack.phase(event.phase), dict.fromkeys(event.known, True), event.has_plan, event.said, event.unthought
+    )
+
+
+def decided(decision: Decision, gate: str, situation: Situation, pack: Pack, answers: int) -> Decided:
+    """Write a decision down, with what it was taken from."""
+    return Decided(
+        answers=answers, gate=gate, waits=decision.waits, thinks=decision.thinks, why=decision.why,
+        probability=decision.probability, pack=pack.name, phase=situation.phase.name,
+        known=tuple(sorted(situation.known)), has_plan=situation.has_plan, said=situation.said[-80:],
+        unthought=situation.unthought,
+    )  # fmt: skip

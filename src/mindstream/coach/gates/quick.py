@@ -1,0 +1,72 @@
+"""The quick gate: hears the utterance too, by a classifier that ships with the package; no model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from mindstream import caches
+from mindstream.coach.gates.by_rules import ByRules
+from mindstream.coach.gates.features import Features
+from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.gates.logistic import sigmoid
+from mindstream.coach.packs.pack import Pack
+from mindstream.language.classifier import Classifier, View, views, words
+from mindstream.language.windows import both_ends
+
+FILE = Path(__file__).with_name("quick.npz")
+"""Written by benchmarks/train_classifiers.py."""
+BEFORE = 80
+"""How much of what the mind said last is heard, in characters: its end, where questions and offers stand."""
+ASLEEP = -1.25
+"""Below these log odds the belief reasoner is left asleep: a little unsure, it is rather woken."""
+
+
+@cache
+def shipped() -> Classifier:
+    """Return the classifier that comes with the package."""
+    return Classifier(FILE)
+
+
+def heard(situation: Situation) -> list[View]:
+    """Return what the classifier hears: the utterance, and the end of what was said before it."""
+    return [*views(both_ends(situation.text)), words(situation.said[-BEFORE:], "s", 2)]
+
+
+class QuickGate:
+    """Waits where the words, and the state of the talk, sound like a wish for the Reasoner's work."""
+
+    name = "quick"
+
+    def __init__(self, pack: Pack) -> None:
+        self._rules, self._features = ByRules(pack), Features(pack)
+        self._last: tuple[Situation, Decision] | None = None
+        caches.watch(self)
+
+    def forget(self, _: str) -> None:
+        """Let go of the last utterance: something was erased."""
+        self._last = None
+
+    def decide(self, situation: Situation) -> Decision:
+        """Decide; twice the same for the same situation, at the price of one."""
+        looked_at = replace(situation, unthought=0)  # which it does not look at
+        if self._last is None or self._last[0] != looked_at:
+            self._last = (looked_at, self._decide(looked_at))
+        return self._last[1]
+
+    def _decide(self, situation: Situation) -> Decision:
+        numbers, rule = self.numbers(situation)
+        odds = shipped().log_odds(heard(situation), numbers)
+        waits = odds["waits"] > 0
+        may_answer = rule.thinks and numbers["answers a question"] > 0
+        thinks = waits or may_answer or odds["thinks"] > ASLEEP
+        return Decision(waits, thinks, f"by rule: {rule.why}", sigmoid(odds["waits"]))
+
+    def numbers(self, situation: Situation) -> tuple[dict[str, float], Decision]:
+        """Return what is looked at beside the words, and what the rules alone would do."""
+        rule = self._rules.decide(situation)
+        return self._features.of(situation, rule), rule
+
+    async def weigh(self, situation: Situation) -> Decision:
+        return self.decide(situation)

@@ -1,0 +1,111 @@
+"""Looking a pack over: what is wrong stops it (PackError), what is thin is told; and a small pack to begin from."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from mindstream.coach.packs.filler import states
+from mindstream.coach.packs.load import SHIPPED
+from mindstream.coach.packs.pack import Lists, Pack, Texts
+from mindstream.coach.packs.saying import moves, phrases
+from mindstream.errors import InputError
+from mindstream.language.pattern import pattern
+
+
+def thin_spots(pack: Pack) -> list[str]:
+    """Say in plain words where a pack will let its users down, though it can be read."""
+    return [*_phases(pack), *_topics(pack), *_steps(pack), *_phrases(pack), *_alarms(pack)]
+
+
+def new(folder: Path) -> Path:
+    """Write a small pack that works into a folder that is not there yet.
+
+    Raises:
+        InputError: the folder is there, or its name cannot be a pack's.
+    """
+    if folder.exists():
+        raise InputError(f"{folder} is there already; choose a folder that is not")
+    name = re.sub(r"[^a-z0-9_]", "_", folder.name.lower()).lstrip("_0123456789")
+    if not name:
+        raise InputError(f"{folder.name!r} cannot be the name of a pack: it needs a letter")
+    shutil.copytree(SHIPPED / "_new", folder)
+    pack = folder / "pack.yaml"
+    pack.write_text(re.sub(r"^name: \w+", f"name: {name}", pack.read_text("utf-8")), "utf-8")
+    return folder
+
+
+def _phases(pack: Pack) -> Iterator[str]:
+    if not any(phase.plans for phase in pack.phases):
+        yield "no phase has `plans: true`: the mind will never make a plan"
+    elif not pack.phases[0].needs:
+        yield f"the first phase, {pack.phases[0].name!r}, needs nothing: a plan will be made before anything is known"
+    for name, field in pack.fields.items():
+        if any(name in phase.needs for phase in pack.phases) and not field.ask:
+            yield f"field {name!r} is needed, but has no questions (`ask`)"
+    if not pack.demo:
+        yield "no `demo`: there is nothing to play when nobody is there"
+
+
+def _topics(pack: Pack) -> Iterator[str]:
+    shown: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for language in pack.languages:
+        for topic, cues in pack.cues(language).items():
+            if not cues:
+                yield f"topic {topic!r} has no cues in {language!r}"
+            for cue in {cue.lower() for cue in cues}:
+                shown[language, cue].append(topic)
+    for (_, cue), topics in shown.items():
+        if len(topics) > 1:
+            yield f"the cue {cue!r} shows several topics: {', '.join(topics)}"
+    for topic_ in pack.topics:
+        for what, texts in (("acknowledge", topic_.acknowledge), ("ask", topic_.ask), ("quick", topic_.quick)):
+            yield from _missing(pack, f"topic {topic_.id!r}", what, texts)
+
+
+def _steps(pack: Pack) -> Iterator[str]:
+    for step in pack.steps:
+        near = [resource for resource in pack.resources if set(resource.topics) & set(step.topics)]
+        if len(near) < 2:
+            yield f"step {step.id!r} has {len(near)} resources on its topics; two are wanted"
+        for what, texts in (("title", step.title), ("do", step.do), ("why", step.why)):
+            yield from _missing(pack, f"step {step.id!r}", what, texts)
+    if any(phase.plans for phase in pack.phases) and not pack.steps:
+        yield "there is a planning phase, but no steps.yaml: without a model no plan can be made"
+
+
+def _phrases(pack: Pack) -> Iterator[str]:
+    for move in pack.phrases:
+        if move not in moves():
+            yield f"phrases: no rule says {move!r}; moves are {', '.join(moves())}"
+    for language in pack.languages:
+        for filler in phrases(pack, "wait", language):
+            if stated := states(filler, ()):
+                yield f"phrases: wait: {filler!r} states something ({', '.join(stated)}); a filler states nothing"
+        for move in moves():
+            if not phrases(pack, move, language):
+                yield f"phrases: nothing to say for {move!r} in {language!r}"
+
+
+def _alarms(pack: Pack) -> Iterator[str]:
+    if not pack.alarms:
+        yield "no safety.yaml: nothing is recognised before the talker speaks"
+    for alarm in pack.alarms:
+        for language in pack.languages:
+            if not alarm.patterns.get(language) and not alarm.recogniser:
+                yield f"alarm {alarm.id!r} has no patterns in {language!r}"
+        for source in alarm.sources():
+            if pattern(source).is_always_searched:
+                yield f"alarm {alarm.id!r}: {source!r} may be empty beside its look-arounds: it slows every text"
+
+
+def _missing(pack: Pack, where: str, what: str, texts: Lists | Texts) -> Iterator[str]:
+    if not texts:
+        yield f"{where} has no {what!r}"
+    elif isinstance(texts, dict):
+        for language in pack.languages:
+            if not texts.get(language):
+                yield f"{where} has no {what!r} in {language!r}"

@@ -1,0 +1,143 @@
+"""Reading packs: by name from those that are shipped, or by its path from a folder of one's own.
+
+A name never means a folder of the working directory. What comes from elsewhere is plain YAML of bounded size and depth,
+without tags, anchors and aliases: these can make a short file huge, or circular, and no pack needs them.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mindstream.coach.packs.dangling import Where
+from mindstream.coach.packs.faults import faults
+from mindstream.coach.packs.pack import Pack
+from mindstream.errors import InputError, PackError
+from mindstream.paths import is_path, read_text
+
+SHIPPED = Path(__file__).parent
+LISTS = {"topics.yaml": "topics", "steps.yaml": "steps", "resources.yaml": "resources", "safety.yaml": "alarms"}
+MAPPINGS = {"phrases.yaml": "phrases"}
+SHOWN = 10
+"""How many faults of a pack are told at once."""
+MOST_BYTES, MOST_PARTS, DEEPEST = 1_000_000, 20_000, 30
+"""The largest file of a pack, how many parts it may have, and how deep lists and mappings may stand in each other."""
+
+
+def shipped() -> list[str]:
+    """Name the packs that come with mindstream."""
+    return sorted(path.parent.name for path in SHIPPED.glob("[!_]*/pack.yaml"))
+
+
+def load(name_or_folder: str | Path) -> Pack:
+    """Read a pack: a shipped one by its name, another by the path of its folder (a `Path`, or a text with a slash).
+
+    Raises:
+        PackError: there is no such pack, or it is broken; the message names file and line.
+    """
+    named = isinstance(name_or_folder, str) and not is_path(name_or_folder)
+    folder = SHIPPED / name_or_folder if named else Path(name_or_folder)
+    if (named and name_or_folder not in shipped()) or not os.path.lexists(folder / "pack.yaml"):
+        raise PackError(
+            f"no pack {str(name_or_folder)!r}: shipped are {', '.join(shipped()) or 'none'};"
+            " a pack of your own is a folder with a pack.yaml in it, named by its path, as ./mine"
+        )
+    return _load(folder.resolve(), _stamp(folder))
+
+
+def _stamp(folder: Path) -> tuple[float, ...]:
+    paths = [folder / name for name in ("pack.yaml", *LISTS, *MAPPINGS)]
+    return tuple(path.lstat().st_mtime if os.path.lexists(path) else 0.0 for path in paths)
+
+
+@cache
+def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (the stamp makes a changed pack a new one)
+    files = {"": folder / "pack.yaml"}
+    data = _read(files[""])
+    if not isinstance(data, dict):
+        raise PackError(f"{files['']}:1: a pack.yaml is a mapping (name: …, title: …), not a {_kind(data)}")
+    for file, key in (LISTS | MAPPINGS).items():
+        path = folder / file
+        if os.path.lexists(path):
+            if key in data:
+                raise PackError(f"{path}:1: {key!r} stands in pack.yaml too; keep one of them")
+            part = _read(path)
+            wanted = list if file in LISTS else dict
+            if not isinstance(part, wanted):
+                kind = "list (lines that start with '- ')" if wanted is list else "mapping (name: …)"
+                raise PackError(f"{path}:1: {file} is a {kind}, not a {_kind(part)}")
+            data[key], files[key] = part, path
+    pack, wrong = faults(data)
+    if pack is None:
+        told = [_placed(files, where, message) for where, message in wrong[:SHOWN]]
+        more = [f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
+        raise PackError("\n".join([*told, *more]))
+    return pack
+
+
+def _placed(files: dict[str, Path], where: Where, message: str) -> str:
+    """Put file and line before what is wrong there."""
+    key = str(where[0]) if where and str(where[0]) in files else ""
+    line = _line(files[key], list(where[1:] if key else where))
+    return f"{files[key]}:{line}: {'.'.join(map(str, where)) or 'pack'} {message}"
+
+
+def _kind(value: object) -> str:
+    return {dict: "mapping", list: "list", str: "text", type(None): "empty file"}.get(type(value), type(value).__name__)
+
+
+def _read(path: Path) -> Any:
+    try:
+        text = read_text(path, MOST_BYTES)
+    except InputError as error:
+        raise PackError(f"{path}: {error}") from None
+    try:
+        if not path.is_relative_to(SHIPPED):
+            _refuse_tricks(path, text)
+        loader = yaml.CSafeLoader(text)
+        try:
+            return loader.get_single_data()
+        except ValueError as error:  # a number or a date that is none
+            node = next(reversed(loader.recursive_objects), None)  # what it was reading
+            line = node.start_mark.line + 1 if node else 1
+            raise PackError(f"{path}:{line}: not YAML: {error}") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise PackError(f"{path}:{line}: not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise PackError(f"{path}:1: not YAML: {str(error).splitlines()[0]}") from None
+
+
+def _refuse_tricks(path: Path, text: str) -> None:
+    """Look for what a pack does not need, before anything is built: what builds goes down level by level."""
+    depth = 0
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        what = "it is nested too deeply" if depth > DEEPEST else "it has too many parts" if number > MOST_PARTS else ""
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+            what = "anchors and aliases (&, *) are not read: write it out"
+        if (tag := getattr(event, "tag", None)) is not None:
+            what = f"the tag {tag!r} is not read: write the value plainly, a text in quotes"
+        if what:
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            raise PackError(f"{path}:{line}: {what}")
+
+
+def _line(path: Path, where: list[Any]) -> int:
+    """Find the line of the deepest part of `where` that the file has."""
+    node = yaml.compose(path.read_text("utf-8"), Loader=yaml.CSafeLoader)
+    for part in where:
+        if isinstance(node, yaml.MappingNode):
+            inner = next((value for key, value in node.value if key.value == str(part)), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            inner = node.value[part]
+        else:
+            inner = None
+        if inner is None:
+            break
+        node = inner
+    return node.start_mark.line + 1 if node else 1

@@ -1,0 +1,256 @@
+"""The shape of a pack: everything that makes a mind a sleep coach, or a language tutor, as data.
+
+A pack is a folder of YAML files: `pack.yaml` (required), `topics.yaml`, `steps.yaml`, `resources.yaml`, `phrases.yaml`,
+`safety.yaml`. Text in several languages is a mapping from language code to text; a plain text counts as the pack's
+first language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Set
+from functools import cached_property
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+
+from mindstream.coach.packs.dangling import dangling
+from mindstream.language.moves import Language
+from mindstream.language.pattern import pattern as read_pattern
+
+T = TypeVar("T")
+MOST_SIZE = 150_000
+"""The alarms of a pack may be so large together (language/pattern.py); those of the sleep pack take a third."""
+
+
+class PackPart(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Texts: TypeAlias = dict[Language, str] | str
+"""One text, in one or several languages."""
+Lists: TypeAlias = dict[Language, list[str]] | list[str]
+"""Several texts to choose from, in one or several languages."""
+
+
+def _identifier(name: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(f"{name!r} should be lower-case letters, digits and _ (it names a field of the belief)")
+    return name
+
+
+def _pattern(pattern: str) -> str:
+    read_pattern(pattern)
+    return pattern
+
+
+Identifier: TypeAlias = Annotated[str, AfterValidator(_identifier)]
+Pattern: TypeAlias = Annotated[str, AfterValidator(_pattern)]
+
+
+class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
+    """A field of the belief: what the Reasoner tries to know of the user."""
+
+    about: str
+    type: Literal["text", "list", "number", "yes_no"] = "text"
+    of: tuple[str, ...] = ()
+    """For text and list: the only values that are allowed; empty: any words."""
+    audience: bool = False
+    """Its topics say who the user is (a parent, a shift worker): steps on them are only for those who are."""
+    ask: Lists = Field(default_factory=list)
+    """Questions by which the rules ask for it; the answer to one of them is believed in the user's words."""
+    moves: tuple[str, ...] = ()
+    """Moves of an utterance that fill it with the user's words wherever they come: `wish` for goals."""
+
+
+class Phase(PackPart):
+    """A phase of the conversation, with instructions for the Talker and a way of thinking for the Reasoner."""
+
+    name: Identifier
+    goal: str
+    """What this phase is for, and when it is over."""
+    instructions: str
+    """What the Talker does in this phase."""
+    thinking: str
+    """The chain of thought of this phase's mini-reasoner."""
+    fields: tuple[str, ...]
+    """The belief fields that this phase's mini-reasoner fills."""
+    needs: tuple[str, ...] = ()
+    """Fields that must be known before the next phase begins (unless the user asks for a plan in words)."""
+    plans: bool = False
+    """The Reasoner makes the plan in this phase."""
+    waits: bool = False
+    """The Talker waits for the Reasoner in this phase."""
+
+
+class Topic(PackPart):
+    """Something a user may speak of; how the rules recognise it and what they can say of it."""
+
+    id: str
+    name: Texts
+    """How a sentence names it: 'noise', 'waking in the night'."""
+    cues: Lists
+    """Words or short phrases that show it, in any form of the word; Chinese: character strings."""
+    field: str = ""
+    """The belief field in which it is noted."""
+    own: bool = False
+    """Counts only when it is said of oneself: 'my wife falls asleep at once' is not the user's ease."""
+    acknowledge: Lists = Field(default_factory=list)
+    """What the Talker may say when it is mentioned: understanding, no advice, no fact about the user."""
+    ask: Lists = Field(default_factory=list)
+    """Questions that lead further."""
+    quick: Lists = Field(default_factory=list)
+    """A first piece of advice in one or two sentences, for a quick answer."""
+
+
+class Step(PackPart):
+    """A step of the plan library."""
+
+    id: str
+    title: Texts
+    do: Texts
+    why: Texts
+    evidence: Literal["strong", "moderate", "limited", "comfort"]
+    """How well it is supported; comfort: harmless and pleasant, hardly studied."""
+    topics: tuple[str, ...]
+    caution: Texts = ""
+    not_for: tuple[str, ...] = ()
+    """Topics (a newborn, shift work, …) in whose presence this step is not offered."""
+
+
+class Resource(PackPart):
+    """Something to read, watch, listen to or call. Titles and publishers are facts; no link unless it is certain."""
+
+    title: str
+    publisher: str
+    kind: Literal[
+        "article", "leaflet", "video", "playlist", "audio", "book", "app", "course", "helpline", "tool", "guideline"
+    ]
+    topics: tuple[str, ...]
+    why: Texts
+    """What it gives and for whom, in a sentence."""
+    link: str | None = None
+    language: Language = "en"
+
+
+class Alarm(PackPart):
+    """What must be recognised in code before anyone speaks, and what is then said."""
+
+    id: str
+    recogniser: Literal["danger", "apnoea"] | None = None
+    """A classifier that raises it too: `danger` to life, said or hinted at; `apnoea`: signs of it in everyday words."""
+    patterns: dict[Language, list[Pattern]] = Field(default_factory=dict)
+    """Regular expressions, searched without regard to case."""
+    unless: dict[Language, list[Pattern]] = Field(default_factory=dict)
+    """Harmless phrases that the patterns would catch; they are taken out of the text before it is searched."""
+    say: Texts
+    stops: bool = True
+    """True: this is the whole answer. False: it is said before the ordinary answer."""
+
+    def sources(self) -> Iterator[str]:
+        """Give all its regular expressions."""
+        for by_language in (self.patterns, self.unless):
+            for sources in by_language.values():
+                yield from sources
+
+
+class Pack(PackPart):
+    """A domain: constitution, phases, belief fields, topics, plan library, resources, phrases, safety."""
+
+    name: Identifier
+    title: str
+    languages: tuple[Language, ...] = ("en",)
+    constitution: str
+    """What the Talker always holds to."""
+    phases: tuple[Phase, ...] = Field(min_length=1)
+    fields: dict[Identifier, Field_]
+    topics: tuple[Topic, ...] = ()
+    steps: tuple[Step, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    phrases: dict[str, Lists] = Field(default_factory=dict)
+    """The rules' phrases by move (see docs/packs.md); they replace the moves' own phrases."""
+    alarms: tuple[Alarm, ...] = ()
+    demo: tuple[str, ...] = ()
+    """Utterances to play when there is nobody to talk to."""
+
+    def model_post_init(self, _: Any, /) -> None:
+        """Check that names are known; once: a validator would check again for every prompt that holds the pack."""
+        each = {"topics": {"id", "field"}, "steps": {"topics", "not_for"}, "resources": {"topics"}}
+        named = {name: {"__all__": kept} for name, kept in {**each, "phases": {"fields", "needs"}}.items()}
+        for where, told in dangling(self.model_dump(include={**named, "fields": True})):
+            raise ValueError(f"{'.'.join(map(str, where))} {told}")
+        if (size := sum(read_pattern(source).size for alarm in self.alarms for source in alarm.sources())) > MOST_SIZE:
+            raise ValueError(f"alarms would take {size:,} steps, {MOST_SIZE:,} are the most: write fewer patterns")
+
+    def phase(self, name: str) -> Phase:
+        """Return the phase of that name; the first one where there is none."""
+        return next((phase for phase in self.phases if phase.name == name), self.phases[0])
+
+    def topic(self, id_: str) -> Topic | None:
+        """Return the topic with that id, or None."""
+        return self._topics.get(id_)
+
+    def suits(self, step: Step, known: Set[str]) -> bool:
+        """Tell whether a step is for a user of whom these topics are known: not ruled out, nor for others only."""
+        topics = map(self.topic, step.topics)
+        only_for = {topic.id for topic in topics if topic and topic.field and self.fields[topic.field].audience}
+        return not known & set(step.not_for) and (not only_for or bool(only_for & known))
+
+    def cues(self, language: Language) -> dict[str, tuple[str, ...]]:
+        """Return each topic's cues in a language; none where the topic has none in it."""
+        return self.cached(
+            ("said", language),
+            lambda: {
+                topic.id: tuple(topic.cues.get(language, ()) if isinstance(topic.cues, dict) else topic.cues)
+                for topic in self.topics
+            },
+        )
+
+    def cached(self, key: tuple[str, str], make: Callable[[], T]) -> T:
+        """Return what was made of this pack before, or make it."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]  # type: ignore[no-any-return]
+
+    @cached_property
+    def _made(self) -> dict[tuple[str, str], Any]:
+        return {}
+
+    @cached_property
+    def _topics(self) -> dict[str, Topic]:
+        return {topic.id: topic for topic in self.topics}
+
+    @cached_property
+    def belief(self) -> type[BaseModel]:
+        """The belief as a Pydantic model: `phase` and the pack's fields, all optional, nothing else allowed."""
+        names = tuple(phase.name for phase in self.phases)
+        fields: dict[str, Any] = {"phase": (_one_of(names), Field(names[0]))}
+        for name, spec in self.fields.items():
+            kind = _one_of(spec.of) if spec.of else {"number": float, "yes_no": bool}.get(spec.type, str)
+            if spec.type == "list":
+                fields[name] = (list[kind], Field(default_factory=list, description=spec.about))  # type: ignore[valid-type]
+            else:
+                fields[name] = (kind | None, Field(None, description=spec.about))
+        made: type[BaseModel] = create_model(
+            f"{self.name.title()}Belief", __config__=ConfigDict(extra="forbid", frozen=True), **fields
+        )
+        return made
+
+
+def _one_of(values: tuple[str, ...]) -> Any:
+    """Return the type of a text that must be one of these."""
+    return Literal.__getitem__(values)
+
+
+def choices(texts: Lists | Texts, language: Language) -> list[str]:
+    """Return what a pack says in this language, else in the first language that it has."""
+    if isinstance(texts, dict):
+        texts = texts.get(language) or next(iter(texts.values()), "")  # type: ignore[assignment]
+    if isinstance(texts, str):
+        return [texts] if texts else []
+    return list(texts)
+
+
+def in_language(texts: Texts, language: Language) -> str:
+    """Return the text in this language, else in the first language that it has; "" where there is none."""
+    return next(iter(choices(texts, language)), "")

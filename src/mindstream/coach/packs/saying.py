@@ -1,0 +1,54 @@
+"""How rules find words: phrases by move, never the same words twice running."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+
+from mindstream import chance
+from mindstream.coach.packs.pack import Lists, Pack, choices
+from mindstream.language.moves import Language
+
+
+@lru_cache(1)
+def _own() -> dict[str, Lists]:
+    raw: dict[str, Lists] = yaml.load(
+        Path(__file__).with_name("phrases.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader
+    )
+    return raw
+
+
+def moves() -> list[str]:
+    """Name the moves that have phrases."""
+    return list(_own())
+
+
+def phrases(pack: Pack, move: str, language: Language) -> list[str]:
+    """Return the phrases for a move: the pack's own where it has some in this language, else the ones shipped."""
+    own = pack.phrases.get(move)
+    if isinstance(own, dict):
+        own = own.get(language)
+    return list(own) if own else choices(_own().get(move, []), language)
+
+
+def fresh(options: Sequence[str], said: Sequence[str], *key: object) -> str:
+    """Choose an option whose words were not said before; else the one said longest ago; "" where there is none."""
+    if not options:
+        return ""
+    new = [option for option in options if not any(_stands_in(option, text) for text in said)]
+    if new:
+        return chance.pick(new, "fresh", *key)
+    lately = {
+        option: max((n for n, text in enumerate(said) if _stands_in(option, text)), default=-1) for option in options
+    }
+    return min(options, key=lambda option: lately[option])
+
+
+def _stands_in(option: str, text: str) -> bool:
+    fixed = max(
+        option.replace("{", "\0{").replace("}", "}\0").split("\0"), key=lambda part: 0 if "{" in part else len(part)
+    )
+    return fixed.strip() in text if fixed.strip() else False

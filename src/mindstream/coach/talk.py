@@ -1,0 +1,51 @@
+"""What the Talker is asked: the answer to an utterance, from what memory holds (paper equations 1 and 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from pydantic import JsonValue
+
+from mindstream.coach.belief.plan import Plan
+from mindstream.coach.packs.pack import Pack, Phase
+from mindstream.models.model import Message
+from mindstream.models.prompt import Prompt
+from mindstream.reasoners.conversation import Line, Note
+
+
+class Talk(Prompt[str]):
+    """Answer the utterance now.
+
+    `late`: a Reasoner is still at it; say nothing that is its to say. `thought`: it has done, and found
+    no words of its own. `before`: what an alarm of the pack says ahead of the answer.
+    """
+
+    role: ClassVar[str] = "talker"
+
+    pack: Pack
+    phase: Phase
+    belief: dict[str, JsonValue]
+    plan: Plan
+    notes: tuple[Note, ...]
+    recalled: tuple[Note, ...]
+    history: tuple[Line, ...]
+    earlier: int = 0
+    """How many older lines of this talk are not shown."""
+    utterance: str
+    late: bool = False
+    thought: bool = False
+    before: str = ""
+    ask_next: str = ""
+    now: str = ""
+
+    def texts(self) -> Iterator[str]:
+        """Yield what it can name without making it up: what was said, noted and planned, and the pack's resources."""
+        yield from (step.full() for step in self.plan.steps)
+        yield from (line.text for line in self.history)
+        yield from (note.text for note in (*self.notes, *self.recalled))
+        yield from (self.utterance, self.before)
+        yield from (resource.link for resource in self.pack.resources if resource.link)
+
+    def dialogue(self) -> Sequence[Message]:
+        return [line.message for line in self.history]

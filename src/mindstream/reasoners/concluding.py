@@ -1,0 +1,56 @@
+"""How a thought is written, whoever runs it: in one commit with the end of its work, against what is believed then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from mindstream.errors import Conflict, LeaseLost
+from mindstream.isolation import Isolated
+from mindstream.log.events import Logged, Thought
+from mindstream.memory.store import Entry, Finish
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+
+WRITES = 100
+"""So often a conclusion is written anew because another writer was first."""
+WRITING_S = 30.0
+"""How long a conclusion may take to make what is to be written."""
+
+SpeakUp: TypeAlias = Callable[[Occasion, Conclusion, Sequence[Entry]], Awaitable[Sequence[Entry]]]
+"""Adds to what a conclusion writes: whether the mind says more, unasked, and what became of a gate's decision."""
+
+
+async def conclude(
+    occasion: Occasion, conclusion: Conclusion, speak_up: SpeakUp, about: tuple[int, ...], finish: Finish | None
+) -> list[Logged]:
+    """Write what a reasoner has come to about these rows of the log; return what was logged.
+
+    Raises:
+        LeaseLost: another process has taken the work over.
+        StorageError, Broken, Overdue: it could not be made, or not be written.
+    """
+
+    async def writing() -> Writing:
+        entries, revisions = await conclusion.write()
+        return [*entries, *await speak_up(occasion, conclusion, entries)], revisions
+
+    thought = Thought(
+        slot=occasion.slot, about=about, text=conclusion.thought, model=conclusion.model, words=conclusion.words,
+        ask_next=conclusion.ask_next,
+    )  # fmt: skip
+    for _ in range(WRITES - 1):
+        try:
+            return await _written(occasion, thought, await Isolated(writing).result(WRITING_S), finish)
+        except LeaseLost:
+            raise
+        except Conflict:
+            await asyncio.sleep(0)  # another writer was first: write against what it wrote
+    return await _written(occasion, thought, await Isolated(writing).result(WRITING_S), finish)
+
+
+async def _written(occasion: Occasion, thought: Thought, writing: Writing, finish: Finish | None) -> list[Logged]:
+    entries, revisions = writing
+    first = Entry(thought, occasion.slot)
+    return await occasion.stream.commit(first, *entries, revisions=revisions, finish=finish)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mindstream.coach.packs.check import new, thin_spots
+from mindstream.coach.packs.load import SHIPPED, load, shipped
+from mindstream.errors import InputError
+
+DOCS = Path(__file__).parents[2] / "docs" / "packs.md"
+
+
+def test_the_documented_pack_is_the_one_to_begin_from() -> None:
+    sections = re.split(r"^## ", DOCS.read_text("utf-8"), flags=re.MULTILINE)[1:]
+    fences = {section.split("\n")[0]: re.findall(r"```yaml\n(.*?)```", section, re.DOTALL) for section in sections}
+    shown = {name: texts[0] for name, texts in fences.items() if texts}
+    assert len(shown) == 5
+    for name, text in shown.items():
+        assert (SHIPPED / "_new" / name).read_text("utf-8") == text, f"{name} differs from docs/packs.md"
+
+
+def test_a_new_pack_can_be_read_at_once(tmp_path: Path) -> None:
+    pack = load(new(tmp_path / "my-own-Pack"))
+    assert pack.name == "my_own_pack"
+    with pytest.raises(InputError, match="there already"):
+        new(tmp_path / "my-own-Pack")
+
+
+def test_what_is_thin_is_told(tmp_path: Path) -> None:
+    folder = new(tmp_path / "thin")
+    (folder / "resources.yaml").unlink()
+    (folder / "phrases.yaml").write_text("gret: [Hello]", "utf-8")
+    told = "\n".join(thin_spots(load(folder)))
+    assert "step 'shorter' has 0 resources" in told
+    assert "no rule says 'gret'" in told
+
+
+def test_a_pattern_that_is_empty_without_its_look_arounds_is_told(tmp_path: Path) -> None:
+    folder = new(tmp_path / "wide")
+    alarm = r"- {id: wide, say: Stop., patterns: {en: ['^(?=.*fire)(?=.*help)', '\bsmoke (?!signal)']}}"
+    (folder / "safety.yaml").write_text(alarm, "utf-8")
+    told = [spot for spot in thin_spots(load(folder)) if "look-arounds" in spot]
+    assert len(told) == 1 and "^(?=.*fire)" in told[0]
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_what_is_shipped_is_not_thin(name: str) -> None:
+    assert thin_spots(load(name)) == []

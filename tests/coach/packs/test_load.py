@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mindstream.coach.packs.load import load, shipped
+from mindstream.errors import PackError
+
+SMALL = """\
+name: tea
+title: Tea
+constitution: Talk about tea.
+phases:
+  - name: asking
+    goal: know
+    instructions: ask
+    thinking: think
+    fields: [wishes]
+fields:
+  wishes: {about: what they wish, type: list}
+"""
+
+
+def a_pack(folder: Path, **files: str) -> Path:
+    for name, text in {"pack": SMALL, **files}.items():
+        (folder / f"{name}.yaml").write_text(text, "utf-8")
+    return folder
+
+
+def test_a_pack_is_read_from_a_folder(tmp_path: Path) -> None:
+    pack = load(a_pack(tmp_path))
+    assert pack.belief().model_dump() == {"phase": "asking", "wishes": []}
+
+
+def test_an_unknown_pack_names_those_that_are_there() -> None:
+    with pytest.raises(PackError, match=r"no pack 'slep'.*sleep"):
+        load("slep")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("pack", SMALL.replace("goal: know", "gaol: know"), r"pack\.yaml:\d+: phases.0"),
+        ("pack", SMALL.replace("[wishes]", "[wishes, sugar]"), "names the field 'sugar'"),
+        ("pack", "name: [unclosed", r"pack\.yaml:\d+: not YAML"),
+        ("pack", "- a list", r"pack\.yaml:1: .*mapping"),
+        ("topics", "- id: mint\n  name: mint\n  cues: [mint]\n  colour: green\n", r"topics\.yaml:4: topics.0.colour"),
+        ("topics", "mint: 1", r"topics\.yaml:1: .*list"),
+        ("steps", "- {id: s, title: t, do: d, why: w, evidence: firm, topics: []}", r"steps\.yaml:1: steps.0.evidence"),
+        (
+            "steps",
+            "- {id: s, title: t, do: d, why: w, evidence: strong, topics: [x]}",
+            r"steps\.yaml:1: steps\.0\.topics names the topic 'x', which topics\.yaml does not have",
+        ),
+        (
+            "topics",
+            "- {id: mint, name: m, cues: [mint], field: wish}",
+            r"topics\.yaml:1: .*'wish'.*did you mean 'wishes'",
+        ),
+        ("pack", SMALL.replace("goal: know", "gaol: know"), r"phases\.0\.gaol is not known here; did you mean 'goal'"),
+        ("safety", "- id: a\n  say: s\n  patterns:\n    en: ['(']\n", r"safety\.yaml:4: .*regular expression"),
+    ],
+)
+def test_a_broken_pack_is_refused_with_file_and_line(tmp_path: Path, file: str, text: str, told: str) -> None:
+    with pytest.raises(PackError, match=told):
+        load(a_pack(tmp_path, **{file: text}))
+
+
+BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10)
+)
+MERGES = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n}\n  <<: [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
+TRICKS = {
+    "lists in lists": ("[" * 100_000, "1: it is nested too deeply"),
+    "mappings in mappings": ("{a: " * 5_000, "1: it is nested too deeply"),
+    "lists by dashes": ("- " * 100_000, "1: it is nested too deeply"),
+    "keys of keys": ("? " * 100_000, "1: it is nested too deeply"),
+    "deep by lines": ("\n".join(" " * n + "a:" for n in range(900)), "31: it is nested too deeply"),
+    "a bomb": (SMALL + BOMB, "12: anchors and aliases"),
+    "a bomb of merges": (SMALL + MERGES, "12: anchors and aliases"),
+    "a list in itself": (SMALL + "demo: &d [a, *d]\n", "12: anchors and aliases"),
+    "a mapping in itself": ("a: &a\n  b: *a\n", "1: anchors and aliases"),
+    "code": (
+        SMALL + "demo: !!python/object/apply:os.system ['true']\n",
+        "12: the tag 'tag:yaml.org,2002:python/object",
+    ),
+    "a tag": (SMALL + "demo: [!!int hello]\n", "12: the tag 'tag:yaml.org,2002:int' is not read"),
+    "the tag of nothing": (SMALL + "demo: [! hello]\n", "12: the tag '!' is not read"),
+    "a number of 5,000 digits": (SMALL + f"demo:\n  - {'9' * 5000}\n", "13: not YAML: Exceeds the limit"),
+    "a day that never was": (SMALL + "demo: [a, 2024-13-45]\n", "12: not YAML: month must be in 1..12"),
+    "many parts": (SMALL + "demo: [" + "a," * 100_000 + "]\n", "12: it has too many parts"),
+    "many unknown keys": (SMALL + "".join(f"k{n}: 1\n" for n in range(4_000)), "and 3990 more"),
+    "a large file": ("#" * 2_000_000, ": is too large: at most 1,000,000 bytes are read"),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), TRICKS.values(), ids=TRICKS)
+def test_tricks_are_refused_before_anything_is_built(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(PackError) as refused:
+        load(a_pack(tmp_path, pack=text))
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("file", ["pack.yaml", "topics.yaml"])
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path, file: str) -> None:
+    (a_pack(tmp_path) / file).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / file)
+    with pytest.raises(PackError, match="is not a regular file"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["b" * 300, "b/" + "c" * 300, "a\0b", "a/\0b", "../../..", "", "_new", "sleep/../.."])
+def test_what_can_be_no_pack_is_said_to_be_none(name: str) -> None:
+    with pytest.raises(PackError, match="no pack "):
+        load(name)
+
+
+def test_every_fault_is_told_at_once_each_where_it_stands(tmp_path: Path) -> None:
+    folder = a_pack(tmp_path, pack=SMALL.replace("title: Tea\n", ""), topics="- {id: mint, name: m, cues: 3}")
+    with pytest.raises(PackError) as refused:
+        load(folder)
+    first, second, *_ = str(refused.value).splitlines()
+    assert "pack.yaml:1: title is missing" in first and "topics.yaml:1: topics.0.cues" in second
+
+
+def test_a_changed_pack_is_read_anew(tmp_path: Path) -> None:
+    assert load(a_pack(tmp_path)).title == "Tea"
+    changed = tmp_path / "pack.yaml"
+    changed.write_text(SMALL.replace("title: Tea", "title: Better tea, much better"), "utf-8")
+    os.utime(changed, (1e9, 1e9))
+    assert load(tmp_path).title == "Better tea, much better"
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_what_is_shipped_can_be_read_and_every_step_has_resources(name: str) -> None:
+    pack = load(name)
+    for step in pack.steps:
+        found = [resource for resource in pack.resources if set(resource.topics) & set(step.topics)]
+        assert len(found) >= 2, f"{name}: the step {step.id} has {len(found)} resources"
+    for language in pack.languages:
+        for topic in pack.topics:
+            assert pack.cues(language)[topic.id], f"{name}: {topic.id} has no cues in {language}"

@@ -1,0 +1,248 @@
+"""No text makes a pattern or a reader of text slow: each is given 32 kB made for it.
+
+What is linear takes some milliseconds; the square of the length takes seconds, and more than that has no end. The
+bounds lie far from both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import pkgutil
+import random
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from pumping import SIZE, attacks, pumped, seconds, words
+
+import mindstream
+from mindstream.coach.gates.by_rules import ByRules
+from mindstream.coach.gates.gate import Situation
+from mindstream.coach.gates.quick import QuickGate
+from mindstream.coach.packs import reading, safety
+from mindstream.coach.packs.filler import states
+from mindstream.coach.packs.load import SHIPPED, load, shipped
+from mindstream.coach.packs.pack import choices
+from mindstream.coach.packs.recogniser import parts
+from mindstream.coach.packs.reflect import goes_on, reflected
+from mindstream.coach.talker import unasked
+from mindstream.errors import PackError
+from mindstream.language import dates, moves
+from mindstream.language.classifier import views
+from mindstream.language.context import estimated_tokens
+from mindstream.language.misspelt import mended
+from mindstream.language.pattern import pattern
+from mindstream.language.windows import sentences
+from mindstream.language.words import terms
+from mindstream.memory import audit
+from mindstream.memory.columns import Columns
+from mindstream.memory.question import understood
+from mindstream.minds.mind import Mind
+from mindstream.reasoners.conversation import Line
+from mindstream.reasoners.facts.extract_facts import ExtractFacts, in_their_own_words
+
+SLEEP = load("sleep")
+HANGS = "hahahahahahahahahahahahahahahahahahahahahahahahahahaha, I still cannot sleep"
+HALF = SIZE // 2
+SQUARE = 0.2
+"""What goes over half a text again from each place takes longer than this, in seconds; a straight pattern 0.005."""
+AT_A_PLACE = {"mindstream.models.reply.BRACKET"}
+"""What is not searched for, but matched where the text has been read to."""
+MOST = 1.0
+"""The most that a reader may take here; on a machine with nothing else to do it is a tenth."""
+
+
+def shipped_patterns() -> Iterator[tuple[str, str]]:
+    moves = yaml.load((SHIPPED / "moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
+    for move, by in moves.items():
+        yield from ((f"{move}/{language}", source) for language, each in by.items() for source in each)
+    for name in shipped():
+        for alarm in load(name).alarms:
+            for part in (alarm.patterns, alarm.unless):
+                yield from ((f"{name}: {alarm.id}", source) for each in part.values() for source in each)
+
+
+def compiled(value: object, name: str, depth: int = 0) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Find the patterns in a module's name, in lists and mappings too."""
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        yield name, value
+    elif isinstance(value, list | tuple | dict) and depth < 4:
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from compiled(inner, name, depth + 1)
+
+
+def own_patterns() -> dict[tuple[str, int], tuple[str, re.Pattern[str]]]:
+    found = {}
+    for module in pkgutil.walk_packages(mindstream.__path__, "mindstream."):
+        if not module.name.endswith("__main__"):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                for where, each in compiled(value, f"{module.name}.{name}"):
+                    found[each.pattern, each.flags] = where, each
+    return found
+
+
+def is_slow(function: Callable[[], object]) -> bool:
+    """Tell whether it takes too long, each of three times: once may be somebody else's garbage."""
+    return all(seconds(function, SQUARE) >= SQUARE for _ in range(3))
+
+
+def test_every_pattern_of_the_shipped_files_is_pumped_with_its_own_words() -> None:
+    slow = []
+    for where, source in shipped_patterns():
+        read, own = pattern(source), words(source)
+        mixed = random.Random(1).choices(own or ["a"], k=SIZE // 60) * 10
+        for text in (pumped(own[0] if own else "a"), " ".join(mixed)[:SIZE] + "!"):
+            if is_slow(lambda read=read, text=text: read.matches(text)):  # type: ignore[misc]
+                slow.append((where, text[:30]))
+    assert slow == []
+
+
+def test_every_pattern_of_the_package_is_pumped() -> None:
+    found = own_patterns()
+    assert len(found) > 80
+    slow = []
+    for where, each in found.values():
+        for text in attacks(each.pattern, HALF):
+            find = each.match if where in AT_A_PLACE else lambda text, each=each: list(each.finditer(text))
+            if is_slow(lambda find=find, text=text: find(text)):  # type: ignore[misc]
+                slow.append((where, text[:20]))
+                break
+    assert slow == []
+
+
+def asked_before(text: str) -> str:
+    return unasked("What keeps you awake?", [Line(by="mind", text=text, by_user=False)])
+
+
+def distinct() -> list[str]:
+    """Return texts of which no part comes twice."""
+    chance = random.Random(7)
+    letters = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(SIZE // 8)]
+    cues = [cue for topic in SLEEP.topics for cue in choices(topic.cues, "en")]
+    cues_zh = [cue for topic in SLEEP.topics for cue in choices(topic.cues, "zh")]
+    days = [f"{day} {month} {year}" for year in range(1950, 2023) for month in ("May", "July") for day in range(1, 29)]
+    texts = [
+        " ".join(letters), ". ".join(letters), ";".join(f"I {n}" for n in range(SIZE // 6)),
+        ". ".join(f"{n}" for n in range(SIZE // 6)), " ".join(cues), ", ".join(cues_zh), "".join(cues_zh),
+        "".join(chr(chance.randrange(0x4E00, 0x9FFF)) for _ in range(SIZE // 3)), ", ".join(days),
+        "\n".join(f"I agree, I see {n}" for n in range(SIZE // 18)),
+    ]  # fmt: skip
+    return [text.encode()[:SIZE].decode(errors="ignore") for text in texts]
+
+
+ATTACKS = [
+    *map(pumped, [
+        "ha", "haha ", "1", "; ", "a", " ", ",", "I ", "not ", "last monday ", "two weeks before the ", "十", "我",
+        "what is the ", "sleep sleeep slep ", "i'm i've my me ", "，", "\u200b", "?!", "my mother my father my ", "12:",
+    ]),
+    *distinct(), HANGS,
+]  # fmt: skip
+READERS: dict[str, Callable[[str], object]] = {
+    "read": lambda text: reading._read(SLEEP, text),
+    "besides": lambda text: moves.besides(text, "en", ["chat", "laugh", "okay", "no", "thanks"]),
+    "besides, Chinese": lambda text: moves.besides(text, "zh", ["chat", "laugh", "okay", "no", "thanks"]),
+    "quick gate": lambda text: QuickGate(SLEEP).decide(Situation(text, SLEEP.phases[0], said="Shall I make a plan?")),
+    "rules gate": lambda text: ByRules(SLEEP).decide(Situation(text, SLEEP.phases[-1])),
+    "facts": lambda text: in_their_own_words(ExtractFacts(utterances=(text, text))),
+    "question": lambda text: understood(text, Columns("x"), 1_700_000_000),
+    "dates": lambda text: dates.spans(text, 1_700_000_000),
+    "views": lambda text: views(f"{random.random()} {text}"),
+    "filler": lambda text: (states(text, ()), states("one moment", [text])),
+    "misspelt": mended,
+    "said back": lambda text: (reflected(text, "en"), reflected(text, "zh"), goes_on(text, "en")),
+    "junk": audit._junk,
+    "asked before": asked_before,
+    "sentences": sentences,
+    "parts": lambda text: list(parts(text)),
+    "terms": lambda text: (terms(text), estimated_tokens(text)),
+    "alarm patterns": lambda text: safety._matching(SLEEP, text),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_text_makes_a_reader_slow(name: str) -> None:
+    reader = READERS[name]
+    reader("what is read once before")
+    assert [text[:30] for text in ATTACKS if seconds(lambda text=text: reader(text), MOST) >= MOST] == []  # type: ignore[misc]
+
+
+def test_the_words_that_hung_a_mind_are_laughter() -> None:
+    assert "laugh" in reading.read(SLEEP, HANGS).moves
+    assert "okay" in moves.moves_of("haha haha haha haha haha haha haha haha haha haha haha haha okay", "en")
+
+
+@pytest.mark.parametrize("place", [0, 15_000, 31_000])
+@pytest.mark.parametrize("danger", ["I want to kill myself.", "我想自杀。"])
+def test_an_alarm_is_heard_anywhere_in_a_long_text(place: int, danger: str) -> None:
+    text = pumped("The day was long and the tea was cold. ")
+    alarm = safety.recognised(SLEEP, f"{text[:place]} {danger} {text[place:]}")
+    assert alarm is not None and alarm.stops
+
+
+async def test_a_long_text_does_not_stop_what_else_goes_on(tmp_path: Path) -> None:
+    """In a thread the alarms take a second of the machine; the loop, timed by its own work, goes on meanwhile."""
+    longest = 0.0
+
+    async def ticking() -> None:
+        nonlocal longest
+        last = time.thread_time()
+        while True:
+            await asyncio.sleep(0.001)
+            longest, last = max(longest, (now := time.thread_time()) - last), now
+
+    async with Mind.open(tmp_path, gate_="quick") as mind:
+        async for _ in mind.hear("hello"):
+            pass
+        task = asyncio.create_task(ticking())
+        async for _ in mind.hear(distinct()[1]):
+            pass
+        await mind.settled()
+        task.cancel()
+    assert longest < MOST
+
+
+EVIL = r"""
+- id: evil
+  patterns: {en: ['(a+)+$', '(a|aa)+b', '^(([a-z])+.)+[A-Z]([a-z])+$', '(\w+\s?)*$']}
+  unless: {en: ['(x+x+)+y', 'a']}
+  say: Stop.
+"""
+
+
+def own_pack(folder: Path, safety_yaml: str) -> Path:
+    text = (SHIPPED / "_new" / "pack.yaml").read_text("utf-8")
+    folder.mkdir()
+    (folder / "pack.yaml").write_text(text, "utf-8")
+    for name in ("topics.yaml", "steps.yaml", "resources.yaml"):
+        (folder / name).write_text((SHIPPED / "_new" / name).read_text("utf-8"), "utf-8")
+    (folder / "safety.yaml").write_text(safety_yaml, "utf-8")
+    return folder
+
+
+def test_a_pack_with_explosive_patterns_is_read_and_holds_nobody_up(tmp_path: Path) -> None:
+    pack = load(own_pack(tmp_path / "evil", EVIL))
+    for text in (pumped("a") + "!", pumped("xa ") + "!", pumped("x") + "!"):
+        assert seconds(lambda text=text: safety._recognised(pack, text), MOST) < MOST  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        (r"(a)\1", r"safety.yaml:3: alarms.0.patterns.en.0 holds a reference to a group"),
+        ("((a{0,99}){0,99}){0,99}", r"safety.yaml:3: .* .* in several patterns"),
+        ("a(", r"safety.yaml:3: .* not a regular expression"),
+    ],
+)
+def test_a_pattern_that_is_not_matched_is_refused_with_file_and_line(tmp_path: Path, held: str, told: str) -> None:
+    with pytest.raises(PackError, match=told):
+        load(own_pack(tmp_path / "refused", f"- id: evil\n  say: Stop.\n  patterns: {{en: ['{held}']}}\n"))
+
+
+def test_more_alarms_than_can_be_looked_for_are_refused(tmp_path: Path) -> None:
+    each = "\n".join(f"- {{id: a{n}, say: Stop., patterns: {{en: ['(?:.{{0,400}}{n} )*c']}}}}" for n in range(60))
+    with pytest.raises(PackError, match=r"alarms would take .* steps"):
+        load(own_pack(tmp_path / "many", each))

@@ -1,0 +1,203 @@
+"""What nobody gave reaches neither plan nor user; what comes in has a greatest length."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindstream import Mind, Models
+from mindstream.coach.belief.plan import NamedResource, Plan, PlanStep, StepEdit
+from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
+from mindstream.coach.packs.load import load
+from mindstream.errors import ReplyInvalid
+from mindstream.log.events import FollowUp, Said, Thought
+from mindstream.models.fence import fenced
+from mindstream.models.model import Call, Message
+from mindstream.models.rules import Rules
+from mindstream.models.scripted import Line as Scene
+from mindstream.models.scripted import Scripted
+from mindstream.models.wrappers.repair import Repair
+from mindstream.reasoners.conversation import Line
+from mindstream.reasoners.facts.extract_facts import ExtractFacts, Fact, Facts
+
+SLEEP = load("sleep")
+PLANNING = next(phase for phase in SLEEP.phases if phase.plans)
+EVIL = "https://evil.example/free"
+TOOL = "https://tool.example/a"
+PLANNED = "https://plan.example/b"
+OWN = next(resource for resource in SLEEP.resources if resource.link)
+
+
+def asked(**more: Any) -> ThinkInPhase:
+    plan = Plan(steps=[PlanStep(title="walk", resources=[NamedResource(title="Walks", link=PLANNED)])])
+    fields: dict[str, Any] = {
+        "pack": SLEEP, "phase": PLANNING, "belief": {}, "plan": plan, "notes": ("2026: blog https://note.example",),
+        "conversation": (Line(by_user=True, text="I read https://mine.example/x"),), "utterances": ("more?",),
+        "language": "en",
+    }  # fmt: skip
+    return ThinkInPhase(**fields | more)
+
+
+TURNS = (
+    Message("assistant", "", (Call("find_resources", '{"query": "rest"}', "1"),)),
+    Message("tool", fenced(json.dumps([{"title": "On <Rest>", "link": TOOL}]), "result"), call_id="1"),
+)
+
+
+def thought(*resources: NamedResource, **more: Any) -> PhaseThought:
+    return PhaseThought(thought="so", plan=[StepEdit(title="read", resources=list(resources))], **more)
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        NamedResource(title="On Rest", link=TOOL),
+        NamedResource(title="on rest"),
+        NamedResource(title="Walks", link=PLANNED),
+        NamedResource(title=OWN.title, link=OWN.link),
+    ],
+)
+def test_what_a_tool_the_plan_or_the_pack_gave_stays(resource: NamedResource) -> None:
+    found = thought(resource, words=f"Look: {resource.link or ''}")
+    assert asked().grounded(found, TURNS) == (found, "")
+
+
+@pytest.mark.parametrize(
+    ("resource", "kept"),
+    [
+        (NamedResource(title="Miracle sleep", link=EVIL), None),
+        (NamedResource(title="Miracle sleep"), None),
+        (NamedResource(title="…"), None),
+        (NamedResource(title="On Rest", link=EVIL), NamedResource(title="On Rest")),
+        (NamedResource(title="On Rest", link=f"{TOOL}.evil.com"), NamedResource(title="On Rest")),
+        (NamedResource(title="Walks", link="https://mine.example/x"), NamedResource(title="Walks")),
+        (NamedResource(title="Walks", why=f"see {EVIL}"), NamedResource(title="Walks", why="see …")),
+    ],
+)
+def test_a_resource_that_nothing_gave_is_left_out(resource: NamedResource, kept: NamedResource | None) -> None:
+    found, doubt = asked().grounded(thought(resource), TURNS)
+    assert found.plan[0].resources == ([kept] if kept else [])
+    assert doubt.startswith("No tool gave this: ") and "Left out" in found.thought
+
+
+@pytest.mark.parametrize("name", ["words", "follow_up", "ask_next", "changed", "thought"])
+def test_a_link_that_nobody_gave_is_in_no_text(name: str) -> None:
+    found, doubt = asked().grounded(thought().model_copy(update={name: f"Go to {EVIL}, or {TOOL}."}), TURNS)
+    assert getattr(found, name).startswith(f"Go to …, or {TOOL}.") and "evil.example/free" in doubt
+
+
+def test_a_link_that_nobody_gave_is_in_no_step_and_no_belief() -> None:
+    edit = StepEdit(title=f"open {EVIL}", do=EVIL, why="evil.com", caution=f"[x]({EVIL})", evidence="www.evil.example")
+    found, _ = asked().grounded(PhaseThought(thought="so", plan=[edit], patch={"goals": {"add": [EVIL]}}), TURNS)
+    kept = found.model_dump(exclude={"thought"})
+    assert "evil" not in json.dumps(kept)
+
+
+def test_what_the_user_said_and_noted_may_be_said_again() -> None:
+    found = thought(words="You read https://mine.example/x and https://note.example.")
+    assert asked().grounded(found, TURNS) == (found, "")
+    steered = (*TURNS, Message("user", f"Meanwhile the user said:\nwhat of {EVIL}?"))
+    assert asked().grounded(thought(words=f"Not {EVIL}"), steered)[1] == ""
+
+
+def test_an_echo_of_the_models_own_words_gives_nothing() -> None:
+    echoed = (
+        Message("assistant", "", (Call("fetch", json.dumps({"url": EVIL}), "1"), Call(EVIL, "{}", "2"))),
+        Message("tool", fenced(f"there is no tool {EVIL!r}", "result"), call_id="1"),
+    )
+    found, doubt = asked().grounded(thought(words=f"Look: {EVIL}"), echoed)
+    assert found.words == "Look: …" and doubt
+
+
+def test_a_thought_without_links_is_not_touched() -> None:
+    found = PhaseThought(thought="so", words="Sleep well, e.g. at 10.30/11.")
+    assert asked().grounded(found, ())[0] is found
+
+
+@pytest.mark.parametrize(
+    "too_much",
+    [
+        {"thought": "x" * 1_000_000},
+        {"thought": "a", "words": "x" * 6_001},
+        {"thought": "a", "follow_up": "x" * 6_001},
+        {"thought": "a", "changed": "x" * 1_001},
+        {"thought": "a", "plan": [{"title": "a"}] * 13},
+        {"thought": "a", "patch": {"goals": ["x" * 20_000]}},
+        {"thought": "a", "patch": {"goals": [str(n) for n in range(5_000)]}},
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_what_a_model_writes_has_a_greatest_length(too_much: dict[str, Any]) -> None:
+    with pytest.raises(ReplyInvalid) as refused:
+        asked().parse(json.dumps(too_much))
+    assert len(str(refused.value)) < 1_000
+
+
+def test_what_is_too_long_in_a_plan_is_shortened_wherever_it_comes_from() -> None:
+    long = {"title": "t" * 300, "do": "d" * 9_000, "resources": [{"title": "r" * 900}] * 12}
+    (edit,) = asked().parse(json.dumps({"thought": "t", "plan": [long]})).plan
+    assert len(edit.title) <= 200 and len(edit.do) <= 2_000 and len(edit.resources) == 8
+    step = PlanStep.model_validate(long)
+    assert len(step.do) <= 2_000 and StepEdit.of(step).do == step.do
+
+
+def test_a_note_holds_no_link_that_nobody_said() -> None:
+    ask = ExtractFacts(utterances=("I read https://mine.example/x.",))
+    found = Facts(facts=[Fact(text=f"The user reads mine.example/x and {EVIL}.", object=EVIL)])
+    kept, doubt = ask.grounded(found, ())
+    assert kept.facts[0].text == "The user reads mine.example/x and …." and kept.facts[0].object == "…"
+    assert "evil.example/free" in doubt
+    assert ask.grounded(kept, ()) == (kept, "")
+
+
+# In a mind.
+
+WISH = "I lie awake for hours because of noise. Please make me a plan with something to read."
+
+
+async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any], Plan, Scripted]:
+    """Say one wish to a mind whose reasoner says these lines."""
+    reasoner = Scripted({"infer_phase": ['{"phase": "planning"}'] * 3, "think_in_phase": list(lines)})
+    talker = Scripted({"talk": [talk] * 3})
+    models = Models(Rules(), {"reasoner": Repair(reasoner), "talker": talker, "facts": Rules()})
+    async with Mind.open(folder, user="ann", models=models) as mind:
+        async for _ in mind.hear(WISH):
+            pass
+        await mind.settled()
+        events = [row.event for row in mind.stream.store.events("ann")]
+        return events, mind.plan, reasoner
+
+
+BAD = PhaseThought(
+    thought="read this",
+    plan=[StepEdit(title="read", state="now", resources=[NamedResource(title="Miracle", link=EVIL)])],
+    follow_up=f"Buy it at {EVIL} today.",
+)
+
+
+async def test_a_model_is_told_once_and_mends_it(folder: Path) -> None:
+    good = BAD.model_copy(update={"plan": [StepEdit(title="read", state="now")], "follow_up": "Read in bed."})
+    events, plan, reasoner = await run(folder, BAD, good)
+    assert "“Miracle”" in reasoner.asked[-1].turns[-1].text
+    assert plan.now and not plan.now.resources
+    assert [event.text for event in events if isinstance(event, FollowUp)] == ["Read in bed."]
+
+
+async def test_what_a_model_insists_on_is_left_out(folder: Path) -> None:
+    events, plan, reasoner = await run(folder, BAD, BAD)
+    assert len([request for request in reasoner.asked if request.prompt.label() == "think_in_phase"]) == 2
+    assert plan.now and plan.now.title == "read" and not plan.now.resources
+    assert [event.text for event in events if isinstance(event, FollowUp)] == ["Buy it at … today."]
+    (logged,) = [event for event in events if isinstance(event, Thought) and event.slot == "sleep"]
+    assert "Left out" in logged.text and "“Miracle”" in logged.text
+    assert not any("evil" in getattr(event, "text", "") for event in events if not isinstance(event, Thought))
+
+
+async def test_the_talker_shows_no_link_that_nobody_gave(folder: Path) -> None:
+    talk = f"Try {EVIL}, or {OWN.link}."
+    events, _, _ = await run(folder, PhaseThought(thought="nothing"), talk=talk)
+    (said,) = [event for event in events if isinstance(event, Said)]
+    assert said.text == f"Try …, or {OWN.link}."

@@ -1,0 +1,50 @@
+"""What a phase's mini-reasoner is asked, and the library that it searches."""
+
+from __future__ import annotations
+
+import pytest
+
+from mindstream.coach.belief.library import find_in, steps_in
+from mindstream.coach.belief.plan import Plan
+from mindstream.coach.belief.think_in_phase import ThinkInPhase
+from mindstream.coach.packs.load import load
+
+SLEEP = load("sleep")
+
+
+def asked(phase: int, waits: bool) -> ThinkInPhase:
+    return ThinkInPhase(
+        pack=SLEEP, phase=SLEEP.phases[phase], belief={}, plan=Plan(), notes=(), conversation=(),
+        utterances=("I lie awake for hours.",), waits=waits, language="en",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("phase", [0, -1])
+def test_whoever_is_waited_for_answers_and_whoever_is_not_adds(phase: int) -> None:
+    waited, unwaited = asked(phase, True), asked(phase, False)
+    schema, other = waited.reply_schema(), unwaited.reply_schema()
+    assert schema and "words" in schema["properties"] and "follow_up" not in schema["properties"]
+    assert other and "follow_up" in other["properties"] and "words" not in other["properties"]
+    assert ("plan" in schema["properties"]) == SLEEP.phases[phase].plans
+    assert '- "words"' in waited.messages()[0].text and '- "follow_up"' not in waited.messages()[0].text
+    assert '- "follow_up"' in unwaited.messages()[0].text and '- "words"' not in unwaited.messages()[0].text
+
+
+def test_resources_are_found_by_kind_and_in_a_language_the_user_reads() -> None:
+    videos = find_in(SLEEP, "insomnia", "en", 4, kinds=("video", "playlist"))
+    kinds = {resource.title: resource.kind for resource in SLEEP.resources}
+    assert videos and {kinds[video.title] for video in videos} <= {"video", "playlist"}
+    assert all(found.language == "en" for found in find_in(SLEEP, "exams, stress, students", "en", 6))
+    assert find_in(SLEEP, "孩子睡眠", "zh", 3)[0].language == "zh"
+
+
+@pytest.mark.parametrize("query", ["放下手机太难", "cannot put the phone down", "something for a busy mind at night"])
+def test_a_search_gives_what_is_nearest_rather_than_nothing(query: str) -> None:
+    assert steps_in(SLEEP, query, "en", 3, set(), ())
+
+
+def test_what_was_left_out_is_not_found() -> None:
+    (first, *_) = steps_in(SLEEP, "caffeine", "en", 3, set(), ())
+    assert first["title"] not in [
+        step["title"] for step in steps_in(SLEEP, "caffeine", "en", 3, set(), [first["title"]])
+    ]
