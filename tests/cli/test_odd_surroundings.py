@@ -62,7 +62,6 @@ def test_a_system_that_gives_no_more_is_not_our_fault(error: Exception, capsys: 
         ("python -OO -m mindstream.cli prompts", "it cannot run under `python -OO`"),
         ("mindstream memory show > /dev/full", "the output cannot be written: No space left on device"),
         ("mkdir gone && cd gone && rmdir ../gone && mindstream doctor --data x", "x cannot be made"),
-        ("ulimit -f 0; mindstream memory search dog", "disk I/O error"),
     ],
 )
 def test_a_shell_that_gives_little_is_told_so(shell: str, told: str, remembered: Path, tmp_path: Path) -> None:
