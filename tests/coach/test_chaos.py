@@ -37,7 +37,7 @@ class Fragile(Background):
             while work := await self._claim(slot):
                 run = Run(work)
                 occasion = self._occasion(slot, run)
-                await self._conclude(slot, run, occasion, await slot.reasoner.think(occasion))
+                await self._conclude(run, occasion, await slot.reasoner.think(occasion))
                 await self._tell_moved()
             await self._rest(slot)
 

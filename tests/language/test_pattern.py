@@ -12,7 +12,8 @@ import yaml
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from mindstream.coach.packs.load import SHIPPED, load, shipped
+from mindstream.coach.packs.load import load, shipped
+from mindstream.language import moves as language_moves
 from mindstream.language.pattern import Patterns, pattern
 from mindstream.language.relax import Form
 
@@ -21,7 +22,7 @@ TESTS = Path(__file__).parents[1]
 
 def sources() -> list[str]:
     """Return every pattern that ships: moves, alarms, and what spares them."""
-    moves = yaml.load((SHIPPED / "moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
+    moves = yaml.load(Path(language_moves.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
     found = [source for by in moves.values() for each in by.values() for source in each]
     for name in shipped():
         for alarm in load(name).alarms:
@@ -30,7 +31,7 @@ def sources() -> list[str]:
 
 
 def sentences() -> list[str]:
-    said = [line.split("\t")[-1] for path in sorted(TESTS.glob("*/unseen_*.tsv")) for line in _lines(path)]
+    said = [line.split("\t")[-1] for path in sorted(TESTS.rglob("unseen_*.tsv")) for line in _lines(path)]
     return list(dict.fromkeys(said))
 
 

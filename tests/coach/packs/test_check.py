@@ -9,7 +9,7 @@ from mindstream.coach.packs.check import new, thin_spots
 from mindstream.coach.packs.load import SHIPPED, load, shipped
 from mindstream.errors import InputError
 
-DOCS = Path(__file__).parents[2] / "docs" / "packs.md"
+DOCS = Path(__file__).parents[3] / "docs" / "packs.md"
 
 
 def test_the_documented_pack_is_the_one_to_begin_from() -> None:

@@ -31,7 +31,8 @@ from mindstream.coach.packs.recogniser import parts
 from mindstream.coach.packs.reflect import goes_on, reflected
 from mindstream.coach.talker import unasked
 from mindstream.errors import PackError
-from mindstream.language import dates, moves
+from mindstream.language import dates
+from mindstream.language import moves as language_moves
 from mindstream.language.classifier import views
 from mindstream.language.context import estimated_tokens
 from mindstream.language.misspelt import mended
@@ -57,7 +58,7 @@ MOST = 1.0
 
 
 def shipped_patterns() -> Iterator[tuple[str, str]]:
-    moves = yaml.load((SHIPPED / "moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
+    moves = yaml.load(Path(language_moves.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
     for move, by in moves.items():
         yield from ((f"{move}/{language}", source) for language, each in by.items() for source in each)
     for name in shipped():
@@ -143,8 +144,8 @@ ATTACKS = [
 ]  # fmt: skip
 READERS: dict[str, Callable[[str], object]] = {
     "read": lambda text: reading._read(SLEEP, text),
-    "besides": lambda text: moves.besides(text, "en", ["chat", "laugh", "okay", "no", "thanks"]),
-    "besides, Chinese": lambda text: moves.besides(text, "zh", ["chat", "laugh", "okay", "no", "thanks"]),
+    "besides": lambda text: language_moves.besides(text, "en", ["chat", "laugh", "okay", "no", "thanks"]),
+    "besides, Chinese": lambda text: language_moves.besides(text, "zh", ["chat", "laugh", "okay", "no", "thanks"]),
     "quick gate": lambda text: QuickGate(SLEEP).decide(Situation(text, SLEEP.phases[0], said="Shall I make a plan?")),
     "rules gate": lambda text: ByRules(SLEEP).decide(Situation(text, SLEEP.phases[-1])),
     "facts": lambda text: in_their_own_words(ExtractFacts(utterances=(text, text))),
@@ -172,7 +173,7 @@ def test_no_text_makes_a_reader_slow(name: str) -> None:
 
 def test_the_words_that_hung_a_mind_are_laughter() -> None:
     assert "laugh" in reading.read(SLEEP, HANGS).moves
-    assert "okay" in moves.moves_of("haha haha haha haha haha haha haha haha haha haha haha haha okay", "en")
+    assert "okay" in language_moves.moves_of("haha haha haha haha haha haha haha haha haha haha haha haha okay", "en")
 
 
 @pytest.mark.parametrize("place", [0, 15_000, 31_000])
