@@ -19,11 +19,18 @@ def run(code: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_readmes_ten_lines_print_what_it_says(tmp_path: Path) -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    code, output = (re.search(rf"```{kind}\n(.*?)```", text, re.DOTALL) for kind in ("python", "output"))
-    assert code and output
-    assert run(code[1], tmp_path) == output[1]
+def blocks() -> list[tuple[str, str, str]]:
+    """Give each block of Python that says what it prints, with its page and number."""
+    found = []
+    for page in PAGES:
+        pairs = re.findall(r"```python\n(.*?)```\n\n```output\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+        found += [(f"{page.stem} {n}", code, output) for n, (code, output) in enumerate(pairs, 1)]
+    return found
+
+
+@pytest.mark.parametrize(("code", "output"), [pytest.param(c, o, id=name) for name, c, o in blocks()])
+def test_what_a_page_shows_is_what_is_printed(code: str, output: str, tmp_path: Path) -> None:
+    assert run(code, tmp_path) == output
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)

@@ -14,50 +14,85 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mindstream.clock import ManualClock, SystemClock
+    from mindstream.coach.coach import Coach
     from mindstream.coach.packs.load import load as load_pack
-    from mindstream.errors import MindstreamError, ModelError, StorageError, UserError
-    from mindstream.memory.record import Record
+    from mindstream.errors import InputError, MindstreamError, ModelError, StorageError, UserError
+    from mindstream.log.events import Remembered
+    from mindstream.memory.record import New, Record
     from mindstream.memory.sqlite import SqliteStore
+    from mindstream.memory.store import Entry, Store
     from mindstream.memory.stream import Stream
     from mindstream.minds.mind import Mind
     from mindstream.minds.patience import Patience
     from mindstream.models.ask import act, ask, speak
+    from mindstream.models.model import Call
     from mindstream.models.prompt import Prompt, rule
     from mindstream.models.roles import Models
     from mindstream.models.scripted import Scripted
-    from mindstream.tools.tool import tool
+    from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner
+    from mindstream.reasoners.trigger import Trigger
+    from mindstream.tools.loop import ToolLog, solve
+    from mindstream.tools.tool import Tool, tool
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "ManualClock": "clock", "SystemClock": "clock",
-    "MindstreamError": "errors", "ModelError": "errors", "StorageError": "errors", "UserError": "errors",
-    "Record": "memory.record", "SqliteStore": "memory.sqlite", "Stream": "memory.stream",
-    "Mind": "minds.mind", "Patience": "minds.patience",
+    "Coach": "coach.coach",
+    "load_pack": "coach.packs.load",
+    "InputError": "errors", "MindstreamError": "errors", "ModelError": "errors",
+    "StorageError": "errors", "UserError": "errors",
+    "Remembered": "log.events",
+    "New": "memory.record", "Record": "memory.record",
+    "SqliteStore": "memory.sqlite",
+    "Entry": "memory.store", "Store": "memory.store",
+    "Stream": "memory.stream",
+    "Mind": "minds.mind",
+    "Patience": "minds.patience",
     "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
-    "Prompt": "models.prompt", "rule": "models.prompt", "Models": "models.roles", "Scripted": "models.scripted",
-    "load_pack": "coach.packs.load", "tool": "tools.tool",
+    "Call": "models.model",
+    "Prompt": "models.prompt", "rule": "models.prompt",
+    "Models": "models.roles",
+    "Scripted": "models.scripted",
+    "Conclusion": "reasoners.reasoner", "Occasion": "reasoners.reasoner", "Reasoner": "reasoners.reasoner",
+    "Trigger": "reasoners.trigger",
+    "ToolLog": "tools.loop", "solve": "tools.loop",
+    "Tool": "tools.tool", "tool": "tools.tool",
 }  # fmt: skip
 
 __all__ = [
+    "Call",
+    "Coach",
+    "Conclusion",
+    "Entry",
+    "InputError",
     "ManualClock",
     "Mind",
     "MindstreamError",
     "ModelError",
     "Models",
+    "New",
+    "Occasion",
     "Patience",
     "Prompt",
+    "Reasoner",
     "Record",
+    "Remembered",
     "Scripted",
     "SqliteStore",
     "StorageError",
+    "Store",
     "Stream",
     "SystemClock",
+    "Tool",
+    "ToolLog",
+    "Trigger",
     "UserError",
     "act",
     "ask",
     "load_pack",
     "rule",
+    "solve",
     "speak",
     "tool",
 ]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from mindstream.clock import Clock, Moment
+from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import Conflict, LeaseLost
 from mindstream.log.events import BeliefChanged, Event, Failed, Logged
 from mindstream.log.feed import Feed
@@ -21,10 +23,12 @@ from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recalled, Recaller
 from mindstream.memory.record import UNIQUE, Kind, New, Record, Triple
+from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
 from mindstream.memory.strength import Strength
 from mindstream.memory.touch import Touches
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
 
 if TYPE_CHECKING:
     from mindstream.memory.columns import Columns
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["New", "Stream"]
 
 LAWS = Strength()
+REAL = SystemClock()
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
@@ -71,6 +76,20 @@ class Stream:
         self._lately = Lately(self.name)
         self._looked_for_foreign = self._said_without_vectors = False
 
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, data: str | Path | Store, name: str, *, embed: Embedder | str = "wordllama", clock: Clock | None = None
+    ) -> AsyncIterator[Stream]:
+        """Open a stream of a data folder (made if need be) or of a store; what was opened here is closed here."""
+        store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
+        try:
+            async with cls(store, name, embedder(embed) if isinstance(embed, str) else embed, clock or REAL) as stream:
+                yield stream
+        finally:
+            if store is not data:
+                await store.close()
+
     async def __aenter__(self) -> Stream:
         return self
 
@@ -107,11 +126,18 @@ class Stream:
         about: Triple | None = None,
         keywords: Sequence[str] = (),
         evidence: Sequence[str] = (),
+        data: Mapping[str, JsonValue] | None = None,
     ) -> Record:
-        """Write one record and return it once it is on disk; no model is called."""
+        """Write one record and return it once it is on disk; no model is called.
+
+        Args:
+            importance: 1 (mundane) to 10 (poignant); None: not rated.
+            evidence: ids of the records that it is drawn from.
+            data: fields of your own; `recall(where=…)` finds by them.
+        """
         new = New(
             text=text, kind=kind, by=by, episode=episode, importance=importance, about=about,
-            keywords=tuple(keywords), evidence=tuple(evidence),
+            keywords=tuple(keywords), evidence=tuple(evidence), data=dict(data or {}),
         )  # fmt: skip
         return (await self.remember_all([new]))[0]
 

@@ -152,10 +152,14 @@ def rule(prompt: type[P]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     The function gets the prompt; where the prompt is put with tools (`act`), it also gets the turns so far, and may
     return a list of `Call` instead of a reply.
+
+    Raises:
+        ValueError: the prompt has a rule already.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        RULES[prompt] = function
+        if RULES.setdefault(prompt, function) is not function:
+            raise ValueError(f"the prompt {prompt.label()!r} has a rule already: {RULES[prompt].__qualname__}")
         return function
 
     return register

@@ -1,5 +1,4 @@
-"""How a thought is written, whoever runs it: in one commit with the end of its work, against what is believed then.
-"""
+"""How a thought is written, whoever runs it: in one commit with the end of its work, against what is believed then."""
 
 from __future__ import annotations
 

@@ -34,11 +34,28 @@ class Watcher(Protocol):
         """Return what has come up since the loop began and should be minded; "" for nothing."""
 
 
+@dataclass
+class ToolLog:
+    """A watcher that keeps what it was told: the calls, and (tool, text) of what each gave."""
+
+    calls: list[Call] = field(default_factory=list)
+    results: list[tuple[str, str]] = field(default_factory=list)
+
+    async def called(self, call: Call) -> None:
+        self.calls.append(call)
+
+    async def observed(self, call: Call, text: str, failed: bool) -> None:  # noqa: ARG002
+        self.results.append((call.tool, text))
+
+    async def steered(self) -> str:
+        return ""
+
+
 async def solve(
     model: Model,
     prompt: Prompt[R],
     tools: Sequence[Tool],
-    watcher: Watcher,
+    watcher: Watcher | None = None,
     *,
     steps: int = 6,
     tool_timeout_s: float = 30.0,
@@ -49,6 +66,7 @@ async def solve(
     Raises:
         ModelError: the model failed, or did not answer in so many steps.
     """
+    watcher = watcher or ToolLog()
     turns: list[Message] = []
     allowance = _Allowance()
     for step in range(steps):

@@ -1,0 +1,186 @@
+"""A mind without a coach: nobody speaks, or somebody else does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindstream import Conclusion, InputError, Mind, Occasion, Stream, Trigger, tool
+from mindstream.coach.coach import Coach, coach, coach_of
+from mindstream.coach.packs.load import load
+from mindstream.log.events import KINDS, Event, Failed, Heard, Logged, Said, register
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import New
+from mindstream.models.prompt import Prompt, rule
+from mindstream.reasoners.reasoner import Reasoner
+
+
+class Echo:
+    """A speaker of one's own: says everything back, and has one reasoner."""
+
+    name = title = "echo"
+    belief = plan = None
+
+    def __init__(self, mind: Mind) -> None:
+        self.mind = mind
+        self.reasoners: Sequence[Reasoner] = [Notes()]
+        self.spoke_up: list[str] = []
+
+    async def hear(self, text: str) -> AsyncGenerator[Logged]:
+        heard = await self.mind.take_in(text, phase="echoing", hold=True)
+        yield heard
+        new = New(text=text, kind="chat", by="echo", episode=self.mind.session, data={"by_user": False})
+        (record,) = await self.mind.stream.made([new])
+        said = Said(text=text, answers=heard.seq, belief_version=0, model="echo", record=record.id)
+        yield (await self.mind.stream.commit(Entry(said, "echo", (record,))))[0]
+        self.mind.reasoners.release(heard.seq)
+
+    async def speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
+        self.spoke_up.append(f"{occasion.slot}: {conclusion.thought} {len(written)}")
+        return ()
+
+    async def close(self) -> None:
+        pass
+
+
+class Notes:
+    """Keeps what it was shown."""
+
+    slot, trigger, patience_s = "notes", Trigger(phases=("echoing",)), 5.0
+
+    def __init__(self) -> None:
+        self.seen: list[Occasion] = []
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        self.seen.append(occasion)
+
+        async def write() -> Any:
+            return (), ()
+
+        return Conclusion("noted", "nobody", write)
+
+
+@tool
+def clock() -> str:
+    """Tell the time."""
+    return "noon"
+
+
+async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: Path) -> None:
+    reasoner = Notes()
+    reasoner.trigger = Trigger()
+    async with Mind.open(tmp_path, user="ann", speaker=None, reasoners=[reasoner], tools=[clock]) as mind:
+        events = [logged async for logged in mind.hear("The spare key hangs behind the door.")]
+        await mind.settled()
+        assert [type(logged.event) for logged in events] == [Heard]
+        assert (await mind.stream.recall("the key"))[0].record.text == "The spare key hangs behind the door."
+        assert [each.text for seen in reasoner.seen for each in seen.utterances] == [events[0].event.text]  # type: ignore[attr-defined]
+        assert [each.spec.name for each in reasoner.seen[0].tools] == ["clock"]
+        with pytest.raises(InputError, match="nobody speaks"):
+            await mind.say("Hello?")
+        with pytest.raises(InputError, match="no speaker"):
+            _ = mind.belief
+        rows = mind.stream.store.events("ann")
+        assert not any(row.by == "coach" for row in rows)
+        assert not any(record.by == "coach" for record in mind.stream.store.changes("ann", 0).records)
+        assert not [row for row in rows if isinstance(row.event, Failed)]
+
+
+async def test_a_speaker_of_ones_own_is_handed_over(tmp_path: Path) -> None:
+    async with Mind.open(tmp_path, user="ann", speaker=Echo) as mind:
+        assert await mind.say("Hello!") == "Hello!"
+        await mind.settled()
+        assert isinstance(mind.speaker, Echo)
+        assert mind.speaker.spoke_up == ["notes: noted 0"]
+        (seen,) = mind.speaker.reasoners[0].seen  # type: ignore[attr-defined]
+        assert seen.reply == "Hello!"
+        assert mind.stream.store.events("ann", kinds=["opened"])[0].event.pack == "echo"  # type: ignore[attr-defined]
+        with pytest.raises(InputError, match="no coach"):
+            coach_of(mind)
+
+
+async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
+    for more in ({}, {"pack": "sleep"}, {"speaker": "coach", "gate_": "quick"}, {"speaker": coach(load("sleep"))}):
+        async with Mind.open(tmp_path, user="ann", **more) as mind:
+            assert isinstance(coach_of(mind), Coach)
+            assert await mind.say("Hello!")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"pakc": "sleep"}, "pakc.*pack, gate_"),
+        ({"speaker": "parrot"}, "parrot.*coach"),
+        ({"speaker": None, "pack": "sleep"}, "pack: said of a speaker by name"),
+        ({"tools": [clock, clock]}, "two tools are called 'clock'"),
+        ({"reasoners": [Notes(), Notes()]}, "two reasoners write the slot 'notes'"),
+    ],
+)
+async def test_what_would_be_passed_over_is_refused(tmp_path: Path, more: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        async with Mind.open(tmp_path, user="ann", **more):
+            pass
+
+
+async def test_a_mind_can_be_told_to_stop_thinking(tmp_path: Path) -> None:
+    class Slow(Notes):
+        slot = "slow"
+        trigger = Trigger()
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.begun = asyncio.Event()
+
+        async def think(self, occasion: Occasion) -> Conclusion:  # noqa: ARG002
+            self.begun.set()
+            await asyncio.sleep(60)
+            raise AssertionError("unreachable")
+
+    slow = Slow()
+    async with Mind.open(tmp_path, user="ann", speaker=None, reasoners=[slow]) as mind:
+        async for _ in mind.hear("Think about this."):
+            pass
+        async with asyncio.timeout(20):
+            await slow.begun.wait()
+        assert mind.cancel("other") == 0
+        assert mind.cancel() == 1
+        await mind.settled()
+        assert mind.reasoners.work() == []
+
+
+async def test_users_may_be_called_as_other_systems_call_them(tmp_path: Path) -> None:
+    for user in ("auth0|1234", "ann@example.org", "tenant:7/ann", "a+b", "名前"):
+        async with Mind.open(tmp_path, user=user, speaker=None) as mind:
+            async for _ in mind.hear("I am here."):
+                pass
+        async with Stream.open(tmp_path, user) as stream:
+            assert [record.text for record in stream.latest("chat", 5)] == ["I am here."]
+
+
+async def test_fields_of_ones_own_are_found_by(tmp_path: Path) -> None:
+    async with Stream.open(tmp_path, "ann") as stream:
+        await stream.remember("The key hangs in the hall.", data={"room": "hall"})
+        await stream.remember("The key for the shed.", data={"room": "shed"})
+        found = await stream.recall("key", where={"room": "shed"})
+        assert [each.record.text for each in found] == ["The key for the shed."]
+
+
+def test_a_rule_and_a_kind_of_event_are_not_replaced_in_silence() -> None:
+    class Ask(Prompt[str]):
+        """Anything?"""
+
+    rule(Ask)(str)
+    rule(Ask)(str)
+    with pytest.raises(ValueError, match="has a rule already"):
+        rule(Ask)(repr)
+
+    class Other(Event):
+        kind = "heard"
+
+    with pytest.raises(ValueError, match="two events of the kind 'heard'"):
+        register(Other)
+    assert KINDS["heard"] is Heard
