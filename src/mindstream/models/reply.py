@@ -118,6 +118,17 @@ def whole_json(text: str, kind: type | None = None) -> list[Any]:
     return found
 
 
+def broken_json(text: str) -> Iterator[tuple[int, int]]:
+    """Give from where to where the outermost brackets go that look like JSON and cannot be read.
+
+    Raises:
+        ReplyInvalid: one is not closed, or too many stand in each other.
+    """
+    for start, value in _values(text):
+        if start is not None and isinstance(value, ValueError) and LOOKS_LIKE_JSON.match(text, start):
+            yield start, _closing(text, start)
+
+
 def _fits(bracket: str, kind: type | None) -> bool:
     return kind is None or bracket == ("{" if kind is dict else "[")
 
