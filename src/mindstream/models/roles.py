@@ -121,10 +121,10 @@ class Models:
 class Wrapping:
     """What is put around each model, from the outside in.
 
-    Reworded (the words decide what is asked) · Mend (when all tries are used up) · Repair (each mended answer is an answer of its own) · Recorder (what
-    was answered, not how often it took) · Cache · Guard (no junk is kept) · Fit · Breaker (an outage is one after all
-    attempts) · Retry · Budgeted (each attempt counts, and stops before it waits) · Limit · Meter (each attempt, without
-    the time that it waited for its turn) · Legible.
+    Reworded (the words decide what is asked) · Mend (when all tries are used up) · Repair (each mended answer is an
+    answer of its own) · Recorder (what was answered, not how often it took) · Cache · Guard (no junk is kept) · Fit ·
+    Breaker (an outage is one after all attempts) · Retry · Budgeted (each attempt counts, and stops before it waits) ·
+    Limit · Meter (each attempt, without the time that it waited for its turn) · Legible.
     """
 
     clock: Clock
