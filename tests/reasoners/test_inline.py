@@ -11,6 +11,7 @@ from mindstream import Conclusion, ManualClock, Mind, New, Occasion, Remembered,
 from mindstream.log.events import Event, Failed, Heard, SetAside, Thought, register
 from mindstream.memory.store import Entry
 from mindstream.reasoners.inline import Inline
+from mindstream.reasoners.trigger import Turn
 
 
 class Percept(Event):
@@ -99,14 +100,12 @@ async def test_what_a_dead_process_left_is_taken_up(folder: Path) -> None:
     async with Stream.open(folder, "ann", clock=clock) as stream:
         left = Inline(stream, [Diarist()])
         for text in ("a", "b"):
-            from mindstream.reasoners.trigger import Turn
-
             await stream.commit(Percept(text=text), wake=left.claims(Turn(1, "", "", Percept.kind)))
     store = SqliteStore(folder)
     async with Stream.open(store, "ann", clock=clock) as stream:
         await Inline(stream, [Diarist()]).catch_up()
         assert thoughts(stream) == [], "it may be alive: its lease has not run out"
-        clock.set(clock.now() + 20)
+        clock.advance(20)
         await Inline(stream, [Diarist()]).catch_up()
         assert thoughts(stream) == ["diary: a, b"]
         assert kinds(stream).count("thought") == 1
