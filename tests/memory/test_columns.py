@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindstream.clock import SystemClock
 from mindstream.log.events import Remembered
 from mindstream.memory.columns import Columns
-from mindstream.memory.record import Record, new_id
+from mindstream.memory.record import New, Record, new_id
 from mindstream.memory.shelf import Shelf
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Changes, Commit, Entry, Revision
+from mindstream.memory.stream import Stream
+from mindstream.models.embedders.named import embedder
 
 NOW = 1_700_000_000.0
 
@@ -127,3 +130,23 @@ async def test_the_first_vector_tells_a_width_that_nobody_knew(store: SqliteStor
     rows, nearer = columns.vectors.near(np.ones(8, np.float32), np.ones(3, bool), np.arange(3))
     assert list(rows) == [0, 1, 2]
     assert nearer[0] == 0
+
+
+async def test_streams_of_a_store_share_a_shelf_that_is_bounded_by_records(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    streams = [Stream(store, name, embedder("wordllama"), SystemClock()) for name in ("a", "b", "c")]
+    for stream in streams:
+        await stream.remember_all([New(text=f"thing {n} of {stream.name}") for n in range(10)])
+    shelves = {id(stream._recaller.shelf) for stream in streams}
+    assert len(shelves) == 1
+    shelf = streams[0]._recaller.shelf
+    shelf._records = 25
+    for stream in streams:
+        assert len(await stream.recall("thing", k=3)) == 3
+    assert list(shelf._held) == ["b", "c"]
+    shelf._records = 5
+    assert len((await streams[0].catch_up()).ids) == 10, "the one that is asked for is held, however large"
+    assert list(shelf._held) == ["a"]
+    for stream in streams:
+        await stream.close()
+    await store.close()

@@ -379,7 +379,8 @@ async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> No
             row.event.about for row in kept(mind, Thought) if isinstance(row.event, Thought) and row.event.slot == "tea"
         ]
         assert about[1:] == [(first, second)]
-        assert any("without sugar" in message.text for message in reasoner.asked[-1].turns)
+        thinking = [asked for asked in reasoner.asked if asked.prompt.label() == "think_in_phase"]
+        assert any("without sugar" in message.text for message in thinking[-1].turns)
 
 
 class NoEmbedder:

@@ -135,7 +135,7 @@ async def test_a_mind_can_be_told_to_stop_thinking(tmp_path: Path) -> None:
             super().__init__()
             self.begun = asyncio.Event()
 
-        async def think(self, occasion: Occasion) -> Conclusion:  # noqa: ARG002
+        async def think(self, occasion: Occasion) -> Conclusion:
             self.begun.set()
             await asyncio.sleep(60)
             raise AssertionError("unreachable")

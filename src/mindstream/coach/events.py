@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import JsonValue
+
 from mindstream.log.events import Event, register
 
 
@@ -14,6 +16,14 @@ class PlanMade(Event):
     """The plan in the Reasoner's words."""
     changed: str = ""
     """What is different from the plan before, and why."""
+
+
+class Believed(Event):
+    """A Reasoner wrote down what it believes between two calls of tools; composed into the next belief."""
+
+    kind = "believed"
+    slot: str
+    patch: dict[str, JsonValue]
 
 
 class Decided(Event):
@@ -52,4 +62,4 @@ class Judged(Event):
     why: str = ""
 
 
-register(PlanMade, Decided, Judged)
+register(PlanMade, Believed, Decided, Judged)

@@ -15,6 +15,10 @@ from mindstream.memory.record import KINDS
 
 PORTION_SIZE = 50_000
 """A portion ends where it has so many characters, however few records they are."""
+NEWEST = (
+    "SELECT (SELECT coalesce(max(changed), 0) FROM records WHERE stream = ?),"
+    " (SELECT coalesce(max(changed), 0) FROM erased WHERE stream = ?)"
+)
 CHANGED = "SELECT number FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ? LIMIT ?"
 COUNT = "SELECT count(*) FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ?"
 OF_KIND = (
@@ -42,8 +46,11 @@ def read(
     database: Database, columns: Sequence[str], stream: str, since: int, after: int = 0, most: int | None = None
 ) -> Portion:
     """Read what changed after the point `since`: all of it, or a portion of at most so many records."""
+    if since and not after and max(_newest(database, stream)) <= since:
+        return Portion([], [], since, 0)
     with database.snapshot():
-        upto, gone = _newest(database, stream, since), _gone(database, stream, since, after)
+        written, erased = _newest(database, stream)
+        upto, gone = max(since, written, erased), _gone(database, stream, since, after) if erased > since else []
         if most is None:
             changed = f"SELECT {', '.join(columns)} FROM records WHERE stream = ? AND changed > ? ORDER BY number"
             return Portion(database.read(changed, (stream, since)), gone, upto, 0)
@@ -54,16 +61,14 @@ def read(
     return Portion(rows, gone, upto, left, ahead)
 
 
-def _newest(database: Database, stream: str, since: int) -> int:
-    return max(since, *(_highest(database, stream, table) for table in ("records", "erased")))
-
-
-def _highest(database: Database, stream: str, table: str) -> int:
-    highest = f"SELECT coalesce(max(changed), 0) FROM {table} WHERE stream = ?"
-    ((found,),) = database.read(highest, (stream,))
-    if not isinstance(found, int):  # something odd stands there, which SQLite takes for higher than all numbers
-        ((found,),) = database.read(f"{highest} AND typeof(changed) = 'integer'", (stream,))
-    return int(found)
+def _newest(database: Database, stream: str) -> tuple[int, int]:
+    """Return the number of the last change to a stream's records, and that of the last erasure."""
+    ((written, erased),) = database.read(NEWEST, (stream, stream))
+    if isinstance(written, int) and isinstance(erased, int):
+        return written, erased
+    odd = NEWEST.replace("stream = ?", "stream = ? AND typeof(changed) = 'integer'")  # SQLite takes it for the highest
+    ((written, erased),) = database.read(odd, (stream, stream))
+    return int(written), int(erased)
 
 
 def _gone(database: Database, stream: str, since: int, after: int) -> list[str]:

@@ -61,14 +61,14 @@ class Recaller:
 
     def __init__(
         self, store: Store, embedder: Embedder, *, policy: Policy | None = None, weights: Weights | None = None,
-        reranker: Reranker | None = None, streams: int = 64,
+        reranker: Reranker | None = None,
     ) -> None:  # fmt: skip
         self.store = store
         self.embedding = Embedding(embedder)
         self.policy = policy or Bounded()
         self.weights = weights or weights_for(embedder.name)
         self.reranker = reranker
-        self.shelf = Shelf(store, embedder.name, embedder.width, streams)
+        self.shelf = Shelf(store, embedder.name, embedder.width)
 
     async def recall(
         self,
@@ -149,6 +149,14 @@ class Recaller:
         candidates = allowed(columns, Filters(kinds=kinds), now, {})
         positions = {at for word in keywords for at in columns.keywords.get(word.lower(), ()) if candidates[at]}
         return self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
+
+
+def recaller_of(store: Store, embedder: Embedder) -> Recaller:
+    """Return the one recaller of a store and an embedder: all its streams share it, and it goes when the store goes."""
+    held: dict[int, Recaller] = vars(store).setdefault("_recallers", {})
+    if id(embedder) not in held:  # which is no other's as long as its recaller holds it
+        held[id(embedder)] = Recaller(store, embedder)
+    return held[id(embedder)]
 
 
 FADING_CODES = np.array([kind in FADING for kind in KINDS])

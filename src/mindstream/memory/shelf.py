@@ -10,15 +10,24 @@ from mindstream import caches
 from mindstream.memory.columns import Columns
 from mindstream.memory.store import Store
 
+STREAMS, RECORDS = 1_000, 250_000
+"""So many streams are held, as long as they have so many records together: with 256 numbers a vector, some 300 MB."""
+
 
 class Shelf:
-    """Columns by stream; the least recently used leave."""
+    """Columns by stream; the least recently used leave.
 
-    def __init__(self, store: Store, embedder: str = "", width: int = 0, streams: int = 64) -> None:
+    Args:
+        streams, records: how many are held at most; the one that is asked for always is.
+    """
+
+    def __init__(
+        self, store: Store, embedder: str = "", width: int = 0, streams: int = STREAMS, records: int = RECORDS
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._width = width
-        self._room = streams
+        self._streams, self._records = streams, records
         self._held: dict[str, Columns] = {}
         self._filling: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         caches.watch(self)
@@ -74,8 +83,9 @@ class Shelf:
         """Put columns where the most recently used are."""
         self._held.pop(columns.stream, None)
         self._held[columns.stream] = columns
-        while len(self._held) > self._room:
-            del self._held[next(iter(self._held))]
+        held = sum(map(len, self._held.values()))
+        while len(self._held) > 1 and (len(self._held) > self._streams or held > self._records):
+            held -= len(self._held.pop(next(iter(self._held))))
         return columns
 
     def forget(self, stream: str) -> None:

@@ -21,7 +21,7 @@ from mindstream.memory.door import checked_name
 from mindstream.memory.lately import Lately
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.policies import Policy
-from mindstream.memory.recall import Recalled, Recaller
+from mindstream.memory.recall import Recalled, recaller_of
 from mindstream.memory.record import UNIQUE, Kind, New, Record, Triple
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
@@ -69,7 +69,7 @@ class Stream:
         self.clock = clock
         self.feed = feed or Feed()
         self.strength = strength
-        self._recaller = Recaller(store, embedder)
+        self._recaller = recaller_of(store, embedder)
         self.embedding = self._recaller.embedding
         self.missing = MissingVectors(self, self.embedding)
         self._touches = Touches(store, self.catch_up, self.name, clock, strength)

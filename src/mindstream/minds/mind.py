@@ -12,7 +12,7 @@ from typing import Any
 from mindstream.clock import Clock, SystemClock, written
 from mindstream.errors import InputError
 from mindstream.log.erasure import finish_all
-from mindstream.log.events import Heard, Logged, Opened, Said
+from mindstream.log.events import Event, Heard, Logged, Opened, Said
 from mindstream.log.feed import Feed
 from mindstream.memory.door import checked_name, checked_text
 from mindstream.memory.sqlite import SqliteStore
@@ -203,6 +203,20 @@ class Mind:
             if hold:
                 self.reasoners.hold(heard.seq)
         return heard
+
+    async def notice(self, event: Event, news: Sequence[New] = (), *, by: str = "") -> Logged:
+        """Let something happen to the mind that is not talk: log it, remember it, and wake whoever it concerns.
+
+        Args:
+            news: what is remembered of it, in the same commit.
+            by: who did it; the mind's user where nobody is named.
+        """
+        stream, phase = self.stream, self._turn.phase
+        turn = Turn(stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
+        entry = Entry(event, by or stream.name, tuple(await stream.made(news)) if news else ())
+        (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
+        self.reasoners.wake()
+        return logged
 
     async def _speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
         return await self.speaker.speak_up(occasion, conclusion, written)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from mindstream.errors import ModelError, ModelRefused
 from mindstream.models.model import Call, Part, Piece, Request, Usage
 
-Line: TypeAlias = str | BaseModel | ModelError | Sequence[Call] | Callable[[Request], str]
+Line: TypeAlias = str | BaseModel | ModelError | Sequence[Call] | Callable[[Request], "str | Sequence[Call]"]
 """One answer: words, a typed reply, an error to raise, calls, or a function of the request."""
 
 

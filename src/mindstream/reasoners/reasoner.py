@@ -8,7 +8,7 @@ from typing import Protocol
 
 from mindstream.clock import Moment
 from mindstream.isolation import describe
-from mindstream.log.events import Failed, Observed, ToolCalled
+from mindstream.log.events import Failed, Logged, Observed, ToolCalled
 from mindstream.memory.record import Record
 from mindstream.memory.store import Entry, Revision
 from mindstream.memory.stream import Stream
@@ -36,7 +36,7 @@ class Utterance:
 Newer = Callable[[], Awaitable[Sequence[Utterance]]]
 
 
-async def _nothing_newer() -> Sequence[Utterance]:
+async def nothing_newer() -> Sequence[Utterance]:
     return ()
 
 
@@ -51,6 +51,7 @@ class Occasion:
         waits: the Talker waits for this run before it answers.
         newer: claims what was said since, so that this run thinks about it too.
         tools: what the mind lets its reasoners call.
+        events: the rows of the log that woke it, oldest first: utterances, and whatever else triggers ask for.
     """
 
     slot: str
@@ -59,8 +60,9 @@ class Occasion:
     conversation: Sequence[Record]
     reply: str = ""
     waits: bool = False
-    newer: Newer = _nothing_newer
+    newer: Newer = nothing_newer
     tools: Sequence[Tool] = ()
+    events: Sequence[Logged] = ()
 
     @property
     def session(self) -> str:

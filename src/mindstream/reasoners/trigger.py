@@ -7,26 +7,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """An utterance, as triggers see it.
+    """Something that happens, as triggers see it; mostly an utterance.
 
     Attributes:
-        number: how many utterances this mind has heard, this one included.
-        phase, before: the phase that is believed now, and at the utterance before.
+        number: how often that has happened to this mind, this time included.
+        phase, before: the phase that the talk is in now, and was in the time before.
+        kind: what happens: the kind of the event.
     """
 
     number: int
     phase: str
     before: str
+    kind: str = "heard"
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Wakes a reasoner on utterances that meet all of its conditions, or on silence.
+    """Wakes a reasoner on utterances, or other events, that meet all of its conditions, or on silence.
 
     Attributes:
-        every: on every so many utterances; 0: on none.
+        every: on every so many of them; 0: on none.
         phases: only in these phases; empty: in any.
-        entering: only at the first utterance after the phase has changed.
+        entering: only at the first one after the phase has changed.
+        on: the kinds of events that it is for (`heard`: an utterance).
         idle_s: when so many seconds have passed without an utterance, once until the next one.
     """
 
@@ -34,10 +37,11 @@ class Trigger:
     phases: tuple[str, ...] = ()
     entering: bool = False
     idle_s: float | None = None
+    on: tuple[str, ...] = ("heard",)
 
     def fires(self, turn: Turn) -> bool:
-        """Return whether this utterance wakes the reasoner."""
-        if self.every == 0 or turn.number % self.every:
+        """Return whether this wakes the reasoner."""
+        if turn.kind not in self.on or self.every == 0 or turn.number % self.every:
             return False
         if self.entering and turn.phase == turn.before:
             return False

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import JsonValue
 
 from mindstream.clock import spoken
+from mindstream.coach.belief.believing import Believing, with_belief
 from mindstream.coach.belief.infer_phase import InferPhase
 from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.plan import Plan, read_plan
@@ -22,6 +24,7 @@ from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import look_over
 from mindstream.language.moves import language_of
 from mindstream.log.events import Remembered, Thought
+from mindstream.memory.belief import Belief
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New, Stream
 from mindstream.models.ask import ask
@@ -43,7 +46,7 @@ class BeliefReasoner:
 
     model: Model
     pack: Pack
-    steps: int = 6
+    steps: int = 8
     trigger: Trigger = EVERY_TURN
     patience_s: float = 180.0
 
@@ -55,8 +58,11 @@ class BeliefReasoner:
         return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
 
     async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
-        question = await self._question(occasion, model)
-        found = await solve(model, question, self._tools(question, occasion.tools), occasion, steps=self.steps)
+        belief = occasion.stream.belief(self.slot, self.pack.belief)
+        question = await self._question(occasion, model, belief)
+        believing = Believing(occasion, belief)
+        tools = with_belief(self._tools(question, occasion.tools), believing)
+        found = await solve(model, question, tools, occasion, steps=self.steps)
         by = self.slot if model is self.model else BY
         words = found.words if occasion.waits else ""
         plan = question.plan.edited(found.plan)
@@ -64,16 +70,15 @@ class BeliefReasoner:
             plan = plan.told()
 
         async def write() -> Writing:
-            patch = {"phase": question.phase.name, **found.patch}
+            patch = {"phase": question.phase.name, **believing.composed(found.patch)}
             return await self._entries(occasion, patch, found, plan if plan != question.plan else None, by), ()
 
         thought = f"{question.phase.name}: {found.thought}"
         return Conclusion(thought, model.name, write, words, found.follow_up, found.ask_next)
 
-    async def _question(self, occasion: Occasion, model: Model) -> ThinkInPhase:
+    async def _question(self, occasion: Occasion, model: Model, belief: Belief[Any]) -> ThinkInPhase:
         """Infer the phase, and gather what its mini-reasoner thinks from."""
         stream, pack = occasion.stream, self.pack
-        belief = stream.belief(self.slot, pack.belief)
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
         held = {name: each for name, each in value.items() if each not in (None, [], "")}

@@ -16,9 +16,9 @@ def embedder(name: str = "wordllama", *, base_url: str | None = None, api_key: s
     """
     kind, _, rest = name.partition(":")
     if name == "wordllama":
-        from mindstream.models.embedders.wordllama import WordLlama
+        from mindstream.models.embedders.wordllama import shared
 
-        return WordLlama()
+        return shared()
     if kind == "st" and rest:
         from mindstream.models.embedders.sentence_transformers import SentenceTransformers
 

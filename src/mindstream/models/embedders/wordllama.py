@@ -44,6 +44,12 @@ class WordLlama:
         return await asyncio.to_thread(vectors, texts)
 
 
+@cache
+def shared() -> WordLlama:
+    """Return the one that a process shares, and with it what streams of a store keep by it."""
+    return WordLlama()
+
+
 def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return what `WordLlama.embed` returns, without waiting."""
     found = np.zeros((len(texts), WIDTH), dtype=np.float32)

@@ -1,0 +1,73 @@
+"""Beliefs between two calls of tools (paper 3.2.2: c = (t1, a1, o1, b1, …, tn, an, on, bn)).
+
+After an observation the Reasoner may write down what it believes because of it, and its next call rests on that. These
+intermediate beliefs are logged, and composed into the next belief when the run concludes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import JsonValue
+
+from mindstream.coach.belief.think_in_phase import LONGEST_PATCH, composed
+from mindstream.coach.events import Believed
+from mindstream.errors import InputError, ToolError
+from mindstream.memory.belief import Belief, merged
+from mindstream.memory.store import Entry
+from mindstream.reasoners.reasoner import Occasion
+from mindstream.tools.tool import Tool, tool
+
+MOST = 12
+"""So many intermediate beliefs a run may have."""
+
+
+class Believing:
+    """What a run has come to believe so far, on top of the belief that it began from.
+
+    Attributes:
+        patches: the intermediate beliefs, in their order.
+    """
+
+    def __init__(self, occasion: Occasion, belief: Belief[Any]) -> None:
+        self.patches: list[dict[str, JsonValue]] = []
+        self._occasion, self._belief = occasion, belief
+
+    def composed(self, *more: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the intermediate beliefs, and what was concluded from them, as one patch."""
+        return composed([*self.patches, *more])
+
+    def tool(self) -> Tool:
+        """Return the tool by which a belief is written down between two calls."""
+
+        async def believe(patch: dict[str, JsonValue]) -> str:
+            """Write down what you believe of the user now, because of what a tool gave: belief fields that change.
+
+            Call it before the next call that rests on it. A list adds; {"add": [...], "remove": [...]} does both.
+            """
+            return await self._believe(patch)
+
+        return tool(believe)
+
+    async def _believe(self, patch: dict[str, JsonValue]) -> str:
+        if len(self.patches) >= MOST:
+            raise ToolError(f"At most {MOST} beliefs between calls. Conclude now.")
+        if len(json.dumps(patch, ensure_ascii=False)) > LONGEST_PATCH:
+            raise ToolError(f"The patch has more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
+        try:
+            value, _ = merged(self._belief, composed([*self.patches, patch]))
+        except InputError as error:
+            raise ToolError(f"The patch does not fit: {error}") from None
+        self.patches.append({name: held for name, held in patch.items() if name != "phase"})
+        occasion = self._occasion
+        await occasion.stream.commit(Entry(Believed(slot=occasion.slot, patch=self.patches[-1]), occasion.slot))
+        held = value.model_dump(mode="json", exclude_defaults=True)
+        held.pop("phase", None)
+        return f"Believed now: {json.dumps(held, ensure_ascii=False)}"
+
+
+def with_belief(tools: Sequence[Tool], believing: Believing) -> list[Tool]:
+    """Return tools, and where there are any, the one by which a belief is written down between them."""
+    return [*tools, believing.tool()] if tools else []

@@ -1,0 +1,198 @@
+"""How a reasoner's run goes, whoever runs it: an occasion, a thought, and one commit that ends the work; or a failure.
+
+Whatever a run raises is that run's failure: it is logged, tried a bounded number of times, and then set aside. Beside a
+conversation runs go by reasoners/background, in step with a caller by reasoners/inline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from mindstream import chance
+from mindstream.errors import InputError, LeaseLost
+from mindstream.isolation import Broken, Isolated, Overdue, Stopped, describe
+from mindstream.log.events import Failed, SetAside, Thought
+from mindstream.log.work import LONGEST_LEASE_S, Work
+from mindstream.memory.store import Entry, Finish, PutBack, Wake
+from mindstream.memory.stream import Stream
+from mindstream.reasoners.concluding import SpeakUp, conclude
+from mindstream.reasoners.occasions import occasion_of, rows_of
+from mindstream.reasoners.reasoner import Conclusion, Newer, Occasion, Reasoner, nothing_newer
+from mindstream.reasoners.run import CRASHES, TRIES, Run, Slot
+from mindstream.reasoners.trigger import Turn
+from mindstream.tools.tool import Tool
+from mindstream.tracing import span
+
+
+async def silent(*_: object) -> Sequence[Entry]:
+    """Add nothing to what a conclusion writes."""
+    return ()
+
+
+class Runner:
+    """Runs reasoners, each in its slot.
+
+    Args:
+        floor: held while somebody speaks; conclusions are written when it is free, so that a belief never changes in
+            the middle of an answer and nobody speaks over another.
+        tools: what runs may call, beside the reasoners' own.
+        lease_s: how long work stays with a process that does not renew it.
+        retry_s: how long work rests after the first run that failed; after the next, four times as long.
+
+    Raises:
+        InputError: two reasoners have one slot; a lease that is too long.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        reasoners: Sequence[Reasoner] = (),
+        floor: asyncio.Lock | None = None,
+        speak_up: SpeakUp = silent,
+        *,
+        tools: Sequence[Tool] = (),
+        lease_s: float = 10.0,
+        retry_s: float = 0.5,
+    ) -> None:
+        if not 0 < lease_s <= LONGEST_LEASE_S:
+            raise InputError(f"lease_s is a time in seconds, above 0 and at most {LONGEST_LEASE_S:.0f}, not {lease_s}")
+        self.stream = stream
+        self.owner = chance.token()
+        self._slots: dict[str, Slot] = {}
+        self.add(*reasoners)
+        self._floor, self._tools = floor or asyncio.Lock(), tools
+        self._speak_up = speak_up
+        self._lease_s, self._retry_s = lease_s, retry_s
+
+    def add(self, *reasoners: Reasoner) -> None:
+        """Let more reasoners work; before `run`.
+
+        Raises:
+            InputError: two of them have one slot.
+        """
+        for reasoner in reasoners:
+            if reasoner.slot in self._slots:
+                raise InputError(f"two reasoners write the slot {reasoner.slot!r}: give one of them another")
+            self._slots[reasoner.slot] = Slot(reasoner)
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """Name the slots that an utterance wakes."""
+        return tuple(self._slots)
+
+    def claims(self, turn: Turn, besides: Sequence[str] = ()) -> Wake:
+        """Return the work that an utterance causes, some slots left out, leased to this process."""
+        fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
+        slots = tuple(name for name in fired if name not in besides)
+        return Wake(slots, self.owner, self._lease())
+
+    def work(self) -> list[Work]:
+        """List what is open for this mind, oldest first."""
+        return [work for work in self.stream.store.open_work(self.stream.name) if work.slot in self._slots]
+
+    def cancel(self, slot: str | None = None) -> int:
+        """Stop the runs that go on (of one slot, or all); return how many. What they were about counts as done."""
+        runs = [each.run for name, each in self._slots.items() if slot in (None, name)]
+        return sum(run.thinking.stop() for run in runs if run and run.thinking)
+
+    async def _think(self, slot: Slot, run: Run) -> None:
+        """Think about it, and write what comes of it: a conclusion, a failure, or the end of trying."""
+        slot.run = run
+        try:
+            if any(work.attempts > CRASHES for work in run.work):
+                await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
+                return
+            with self._leased(run):
+                occasion = self._occasion(slot, run)
+                await self._conclude(run, occasion, await self._conclusion(slot, run, occasion))
+            slot.due = None
+        except Stopped:
+            await self._finish_cancelled(slot, run)
+        except Overdue:
+            await self._fail(slot, run, f"{slot.name}: no conclusion within {slot.reasoner.patience_s:.0f} seconds")
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is the failure of this run and no more)
+            cause = error.cause if isinstance(error, Broken) else error
+            if not isinstance(cause, LeaseLost):  # else another process took it over; it is theirs to finish
+                await self._fail(slot, run, f"{slot.name}: {error if isinstance(error, Broken) else describe(error)}")
+        finally:
+            slot.run = None
+
+    def _occasion(self, slot: Slot, run: Run) -> Occasion:
+        rows = rows_of(self.stream, run.work)
+        return occasion_of(self.stream, slot.name, rows, self._newer(slot, run), self._tools)
+
+    def _newer(self, slot: Slot, run: Run) -> Newer:  # noqa: ARG002
+        """Return how a run that goes on learns of what came since."""
+        return nothing_newer
+
+    async def _conclusion(self, slot: Slot, run: Run, occasion: Occasion) -> Conclusion:
+        with span("invoke_agent", slot.name, agent_name=slot.name, conversation_id=occasion.session):
+            run.thinking = Isolated(lambda: slot.reasoner.think(occasion))
+            return await run.thinking.result(slot.reasoner.patience_s)
+
+    async def _conclude(self, run: Run, occasion: Occasion, conclusion: Conclusion) -> None:
+        finish = Finish(run.ids, self.owner) if run.work else None
+        async with self._floor:
+            await conclude(occasion, conclusion, self._speak_up, run.about, finish)
+
+    async def _fail(self, slot: Slot, run: Run, reason: str) -> None:
+        """Put the work back, to be tried again; what has failed often enough is set aside."""
+        tired = [work for work in run.work if work.failures + 1 >= TRIES]
+        again = [work for work in run.work if work.failures + 1 < TRIES]
+        put_back = PutBack(tuple(work.id for work in again), self.owner, reason) if again else None
+        if again:
+            slot.rest(self._retry_s * 4 ** max(work.failures for work in again))
+        if tired:
+            await self._set_aside(slot, tired, reason, put_back)
+        else:
+            await self.stream.commit(Entry(Failed(text=reason, where=slot.name), slot.name), put_back=put_back)
+
+    async def _set_aside(self, slot: Slot, work: Sequence[Work], reason: str, put_back: PutBack | None = None) -> None:
+        about, attempts = tuple(each.cause for each in work), max(each.attempts for each in work)
+        event = Entry(SetAside(slot=slot.name, about=about, reason=reason, attempts=attempts), slot.name)
+        with contextlib.suppress(LeaseLost):
+            finish = Finish(tuple(each.id for each in work), self.owner)
+            await self.stream.commit(event, finish=finish, put_back=put_back)
+
+    async def _finish_cancelled(self, slot: Slot, run: Run) -> None:
+        thought = Thought(slot=slot.name, about=run.about, text="cancelled", model="")
+        with contextlib.suppress(LeaseLost):
+            finish = Finish(run.ids, self.owner) if run.work else None
+            await self.stream.commit(Entry(thought, slot.name), finish=finish)
+
+    def _ours(self, slot: Slot) -> list[Work]:
+        """Return a slot's work that this process may take up."""
+        now = self.stream.clock.now()
+        return [work for work in self.work() if work.slot == slot.name and work.is_open_to(self.owner, now)]
+
+    def _one_by_one(self, ours: Sequence[Work]) -> int | None:
+        """Return before which cause work is to be taken up: where something has failed, one by one.
+
+        So it stands in nobody's way. None: all of it at once.
+        """
+        return ours[1].cause if len(ours) > 1 and any(w.failures or w.attempts > TRIES for w in ours) else None
+
+    async def _take(self, slot: Slot, before: int | None) -> list[Work]:
+        name, now = self.stream.name, self.stream.clock.now()
+        return await self.stream.store.claim(name, slot.name, self.owner, now, self._lease(), before)
+
+    @contextlib.contextmanager
+    def _leased(self, run: Run) -> Iterator[None]:
+        """Renew the lease while the block runs."""
+
+        async def renew() -> None:
+            while True:
+                await asyncio.sleep(self._lease_s / 3)
+                with contextlib.suppress(Exception):  # whether it is lost, the commit will say
+                    await self.stream.store.renew(run.ids, self.owner, self._lease())
+
+        renewing = asyncio.ensure_future(renew())
+        try:
+            yield
+        finally:
+            renewing.cancel()
+
+    def _lease(self) -> float:
+        return self.stream.clock.now() + self._lease_s
