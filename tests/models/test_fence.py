@@ -245,6 +245,9 @@ class Task(Prompt[str]):
 
 
 class Listener:
+    def given(self, call: Call) -> str | None:
+        return None
+
     async def called(self, call: Call) -> None: ...
 
     async def observed(self, call: Call, text: str, failed: bool) -> None: ...

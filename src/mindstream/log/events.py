@@ -134,6 +134,8 @@ class ToolCalled(Event):
     slot: str
     tool: str
     arguments: str
+    id: str = ""
+    """The same in what it gave (`observed`)."""
 
 
 class Observed(Event):
@@ -143,7 +145,10 @@ class Observed(Event):
     slot: str
     tool: str
     text: str
+    """All of it that was taken (see tools/call)."""
     failed: bool = False
+    id: str = ""
+    """The call's."""
 
 
 class BeliefChanged(Event):

@@ -40,6 +40,8 @@ class FunctionTool:
     spec: ToolSpec
     _arguments: type[BaseModel]
     _function: Callable[..., Any]
+    in_run: bool = False
+    """What it does it does to the run that calls it: a run that is taken up again has to call it again."""
 
     async def __call__(self, call: Call) -> str:
         try:
@@ -75,6 +77,11 @@ def tool(function: Callable[..., Any]) -> FunctionTool:
     if key not in _SHAPES:
         _SHAPES[key] = _shape(function)
     return FunctionTool(*_SHAPES[key], function)
+
+
+def is_in_run(call: Call, tools: Sequence[Tool]) -> bool:
+    """Tell whether a call does something to the run itself (see FunctionTool)."""
+    return any(getattr(each, "in_run", False) for each in tools if each.spec.name == call.tool)
 
 
 def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:

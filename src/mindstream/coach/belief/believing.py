@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import JsonValue
@@ -49,7 +50,7 @@ class Believing:
             """
             return await self._believe(patch)
 
-        return tool(believe)
+        return replace(tool(believe), in_run=True)
 
     async def _believe(self, patch: dict[str, JsonValue]) -> str:
         if len(self.patches) >= MOST:
