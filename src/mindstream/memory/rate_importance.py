@@ -1,4 +1,4 @@
-"""How much does a memory matter? From 1, mundane, to 10, what changes a life (seed 002); and the rule."""
+"""How much does a memory matter? From 1, mundane, to 10, what changes a life (Park 2023, 4.1); and the rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beliefs between two calls of tools (paper 3.2.2: c = (t1, a1, o1, b1, …, tn, an, on, bn)).
+"""Beliefs between two calls of tools (Christakopoulou 2024, 3.2.2: c = (t1, a1, o1, b1, …, tn, an, on, bn)).
 
 After an observation the Reasoner may write down what it believes because of it, and its next call rests on that. These
 intermediate beliefs are logged, and composed into the next belief when the run concludes.

@@ -1,4 +1,4 @@
-"""The question in which phase the conversation is (paper 4.2: asked each turn), and the rule that answers it."""
+"""The question in which phase the conversation is (Christakopoulou 2024, 4.2: asked each turn), and the rule that answers it."""
 
 from __future__ import annotations
 

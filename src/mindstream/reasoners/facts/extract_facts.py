@@ -1,4 +1,4 @@
-"""Which facts of interest about the user does an utterance hold? (paper 3.2.2), and the rule that answers."""
+"""Which facts of interest about the user does an utterance hold? (Christakopoulou 2024, 3.2.2), and the rule that answers."""
 
 from __future__ import annotations
 
