@@ -1,4 +1,7 @@
-"""The question in which phase the conversation is (Christakopoulou 2024, 4.2: asked each turn), and the rule that answers it."""
+"""The question in which phase the conversation is, and the rule that answers it.
+
+Source: Christakopoulou 2024, 4.2: asked each turn.
+"""
 
 from __future__ import annotations
 
