@@ -116,7 +116,15 @@ class ModelResting(ModelUnavailable):
 
 
 class ReplyInvalid(ModelError):  # noqa: N818
-    """The reply is not what was asked for, even after the model saw what was wrong with it."""
+    """The reply is not what was asked for, even after the model saw what was wrong with it.
+
+    Attributes:
+        reply: what was written last, where that is one text.
+    """
+
+    def __init__(self, message: str, reply: str = "") -> None:
+        super().__init__(message)
+        self.reply = reply
 
 
 class BudgetSpent(ModelError):  # noqa: N818

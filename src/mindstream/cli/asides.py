@@ -98,4 +98,5 @@ def _arguments(text: str) -> str:
 def called(call: ModelCalled) -> str:
     cost = f", ${call.cost_usd:.4f}" if call.cost_usd else ""
     tokens = f", {call.input_tokens} + {call.output_tokens} tokens" if call.input_tokens else ""
-    return f"{call.model} {call.prompt}: {call.error or f'{call.seconds:.1f} s'}{tokens}{cost}"
+    mended = ", mended" if call.mended else ""
+    return f"{call.model} {call.prompt}: {call.error or f'{call.seconds:.1f} s'}{tokens}{cost}{mended}"

@@ -125,6 +125,8 @@ class ModelCalled(Event):
     seconds: float = 0.0
     cost_usd: float | None = None
     error: str = ""
+    mended: bool = False
+    """The reply was no JSON, and was read by a library: as JSON5."""
 
 
 class ToolCalled(Event):

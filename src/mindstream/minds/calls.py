@@ -35,13 +35,15 @@ class CallLog:
             calls.append(self._calls.get_nowait())
         if calls:
             with contextlib.suppress(Exception):  # whatever the store does, the talk goes on without its bill
-                await stream.commit(*(Entry(_event(call), "mindstream") for call in calls))
+                await stream.commit(*(Entry(build_event(call), "mindstream") for call in calls))
 
 
-def _event(call: Metered) -> ModelCalled:
+def build_event(call: Metered) -> ModelCalled:
+    """Return the row of the log for a call."""
     usage = call.usage
     return ModelCalled(
         role=call.role, prompt=call.prompt, model=call.model, seconds=call.seconds, first_part_s=call.first_s,
         input_tokens=usage.input_tokens if usage else 0, output_tokens=usage.output_tokens if usage else 0,
         cost_usd=usage.cost_usd if usage else None, error=call.error or ("broken off" if call.broken_off else ""),
+        mended=call.mended,
     )  # fmt: skip

@@ -118,6 +118,17 @@ def whole_json(text: str, kind: type | None = None) -> list[Any]:
     return found
 
 
+def broken_json(text: str) -> Iterator[tuple[int, int]]:
+    """Give from where to where the outermost brackets go that look like JSON and cannot be read.
+
+    Raises:
+        ReplyInvalid: one is not closed, or too many stand in each other.
+    """
+    for start, value in _values(text):
+        if start is not None and isinstance(value, ValueError) and LOOKS_LIKE_JSON.match(text, start):
+            yield start, _closing(text, start)
+
+
 def _fits(bracket: str, kind: type | None) -> bool:
     return kind is None or bracket == ("{" if kind is dict else "[")
 
@@ -145,8 +156,8 @@ def _values(text: str) -> Iterator[tuple[int | None, Any]]:
             at = _closing(text, start)
             yield start, error
         else:
-            _check_depth(value)
-            yield start, _clean(value) if ESCAPED.search(text, start, at) else value
+            check_depth(value)
+            yield start, clean(value) if ESCAPED.search(text, start, at) else value
 
 
 def _closing(text: str, start: int) -> int:
@@ -166,7 +177,12 @@ def _closing(text: str, start: int) -> int:
     return _refuse(f"The JSON is not finished: {text[start]!r} in {_shown(text, start)} is never closed.")
 
 
-def _check_depth(value: Any) -> None:
+def check_depth(value: Any) -> None:
+    """Pass a value whose lists and objects do not stand too deep in each other.
+
+    Raises:
+        ReplyInvalid: they do.
+    """
     level = [value]
     for _ in range(DEEPEST):
         inner = (item for each in level for item in (each.values() if isinstance(each, dict) else each))
@@ -195,13 +211,13 @@ def _float(digits: str) -> float:
 DECODER = json.JSONDecoder(strict=False, parse_int=_int, parse_float=_float, parse_constant=_float)
 
 
-def _clean(value: Any) -> Any:
+def clean(value: Any) -> Any:
     """Make the texts in a value legible: JSON can write what text cannot hold."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, list):
-        return [_clean(item) for item in value]
-    return {without_controls(key): _clean(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [clean(item) for item in value]
+    return {without_controls(key): clean(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _place(error: ValueError, text: str) -> str:

@@ -22,6 +22,7 @@ from mindstream.models.wrappers.fit import Fit
 from mindstream.models.wrappers.guard import Guard
 from mindstream.models.wrappers.legible import Legible
 from mindstream.models.wrappers.limit import Limit
+from mindstream.models.wrappers.mend import Mend
 from mindstream.models.wrappers.meter import Meter, Metered
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.retry import Retry
@@ -120,10 +121,10 @@ class Models:
 class Wrapping:
     """What is put around each model, from the outside in.
 
-    Reworded (the words decide what is asked) · Repair (each mended answer is an answer of its own) · Recorder (what
-    was answered, not how often it took) · Cache · Guard (no junk is kept) · Fit · Breaker (an outage is one after all
-    attempts) · Retry · Budgeted (each attempt counts, and stops before it waits) · Limit · Meter (each attempt, without
-    the time that it waited for its turn) · Legible.
+    Reworded (the words decide what is asked) · Mend (when all tries are used up) · Repair (each mended answer is an
+    answer of its own) · Recorder (what was answered, not how often it took) · Cache · Guard (no junk is kept) · Fit ·
+    Breaker (an outage is one after all attempts) · Retry · Budgeted (each attempt counts, and stops before it waits) ·
+    Limit · Meter (each attempt, without the time that it waited for its turn) · Legible.
     """
 
     clock: Clock
@@ -153,7 +154,7 @@ class Wrapping:
         model = Recorder(model, self.record) if self.record else model
         if isinstance(inner, Rules):
             return model
-        model = Repair(model, self.repair)
+        model = Mend(Repair(model, self.repair))
         return Reworded(model, self.words_dir) if self.words_dir else model
 
 

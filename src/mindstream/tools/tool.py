@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
-from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ArgsKwargs
 
 from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
@@ -38,19 +40,19 @@ class FunctionTool:
     """
 
     spec: ToolSpec
-    _arguments: type[BaseModel]
+    _arguments: TypeAdapter[dict[str, Any]]
     _function: Callable[..., Any]
     in_run: bool = False
     """What it does it does to the run that calls it: a run that is taken up again has to call it again."""
 
     async def __call__(self, call: Call) -> str:
         try:
-            given = self._arguments.model_validate(first_json(call.arguments) if call.arguments.strip() else {})
+            given = first_json(call.arguments, dict) if call.arguments.strip() else {}
+            arguments = self._arguments.validate_python(ArgsKwargs((), given))
         except ValidationError as error:
             raise ToolError(f"{self.spec.name}: the arguments do not fit: {complaints(error)}") from None
         except ReplyInvalid as error:
             raise ToolError(f"{self.spec.name}: {error}") from None
-        arguments = {name: getattr(given, name) for name in type(given).model_fields}
         if inspect.iscoroutinefunction(self._function):
             return _written(await self._function(**arguments))
         result = await run_in_thread(lambda: _called(self._function, arguments))
@@ -68,15 +70,23 @@ def _written(result: object) -> str:
 
 
 def tool(function: Callable[..., Any]) -> FunctionTool:
-    """Make a tool of a function, sync or async, with type hints and a docstring.
+    """Make a tool of a function, a method or a `partial`, sync or async, with type hints and a docstring.
+
+    What a `partial` has set already is not shown, and cannot be set otherwise.
 
     Raises:
-        TypeError: an argument has no type hint, or there is no docstring to tell the model what it does.
+        TypeError: an argument has no type hint or cannot be given by its name, or there is no docstring to tell the
+            model what it does.
     """
-    key = (getattr(function, "__code__", function), repr(getattr(function, "__defaults__", None)))
-    if key not in _SHAPES:
-        _SHAPES[key] = _shape(function)
-    return FunctionTool(*_SHAPES[key], function)
+    key = _key(function)
+    shape = _SHAPES.get(key) if key else None
+    if shape is None:
+        shape = _shape(function)
+    if key:
+        _SHAPES[key] = shape
+        while len(_SHAPES) > MOST_SHAPES:
+            del _SHAPES[next(iter(_SHAPES))]
+    return FunctionTool(*shape, function)
 
 
 def is_in_run(call: Call, tools: Sequence[Tool]) -> bool:
@@ -98,21 +108,52 @@ def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...
     return made
 
 
-_SHAPES: dict[tuple[object, str], tuple[ToolSpec, type[BaseModel]]] = {}
+MOST_SHAPES = 500
+_SHAPES: dict[tuple[object, ...], tuple[ToolSpec, TypeAdapter[dict[str, Any]]]] = {}
 """What was worked out of a function's code: a closure is made a tool every turn, and its code is always the same."""
 
 
-def _shape(function: Callable[..., Any]) -> tuple[ToolSpec, type[BaseModel]]:
-    description = inspect.getdoc(function)
-    name = getattr(function, "__name__", "tool")
+def _key(function: Callable[..., Any]) -> tuple[object, ...] | None:
+    """Return what a function's shape depends on, or None where that cannot be looked up."""
+    hints = tuple(getattr(function, "__annotations__", {}).items())
+    defaults = repr((getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)))
+    key = getattr(function, "__code__", function), inspect.ismethod(function), defaults, hints
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _shape(function: Callable[..., Any]) -> tuple[ToolSpec, TypeAdapter[dict[str, Any]]]:
+    """Read a function's signature by Pydantic, as if a function of the same arguments gave them back."""
+    fixed: dict[str, Any] = {}
+    inner = function
+    while isinstance(inner, partial):
+        fixed, inner = {**inner.keywords, **fixed}, inner.func
+    name, description = getattr(inner, "__name__", "tool"), inspect.getdoc(inner)
     if not description:
         raise TypeError(f"the tool {name!r} needs a docstring: it tells the model what the tool does")
-    fields: dict[str, Any] = {}
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if parameter.annotation is parameter.empty:
-            raise TypeError(f"the tool {name!r}: the argument {parameter.name!r} needs a type hint")
-        default = ... if parameter.default is parameter.empty else parameter.default
-        fields[parameter.name] = (parameter.annotation, default)
-    arguments = create_model(name, **fields)
-    schema: JsonSchema = arguments.model_json_schema()
-    return ToolSpec(name, description, schema), arguments
+    signature = inspect.signature(function, eval_str=True)
+    wanted = [each for each in signature.parameters.values() if each.name not in fixed]
+    for parameter in wanted:
+        _check_parameter(parameter, name)
+
+    def arguments(**given: Any) -> dict[str, Any]:
+        return given
+
+    arguments.__signature__ = inspect.Signature(wanted)  # type: ignore[attr-defined]
+    arguments.__annotations__ = {parameter.name: parameter.annotation for parameter in wanted}
+    arguments.__name__ = arguments.__qualname__ = name
+    adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(arguments)  # type: ignore[arg-type]
+    schema: JsonSchema = adapter.json_schema()
+    return ToolSpec(name, description, schema), adapter
+
+
+def _check_parameter(parameter: inspect.Parameter, name: str) -> None:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise TypeError(f"the tool {name!r}: a model cannot know what belongs into {parameter}: name its arguments")
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        raise TypeError(f"the tool {name!r}: the argument {parameter.name!r} must have a name: take the / away")
+    if parameter.annotation is parameter.empty:
+        raise TypeError(f"the tool {name!r}: the argument {parameter.name!r} needs a type hint")

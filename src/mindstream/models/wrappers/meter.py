@@ -23,6 +23,7 @@ class Metered:
         error: what went wrong, as `Class: message`.
         broken_off: whoever asked stopped listening.
         cut: what was left out of the request so that it fits the model's window.
+        mended: its reply was no JSON, and was read by a library (see wrappers/mend).
     """
 
     model: str
@@ -35,6 +36,7 @@ class Metered:
     error: str | None = None
     broken_off: bool = False
     cut: tuple[Cut, ...] = ()
+    mended: bool = False
 
 
 class Meter:

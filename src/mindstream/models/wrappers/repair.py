@@ -34,12 +34,12 @@ class Repair:
                     yield part
             return
         used: list[Usage] = []
-        doubted = ""
+        doubted = text = ""
         for left in range(self._times, -1, -1):
             try:
                 text, calls, usage = await gathered(self._model, request)
             except ReplyInvalid as error:  # it went on and on
-                request, wrong = request.then(_check(str(error))), str(error)
+                request, wrong, text = request.then(_check(str(error))), str(error), ""
                 continue
             used += [usage] if usage else []
             turns, wrong = _complaints(request, text, calls)
@@ -55,7 +55,7 @@ class Repair:
                 yield part
             return
         label = request.prompt.label()
-        raise ReplyInvalid(f"{self.name} answered {label!r} {self._times + 1} times, never as asked: {wrong}")
+        raise ReplyInvalid(f"{self.name} answered {label!r} {self._times + 1} times, never as asked: {wrong}", text)
 
 
 def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[tuple[Message, ...], str]:

@@ -1,0 +1,169 @@
+"""What every reasoner promises (reasoners/reasoner): a slot, a trigger, a patience, and thoughts that can be written.
+
+A factory opens a `Trial`: the reasoner, a stream for it alone, and what is said to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mindstream.contracts.promise import Factory, Promise, expect
+from mindstream.isolation import GRACE_S
+from mindstream.log.events import Heard, Thought
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import New, Stream
+from mindstream.reasoners.inline import Inline
+from mindstream.reasoners.occasions import occasion_of
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, nothing_newer
+from mindstream.reasoners.trigger import Trigger
+
+SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awake.")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A reasoner, an empty stream, and what is said."""
+
+    reasoner: Reasoner
+    stream: Stream
+    said: Sequence[str] = SAID
+
+
+async def hear(trial: Trial) -> Occasion:
+    """Write down what is said; return the occasion that it gives."""
+    stream, rows = trial.stream, []
+    for text in trial.said:
+        (record,) = await stream.made([New(text=text, kind="chat", by="user", data={"by_user": True})])
+        heard = Heard(text=text, session="contract", record=record.id)
+        rows += await stream.commit(Entry(heard, "user", (record,)))
+    return occasion_of(stream, trial.reasoner.slot, rows, nothing_newer)
+
+
+async def it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        reasoner = trial.reasoner
+        slot, trigger, patience_s = reasoner.slot, reasoner.trigger, reasoner.patience_s
+        expect(isinstance(slot, str) and bool(slot.strip()), f"the name of a slot, not {slot!r}")
+        expect(isinstance(trigger, Trigger), f"a trigger, not {trigger!r}")
+        expect(bool(trigger.every or trigger.idle_s), "a trigger that wakes it at all")
+        expect(math.isfinite(patience_s) and patience_s > 0, f"seconds of patience, not {patience_s!r}")
+        again = reasoner.slot, reasoner.trigger, reasoner.patience_s
+        expect(again == (slot, trigger, patience_s), "the same each time")
+
+
+async def it_comes_to_a_conclusion_within_its_patience(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        conclusion = await _think(trial, await hear(trial))
+        expect(isinstance(conclusion, Conclusion), f"a conclusion, not {type(conclusion).__name__}")
+        expect(bool(conclusion.model), "the name of who thought it")
+
+
+async def thinking_alone_remembers_nothing(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        occasion = await hear(trial)
+        before = _memory(trial.stream)
+        await _think(trial, occasion)
+        expect(_memory(trial.stream) == before, "no record before the conclusion is written")
+
+
+async def a_conclusion_can_be_made_twice_and_written_once(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        conclusion = await _think(trial, await hear(trial))
+        before = _memory(trial.stream)
+        once, twice = [_texts(await conclusion.write()) for _ in range(2)]
+        expect(once == twice, f"the same to write each time, not {once} and {twice}")
+        expect(_memory(trial.stream) == before, "that `write` makes, and does not commit")
+        entries, revisions = await conclusion.write()
+        await trial.stream.commit(_thought(trial, conclusion), *entries, revisions=revisions)
+
+
+async def it_is_written_anew_where_somebody_was_first(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        conclusion = await _think(trial, await hear(trial))
+        for _ in range(2):  # the first is another writer, who came to the same
+            entries, revisions = await conclusion.write()
+            await trial.stream.commit(_thought(trial, conclusion), *entries, revisions=revisions)
+        notes = [record.text for record in trial.stream.latest("note", 99)]
+        expect(len(notes) == len(set(notes)), f"nothing twice, not {notes}")
+
+
+async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        failing = _Failing(trial.reasoner)
+        runner = Inline(trial.stream, [failing])
+        occasion = await hear(trial)
+        before = _memory(trial.stream)
+        await runner.happen(occasion.events[-1].event)
+        kinds = [row.event.kind for row in trial.stream.store.events(trial.stream.name)]
+        expect(
+            bool(failing.runs) and "thought" not in kinds and "set_aside" in kinds, f"failures in the log, not {kinds}"
+        )
+        expect(_memory(trial.stream) == before, "no record of a run that raised")
+
+
+async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
+    async with open_trial() as trial:
+        occasion = await hear(trial)
+        before = _memory(trial.stream)
+        thinking = asyncio.ensure_future(trial.reasoner.think(occasion))
+        await asyncio.sleep(0)
+        thinking.cancel()
+        async with asyncio.timeout(GRACE_S):
+            (came,) = await asyncio.gather(thinking, return_exceptions=True)
+        kind = type(came).__name__
+        expect(isinstance(came, asyncio.CancelledError | Conclusion), f"a cancellation that is passed on, not {kind}")
+        expect(_memory(trial.stream) == before, "no record of a run that was cancelled")
+
+
+PROMISES: tuple[Promise[Trial], ...] = (
+    it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take,
+    it_comes_to_a_conclusion_within_its_patience,
+    thinking_alone_remembers_nothing,
+    a_conclusion_can_be_made_twice_and_written_once,
+    it_is_written_anew_where_somebody_was_first,
+    a_run_that_raises_writes_nothing,
+    it_lets_itself_be_cancelled,
+)
+
+
+@dataclass
+class _Failing:
+    """Thinks like another, and fails at the end, on every utterance."""
+
+    inner: Reasoner
+    trigger: Trigger = field(default_factory=Trigger)
+    runs: int = 0
+
+    @property
+    def slot(self) -> str:
+        return self.inner.slot
+
+    @property
+    def patience_s(self) -> float:
+        return self.inner.patience_s
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        self.runs += 1
+        await self.inner.think(occasion)
+        raise RuntimeError("at the very end")
+
+
+async def _think(trial: Trial, occasion: Occasion) -> Conclusion:
+    async with asyncio.timeout(trial.reasoner.patience_s):
+        return await trial.reasoner.think(occasion)
+
+
+def _thought(trial: Trial, conclusion: Conclusion) -> Entry:
+    thought = Thought(slot=trial.reasoner.slot, about=(), text=conclusion.thought, model=conclusion.model)
+    return Entry(thought, trial.reasoner.slot)
+
+
+def _memory(stream: Stream) -> list[tuple[str, str]]:
+    return [(record.id, record.text) for record in stream.store.changes(stream.name, 0).records]
+
+
+def _texts(writing: tuple[Sequence[Entry], Sequence[object]]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(entry.event.kind, tuple(record.text for record in entry.records)) for entry in writing[0]]

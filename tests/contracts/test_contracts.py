@@ -1,0 +1,290 @@
+"""Every store, model, tool and reasoner of ours keeps what its protocol promises; what breaks a promise is found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from fake_endpoint import Fails, FakeEndpoint, Says
+
+from mindstream import Scripted, SqliteStore, SystemClock, load_pack, tool
+from mindstream.chance import token
+from mindstream.coach.belief.belief import BeliefReasoner
+from mindstream.coach.belief.library import resource_tool
+from mindstream.contracts import model, reasoner, store
+from mindstream.contracts import tool as tools
+from mindstream.contracts.promise import Promise, keep
+from mindstream.log.events import Logged
+from mindstream.memory.store import Commit, Store
+from mindstream.memory.stream import Stream
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage
+from mindstream.models.provider import provider
+from mindstream.models.recording import Playback, Recorder
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.models.wrappers.meter import Meter
+from mindstream.models.wrappers.repair import Repair
+from mindstream.models.wrappers.retry import Retry
+from mindstream.reasoners.facts.facts import FactsReasoner
+from mindstream.reasoners.night import SleepReasoner
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner
+from mindstream.reasoners.reflect.reflect import ReflectReasoner
+from mindstream.reasoners.trigger import Trigger
+from mindstream.tools.tool import Tool
+
+Opened = Callable[[Path], AbstractAsyncContextManager[Model]]
+
+
+# Stores.
+
+
+@asynccontextmanager
+async def sqlite(folder: Path) -> AsyncIterator[Store]:
+    opened = SqliteStore(folder)
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.parametrize("promise", store.PROMISES, ids=lambda each: each.__name__)
+async def test_stores(promise: Promise[Store], folder: Path) -> None:
+    await promise(partial(sqlite, folder))
+
+
+# Models.
+
+
+@asynccontextmanager
+async def rules(_: Path) -> AsyncIterator[Model]:
+    yield Rules()
+
+
+@asynccontextmanager
+async def scripted(_: Path) -> AsyncIterator[Model]:
+    yield Scripted({"greet": ["Hello, Ann."] * 9})
+
+
+@asynccontextmanager
+async def wrapped(_: Path) -> AsyncIterator[Model]:
+    yield Repair(Retry(Meter(Scripted({"greet": ["Hello, Ann."] * 9}), lambda _: None)))
+
+
+@asynccontextmanager
+async def endpoint(_: Path) -> AsyncIterator[Model]:
+    with FakeEndpoint() as door:
+        door.otherwise = Says("Hello, Ann, come in.")
+        opened = provider(f"{door.url}#any")
+        yield opened
+        await opened.aclose()
+
+
+@asynccontextmanager
+async def named(_: Path) -> AsyncIterator[Model]:
+    """All the wrappers of a table of models, around an endpoint."""
+    with FakeEndpoint() as door:
+        door.otherwise = Says("Hello, Ann, come in.")
+        async with Models.named({"default": f"{door.url}#any"}) as models:
+            yield models.of("talker")
+
+
+@asynccontextmanager
+async def played(folder: Path) -> AsyncIterator[Model]:
+    recording = folder / f"{token()}.jsonl"
+    recorded = Recorder(Scripted({"greet": ["Hello, Ann."] * 9}), recording)
+    for _ in range(9):
+        async for _ in recorded.reply(Request(model.Greet(), "talker")):
+            pass
+    yield Playback(recording)
+
+
+@pytest.mark.parametrize("promise", model.PROMISES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("opened", [rules, scripted, wrapped, endpoint, named, played], ids=lambda each: each.__name__)
+async def test_models(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
+    await promise(partial(opened, tmp_path))
+
+
+@asynccontextmanager
+async def silent(_: Path) -> AsyncIterator[Model]:
+    yield Scripted({})
+
+
+@asynccontextmanager
+async def refusing(_: Path) -> AsyncIterator[Model]:
+    with FakeEndpoint() as door:
+        door.otherwise = Fails(400, "no")
+        opened = provider(f"{door.url}#any")
+        yield opened
+        await opened.aclose()
+
+
+@asynccontextmanager
+async def gone(_: Path) -> AsyncIterator[Model]:
+    opened = provider("http://127.0.0.1:9/v1#any")
+    yield opened
+    await opened.aclose()
+
+
+@pytest.mark.parametrize("promise", model.FAILING, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("opened", [silent, refusing, gone], ids=lambda each: each.__name__)
+async def test_models_that_fail(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
+    await promise(partial(opened, tmp_path))
+
+
+# Tools.
+
+
+@tool
+def moon(day: str, count: int = 1) -> str:
+    """Tell the phase of the moon on a day."""
+    return f"{day}: full" * count
+
+
+@tool
+async def wait(seconds: float | None = None) -> dict[str, float]:
+    """Wait a while."""
+    await asyncio.sleep(0)
+    return {"seconds": seconds or 0.0}
+
+
+TRIALS = {
+    "moon": tools.Trial(moon, '{"day": "2026-11-24"}', '{"day": "2026-11-24", "count": "many"}'),
+    "wait": tools.Trial(wait, "{}", '{"minutes": 1}'),
+    "a pack's": tools.Trial(resource_tool(load_pack("sleep"), "en"), '{"query": "noise"}', '{"topic": 7}'),
+}
+
+
+@asynccontextmanager
+async def tried(name: str) -> AsyncIterator[tools.Trial]:
+    yield TRIALS[name]
+
+
+@pytest.mark.parametrize("promise", tools.PROMISES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("name", TRIALS)
+async def test_tools(name: str, promise: Promise[tools.Trial]) -> None:
+    await promise(partial(tried, name))
+
+
+# Reasoners.
+
+REASONERS: dict[str, Callable[[], Reasoner]] = {
+    "facts": lambda: FactsReasoner(Rules()),
+    "belief": lambda: BeliefReasoner(Rules(), load_pack("sleep")),
+    "reflect": lambda: ReflectReasoner(Rules(), start=1),
+    "night": lambda: SleepReasoner(Rules()),
+}
+
+
+@asynccontextmanager
+async def thinking(build: Callable[[], Reasoner], folder: Path) -> AsyncIterator[reasoner.Trial]:
+    async with sqlite(folder) as opened, Stream(opened, "ann", WordLlama(), SystemClock()) as stream:
+        yield reasoner.Trial(build(), stream)
+
+
+@pytest.mark.parametrize("promise", reasoner.PROMISES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("name", REASONERS)
+async def test_reasoners(name: str, promise: Promise[reasoner.Trial], folder: Path) -> None:
+    await promise(partial(thinking, REASONERS[name], folder))
+
+
+# What breaks a promise is found, and named.
+
+
+class Forgetful(SqliteStore):
+    """Writes half of what it is told to."""
+
+    async def commit(self, commit: Commit) -> list[Logged]:
+        return await super().commit(replace(commit, entries=commit.entries[:1], revisions=()))
+
+
+class Leaking(SqliteStore):
+    """Knows no walls."""
+
+    def events(self, mind=None, after=0, kinds=None, limit=1000):  # type: ignore[no-untyped-def]
+        return super().events(None, after, kinds, limit)
+
+
+@pytest.mark.parametrize(("kind", "broken"), [(Forgetful, "distinct holds"), (Leaking, "never sees it")])
+async def test_a_store_that_breaks_a_promise_is_found(kind: type[SqliteStore], broken: str, tmp_path: Path) -> None:
+    opened: list[SqliteStore] = []
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Store]:
+        opened.append(kind(tmp_path / str(len(opened))))
+        yield opened[-1]
+        await opened[-1].close()
+
+    with pytest.raises(AssertionError, match=f"not kept: .*{broken}"):
+        await keep(store.PROMISES, opening)
+    for each in opened:
+        await each.close()
+
+
+class Raw:
+    """Raises what it likes, and tells its usage first."""
+
+    name = "raw"
+
+    def __init__(self, fails: bool) -> None:
+        self.fails = fails
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        if self.fails:
+            raise KeyError("oh")
+        yield Usage(1, 1)
+        yield Piece("hello")
+
+
+async def test_a_model_that_breaks_a_promise_is_found() -> None:
+    @asynccontextmanager
+    async def opening(fails: bool) -> AsyncIterator[Model]:
+        yield Raw(fails)
+
+    with pytest.raises(AssertionError, match="usage last: one usage, at the end"):
+        await keep(model.PROMISES, partial(opening, False))
+    with pytest.raises(AssertionError, match="a ModelError, not KeyError"):
+        await keep(model.FAILING, partial(opening, True))
+
+
+class Blunt:
+    """A tool that says nothing of what it takes, and fails as it likes."""
+
+    spec = ToolSpec("blunt", "Do it.", {"type": "object", "properties": {"a": {"type": "strin"}}})
+
+    async def __call__(self, call: Call) -> str:
+        return str(eval("1 /" + "0"))
+
+
+async def test_a_tool_that_breaks_a_promise_is_found() -> None:
+    blunt: Tool = Blunt()
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[tools.Trial]:
+        yield tools.Trial(blunt, "{}")
+
+    with pytest.raises(AssertionError, match="its schema is a json schema"):
+        await keep(tools.PROMISES, opening)
+
+
+class Hasty:
+    """A reasoner that writes while it thinks."""
+
+    slot, trigger, patience_s = "hasty", Trigger(), 5.0
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        await occasion.stream.remember("written at once", "note")
+        return Conclusion("", "no model", lambda: asyncio.sleep(0, ((), ())))
+
+
+async def test_a_reasoner_that_breaks_a_promise_is_found(tmp_path: Path) -> None:
+    numbers = iter(range(9))
+
+    def opening() -> AbstractAsyncContextManager[reasoner.Trial]:
+        return thinking(Hasty, tmp_path / str(next(numbers)))
+
+    with pytest.raises(AssertionError, match="not kept: thinking alone remembers nothing"):
+        await keep(reasoner.PROMISES, opening)

@@ -1,0 +1,123 @@
+"""The last resort for a structured reply: read by a grammar, never guessed, never long, and marked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from asking import Grade, Judge
+from fake_endpoint import FakeEndpoint, Says
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindstream.clock import ManualClock, SystemClock
+from mindstream.errors import ReplyInvalid
+from mindstream.minds.calls import build_event
+from mindstream.models.ask import ask
+from mindstream.models.mend import mend_json
+from mindstream.models.roles import Models
+from mindstream.models.scripted import Scripted
+from mindstream.models.wrappers.mend import Mend
+from mindstream.models.wrappers.meter import Meter, Metered
+from mindstream.models.wrappers.repair import Repair
+from mindstream.models.wrappers.told import Told
+
+
+def judged_by(*replies: str, times: int = 2) -> tuple[Told, Scripted, list[Metered]]:
+    scripted, told = Scripted({"judge": replies}), list[Metered]()
+    inner = Mend(Repair(Meter(scripted, lambda _: None, ManualClock()), times))
+    return Told(inner, told.append), scripted, told
+
+
+@pytest.mark.parametrize(
+    ("written", "score"),
+    [
+        ('{"score": 7,}', 7),
+        ("{'score': 7}", 7),
+        ("{score: 7}", 7),
+        ('{"score": 7 // out of ten\n}', 7),
+        ('{/* the grade */ "score": +7}', 7),
+        ("Here it is:\n```json\n{score: 7,}\n```\nGood luck!", 7),
+    ],
+)
+async def test_json_but_for_its_punctuation_is_read_when_all_tries_are_used_up(written: str, score: int) -> None:
+    model, scripted, told = judged_by("seven", "no", written)
+    assert await ask(model, Judge()) == Grade(score=score)
+    assert len(scripted.asked) == 3
+    assert [call.mended for call in told] == [False, False, True]
+
+
+async def test_a_model_that_mends_its_reply_itself_is_not_mended() -> None:
+    model, _, told = judged_by("{score: 7,}", '{"score": 6}')
+    assert (await ask(model, Judge())).score == 6
+    assert [call.mended for call in told] == [False, False]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"score": }', '{"score": , "note": 1}', '{"score": 7', '{"score": 7, "why": "so', '{"score": 7 8}',
+        '{"score": seven}', '{"score": 7/10}', '{"score": NaN}', '{"score": Infinity}', '{"score": 1e999}',
+        '{"score"}', '{"score": "he said "no" to me"}',
+        "{score: 7,} or {score: 8,}", "{'points': 7,}", "{'score': 'high',}", '["score", 7', "no JSON at all", "",
+    ],
+)  # fmt: skip
+async def test_nothing_is_made_up_and_what_does_not_fit_stays_an_error(written: str) -> None:
+    model, _, told = judged_by(written, times=0)
+    with pytest.raises(ReplyInvalid, match="'judge' 1 times"):
+        await ask(model, Judge())
+    assert [call.mended for call in told] == [False]
+
+
+async def test_a_mended_call_is_marked_in_the_log() -> None:
+    with FakeEndpoint() as door:
+        door.otherwise = Says("{score: 7,}")
+        told = list[Metered]()
+        async with Models.named({"default": f"{door.url}#any"}) as models:
+            assert (await ask(models.told_to(told.append).of("reasoner"), Judge())).score == 7
+    assert [build_event(call).mended for call in told] == [False, False, True]
+
+
+HOSTILE = {
+    "brackets": "[" * 32_000,
+    "objects": '{"a":' * 6_000,
+    "objects without quotes": "{a:b," * 6_000,
+    "single quotes": "{'a': 'b'," * 3_000,
+    "many": "{a:1,} " * 4_500,
+    "many that are none": "{a:1 b} " * 4_000,
+    "a text without an end": '{a: "' + "\\" * 32_000,
+    "commas in a text": '{"a": "' + 'foo, "bar" baz, ' * 2_000,
+    "comments": "{/*" * 10_000,
+    "other comments": "{#\n" * 10_000,
+    "digits": '{"a": ' + "9" * 32_000 + ",}",
+    "hexadecimal digits": '{"a": 0x' + "f" * 32_000 + ",}",
+    "an exponent": '{"a": 1e' + "9" * 300 + ",}",
+    "fences": "```json{" * 4_000,
+    "thoughts": "<think>{a:1,}" * 2_500,
+    "half a character": '{a: "\\ud800"}',
+    "deep": "[" * 49 + "{a:1}" + "]" * 49,
+    "deeper": "[" * 60 + "{a:1}" + "]" * 60,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_text_makes_it_fail_or_last(name: str) -> None:
+    began = SystemClock().elapsed()
+    found = mend_json(HOSTILE[name])
+    assert SystemClock().elapsed() - began < 1
+    assert found is None or mend_json(found) is None
+
+
+@given(st.text(alphabet="{}[]:,'\"\\/*#ab1.e+-xN \n"))
+def test_any_text_is_mended_to_json_or_not_at_all(text: str) -> None:
+    found = mend_json(text)
+    assert found is None or mend_json(found) is None
+
+
+VALUES = st.integers(-(2**62), 2**62) | st.booleans() | st.none() | st.text("ab ' \\é")
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), VALUES))
+def test_what_is_read_is_what_was_written(value: dict[str, object]) -> None:
+    written = json.dumps(value, ensure_ascii=False)[:-1] + ", }" if value else "{/**/}"
+    assert json.loads(mend_json(written) or "null") == value

@@ -1,0 +1,137 @@
+"""A call's arguments and the schema of its tool, whoever wrote either: short words, and never long."""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindstream.clock import SystemClock
+from mindstream.models.model import Call, ToolSpec
+from mindstream.models.schema import find_faults
+from mindstream.models.wrappers.arguments import complaint
+
+ROOM = {"type": "object", "properties": {"room": {"type": "string"}}, "required": ["room"]}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "$defs": {"Where": ROOM, "Node": {"properties": {"under": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}}},
+    "properties": {
+        "where": {"anyOf": [{"$ref": "#/$defs/Where"}, {"type": "null"}]},
+        "k": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        "mood": {"const": "glad"},
+        "day": {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$"},
+        "many": {"type": "array", "maxItems": 2},
+        "tree": {"$ref": "#/$defs/Node"},
+        "one": {"oneOf": [{"type": "integer"}, {"minimum": 3}]},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "faults"),
+    [
+        ({"where": {"room": "hall"}, "k": 3, "mood": "glad", "day": "2026-11", "many": [1], "tree": {"under": []}}, []),
+        ({"where": None, "k": None}, []),
+        ({"where": {"rom": "hall"}}, ["where.room is missing"]),
+        ({"where": {"room": 7}}, ["where.room should be string, not 7"]),
+        ({"where": 7}, ["where should be object or null, not 7"]),
+        ({"k": "x"}, ['k should be integer or null, not "x"']),
+        ({"mood": "sad"}, ['mood should be "glad"']),
+        ({"day": "today"}, ['day: "today" does not fit pattern "^[0-9]{4}-[0-9]{2}$"']),
+        ({"many": [1, 2, 3]}, ["many: [1, 2, 3] does not fit maxItems 2"]),
+        ({"tree": {"under": [{"under": 1}]}}, ["tree.under[0].under should be array, not 1"]),
+        ({"one": 4}, ["one fits more than one of the schemas of which it should fit one"]),
+    ],
+)
+def test_references_and_alternatives_are_followed_and_told_in_short_words(value: Any, faults: list[str]) -> None:
+    assert find_faults(value, SCHEMA) == faults
+
+
+def test_much_that_is_wrong_is_told_in_few_words() -> None:
+    value = {"k": "x" * 10_000, "where": {"room": ["y"] * 10_000}, "day": "z" * 10_000}
+    assert len("; ".join(find_faults(value, SCHEMA))) < 600
+    assert len(find_faults([1] * 100, {"items": {"type": "string"}})) == 5
+
+
+def nested(depth: int, inner: Any, name: str = "a") -> Any:
+    return reduce(lambda value, _: {name: value}, range(depth), inner)
+
+
+def doubling(keyword: str, steps: int) -> dict[str, Any]:
+    """Return a schema that holds one value to its last part 2 ** steps times."""
+    parts = {f"a{n}": {keyword: [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(steps)}
+    return {"$defs": parts | {f"a{steps}": {"type": "string"}}, "$ref": "#/$defs/a0"}
+
+
+TWICE = {"properties": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}, "type": "object"}
+HOSTILE: dict[str, tuple[Any, Any]] = {
+    "itself": ({"$ref": "#"}, {}),
+    "itself twice": ({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}, {}),
+    "doubled, all of": (doubling("allOf", 40), {}),
+    "doubled, any of": (doubling("anyOf", 40), {}),
+    "doubled at each level": (TWICE, nested(40, 1)),
+    "a schema without a floor": (nested(5_000, {"type": "string"}, "not"), {}),
+    "a value without a floor": ({"items": {"$ref": "#"}}, json.loads("[" * 900 + "]" * 900)),
+    "a pattern with loops in loops": ({"pattern": "^(a+)+$"}, "a" * 30_000 + "!"),
+    "that pattern for names": ({"patternProperties": {"^(a+)+$": {"type": "string"}}}, {"a" * 30_000 + "!": 1}),
+    "a pattern that looks back": ({"pattern": r"^(a*)*\1$"}, "a" * 30_000 + "!"),
+    "a look-around with loops in loops": ({"pattern": "^(?=(a+)+$)a"}, "a" * 30_000 + "!"),
+    "a pattern without an end": ({"pattern": "((a{1,1000}){1,1000}){1,1000}"}, "a" * 300),
+    "no pattern": ({"pattern": "("}, "a"),
+    "another host": ({"$ref": "http://127.0.0.1:9/schema.json"}, {}),
+    "a file": ({"$ref": "file:///etc/passwd"}, {}),
+    "nowhere": ({"$ref": "#/$defs/none"}, {}),
+    "no schema": ([1], {}),
+    "no type": ({"type": "sting"}, {}),
+    "no such standard": ({"$schema": "https://nobody.invalid/schema"}, {}),
+    "a name that is none": ({"properties": {1: 2}}, {}),
+    "too long": ({"enum": ["x" * 300_000]}, 1),
+    "half a character": ({"type": "string"}, "\ud800"),
+    "a great number": ({"type": "integer", "maximum": 5}, 10**400),
+    "many": ({"items": {"type": "string"}}, list(range(20_000))),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_schema_and_no_value_makes_a_check_fail_or_last(name: str) -> None:
+    schema, value = HOSTILE[name]
+    began = SystemClock().elapsed()
+    faults = find_faults(value, schema)
+    assert SystemClock().elapsed() - began < 2
+    assert all(isinstance(fault, str) and len(fault) < 400 for fault in faults)
+
+
+def test_a_search_that_is_given_up_is_no_fault() -> None:
+    assert find_faults("a" * 30_000 + "!", {"pattern": r"^(a*)*\1$"}) == []
+    assert find_faults("b", {"pattern": "^(?=a)"}) == ['the whole: "b" does not fit pattern "^(?=a)"']
+
+
+@pytest.mark.parametrize(
+    "arguments", ["[" * 100_000, '{"a":' * 100_000, '{"a": ' + "9" * 5_000 + "}", '{"a": "\\ud800"}']
+)
+def test_whatever_a_model_writes_as_arguments_is_told_or_passes(arguments: str) -> None:
+    tool = ToolSpec("add", "Add.", {"type": "object", "properties": {"a": {"type": "string"}}})
+    found = complaint(Call("add", arguments), (tool,))
+    assert found is None or len(found) < 400
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(value=JSON, schema=JSON)
+def test_any_value_and_any_schema_can_be_put_together(value: Any, schema: Any) -> None:
+    assert isinstance(find_faults(value, schema), list)
+
+
+@given(value=JSON)
+def test_a_value_fits_itself(value: Any) -> None:
+    if "\\ud" not in json.dumps(value):
+        assert find_faults(value, {"const": value}) == []

@@ -1,0 +1,166 @@
+"""A function as a tool: what its signature says is what a model is told, and what is called."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date
+from enum import Enum
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from mindstream.errors import ToolError
+from mindstream.models.model import Call
+from mindstream.models.schema import find_faults
+from mindstream.tools.tool import tool
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Place(BaseModel):
+    room: str
+    shelf: int = 1
+
+
+class Cupboard:
+    """Something with a method."""
+
+    def __init__(self, content: str) -> None:
+        self.content = content
+
+    def look(self, place: Place, size: Size = Size.SMALL) -> str:
+        """Look into a place."""
+        return f"{self.content} in {place.room} {place.shelf} {size.name}"
+
+
+def find(
+    what: Annotated[str, Field(description="the thing", max_length=5)],
+    *,
+    size: Size = Size.SMALL,
+    kind: Literal["a", "b"] = "a",
+    place: Place | None = None,
+    since: date | None = None,
+    model_tags: list[str] = [],  # noqa: B006 (a default as people write them)
+) -> dict[str, Any]:
+    """Find a thing."""
+    return {"what": what, "size": size, "kind": kind, "place": place, "since": since, "tags": model_tags}
+
+
+async def later(minutes: float, _why: str = "") -> str:
+    """Wait a while."""
+    return f"{minutes:g}{_why}"
+
+
+async def test_a_signature_becomes_a_schema_with_defaults_enums_models_and_literals() -> None:
+    schema = tool(find).spec.parameters
+    assert schema["required"] == ["what"] and schema["additionalProperties"] is False
+    assert schema["properties"]["what"] == {
+        "description": "the thing",
+        "maxLength": 5,
+        "title": "What",
+        "type": "string",
+    }
+    assert schema["properties"]["kind"]["enum"] == ["a", "b"]
+    assert schema["$defs"]["Size"]["enum"] == ["small", "large"]
+    assert find_faults({"what": "cup", "place": {"shelf": 2}}, schema) == ["place.room is missing"]
+
+
+async def test_arguments_arrive_as_what_their_types_say() -> None:
+    given = {"what": "cup", "size": "large", "place": {"room": "hall"}, "since": "2026-11-24", "model_tags": ["x"]}
+    found = json.loads(await tool(find)(Call("find", json.dumps(given))))
+    assert found == {
+        "what": "cup", "size": "large", "kind": "a", "place": {"room": "hall", "shelf": 1},
+        "since": "2026-11-24", "tags": ["x"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "what: Missing required"),
+        ({"what": "too long"}, "what: String should have at most 5 characters"),
+        ({"what": "cup", "size": "huge"}, "size: Input should be 'small' or 'large'"),
+        ({"what": "cup", "place": {}}, "place.room: Field required"),
+        ({"what": "cup", "colour": "red"}, "colour: Unexpected keyword argument"),
+    ],
+)
+async def test_what_does_not_fit_is_told_and_nothing_is_called(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ToolError, match="find: the arguments do not fit: ") as caught:
+        await tool(find)(Call("find", json.dumps(given)))
+    assert words in str(caught.value) and len(str(caught.value)) < 300
+
+
+async def test_methods_partials_and_async_functions_are_tools() -> None:
+    look = Call("look", '{"place": {"room": "hall"}}')
+    assert [await tool(Cupboard(what).look)(look) for what in ("tea", "rice")] == [
+        "tea in hall 1 SMALL",
+        "rice in hall 1 SMALL",
+    ]
+    assert await tool(later)(Call("later", '{"minutes": 2, "_why": "!"}')) == "2!"
+    in_hall = tool(partial(Cupboard("tea").look, place=Place(room="hall", shelf=3)))
+    assert list(in_hall.spec.parameters["properties"]) == ["size"] and in_hall.spec.description == "Look into a place."
+    assert await in_hall(Call("look", '{"size": "large"}')) == "tea in hall 3 LARGE"
+    soon = tool(partial(later, _why="?"))
+    assert await soon(Call("later", '{"minutes": 1}')) == "1?"
+    with pytest.raises(ToolError, match="_why: Unexpected keyword argument"):
+        await soon(Call("later", '{"minutes": 1, "_why": "another"}'))
+
+
+async def test_functions_that_share_their_code_keep_what_is_their_own() -> None:
+    def build(kind: type, default: Any) -> Callable[..., str]:
+        def say(what: kind = default) -> str:  # type: ignore[valid-type]
+            """Say it."""
+            return f"{what!r} {kind.__name__}"
+
+        say.__annotations__ = {"what": kind}
+        return say
+
+    words, numbers, ones = tool(build(str, "x")), tool(build(int, 3)), tool(build(int, 1))
+    assert [await each(Call("say", "")) for each in (words, numbers, ones)] == ["'x' str", "3 int", "1 int"]
+    assert await numbers(Call("say", '{"what": "7"}')) == "7 int"
+
+
+def untyped(what) -> str:  # type: ignore[no-untyped-def]
+    """Take anything."""
+    return str(what)
+
+
+def several(*what: str) -> str:
+    """Take several."""
+    return str(what)
+
+
+def named(**what: str) -> str:
+    """Take what is named."""
+    return str(what)
+
+
+def nameless(what: str, /) -> str:
+    """Take something."""
+    return what
+
+
+def silent(what: str) -> str:
+    return what
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (untyped, "'what' needs a type hint"),
+        (several, r"what belongs into \*what"),
+        (named, r"what belongs into \*\*what"),
+        (nameless, "'what' must have a name"),
+        (silent, "needs a docstring"),
+        (Cupboard.look, "'self' needs a type hint"),
+    ],
+)
+def test_what_a_model_could_not_call_is_refused(function: Callable[..., Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        tool(function)
