@@ -16,7 +16,7 @@ from fake_endpoint import Fails, FakeEndpoint, Floods, Sends, Stalls, forever, r
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream.errors import MindstreamError, ModelError, ModelSilent, ModelUnavailable
+from mindstream.errors import MindstreamError, ModelError, ModelRefused, ModelSilent, ModelUnavailable
 from mindstream.models.address import address
 from mindstream.models.embedders.endpoint import Endpoint
 from mindstream.models.model import Request
@@ -121,6 +121,25 @@ async def test_the_doctor_waits_and_reads_only_so_much(door: FakeEndpoint, monke
     door.listing = Stalls()
     with pytest.raises(ModelSilent, match=r"said nothing for 0\.3 s"):
         await reach.reached(f"{door.url}#any")
+
+
+@pytest.mark.parametrize(
+    ("vendor", "listing"),
+    [("anthropic", '{"data": [{"id": "small"}]}'), ("google", '{"models": [{"name": "models/small"}]}')],
+)
+async def test_each_vendor_is_asked_in_its_own_way(
+    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, vendor: str, listing: str
+) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", OTHER)
+    monkeypatch.setitem(reach.HOMES, vendor, door.url)
+    for content_type in ("application/json", "text/plain"):
+        door.listing = Sends(listing, content_type)
+        assert await reach.reached(f"{vendor}:small") == f"{vendor}:small can be reached at {door.url}"
+        with pytest.raises(ModelRefused, match="does not offer 'large'; it offers small"):
+            await reach.reached(f"{vendor}:large")
+    door.listing = Fails(401, f"no such key: {OTHER}")
+    with pytest.raises(ModelRefused, match=r"refuses the key \(HTTP 401: no such key: \*\*\*\)"):
+        await reach.reached(f"{vendor}:small")
 
 
 # What is kept.

@@ -1,19 +1,22 @@
-"""Can a model be had? One short question to its endpoint, which costs nothing."""
+"""Can a model be had? Its endpoint is asked for its models, through OpenAI's own client; that costs nothing."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from importlib import import_module
 
-from mindstream.errors import ModelRefused, ModelSilent, ModelUnavailable
+from mindstream.errors import ModelRefused, ModelSilent
 from mindstream.models.address import Address, address
+from mindstream.models.failures import failures
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 
 PATIENCE_S = 3.0
 LIST_BYTES = 4_000_000
 """The longest list of models that is read."""
+LISTS_NONE = (400, 404, 405, 501)
 HOMES = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com/v1",
@@ -35,45 +38,40 @@ async def reached(name: str) -> str:
     home = (at.url or HOMES[at.vendor]).rstrip("/")
     if at.vendor == "anthropic" and not home.endswith("/v1"):
         home += "/v1"
-    status, body = await _asked(at, f"{home}/models")
-    if status in (401, 403):
-        raise ModelRefused(f"{name} refuses the key (HTTP {status}); check {at.where_the_key_is()}")
-    if status >= 500 and status != 501:  # 501: it lists no models
-        raise ModelUnavailable(f"{name}: {home} answers, but is in trouble (HTTP {status}); try again later")
-    offered = _offered(body)
+    offered = _names(await _list_models(at, home))
     if offered and at.model not in offered and f"{at.model}:latest" not in offered and at.model != "default":
         some = ", ".join(sorted(offered)[:5]) + (", …" if len(offered) > 5 else "")
         raise ModelRefused(f"{name}: {home} answers, and does not offer {at.model!r}; it offers {some}")
     return f"{name} can be reached at {home}"
 
 
-async def _asked(at: Address, url: str) -> tuple[int, bytes]:
-    headers = {"Authorization": f"Bearer {at.key}"}
+async def _list_models(at: Address, home: str) -> object:
+    """Return what an endpoint lists, as plain data; None where it lists no models."""
+    chat = await asyncio.to_thread(import_module, "mindstream.models.openai_chat")
+    openai = import_module("openai")
+    headers, query = {}, {}
     if at.vendor == "anthropic":
-        headers = {"x-api-key": at.key, "anthropic-version": "2023-06-01"}
+        headers = {"Authorization": openai.Omit(), "x-api-key": at.key, "anthropic-version": "2023-06-01"}
     elif at.vendor == "google":
-        headers = {"x-goog-api-key": at.key}
-        url += "?pageSize=1000"
-    wire = await asyncio.to_thread(import_module, "mindstream.models.wire")
-    try:
-        async with asyncio.timeout(PATIENCE_S), wire.http_client(LIST_BYTES, quick=False) as http:
-            answer = await http.get(url, headers=headers)
-            return answer.status_code, answer.content
-    except TimeoutError:
-        raise ModelSilent(f"{at.name}: {url} said nothing for {PATIENCE_S:g} s; is it running there?") from None
-    except wire.Refusal as error:
-        raise ModelUnavailable(f"{at.name} cannot be listened to ({at.quoted(error)})") from None
-    except (*wire.HTTP_ERRORS, OSError, ValueError) as error:
-        why = at.quoted(error)
-        raise ModelUnavailable(f"{at.name} cannot be reached at {url} ({why}); is it running there?") from None
+        headers, query = {"Authorization": openai.Omit(), "x-goog-api-key": at.key}, {"pageSize": "1000"}
+    options = {"headers": headers, "params": query}
+    with failures(at, chat.TOLD):
+        try:
+            async with asyncio.timeout(PATIENCE_S), chat.openai_client(replace(at, url=home), LIST_BYTES) as client:
+                listed = await client.get("/models", cast_to=object, options=options)
+                return json.loads(listed) if isinstance(listed, str) else listed  # text: by its content type
+        except TimeoutError:
+            raise ModelSilent(f"{at.name}: {home} said nothing for {PATIENCE_S:g} s; is it running there?") from None
+        except openai.APIStatusError as error:
+            if error.status_code not in LISTS_NONE:
+                raise
+        except (ValueError, RecursionError):
+            pass  # what it lists is no JSON
+    return None
 
 
-def _offered(body: bytes) -> set[str]:
-    """Read the names of the models that an endpoint lists; none where it does not list any."""
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError):
-        return set()
+def _names(data: object) -> set[str]:
+    """Read the names of the models that an endpoint lists."""
     listed = (data.get("data") or data.get("models")) if isinstance(data, dict) else None
     entries = listed if isinstance(listed, list) else []
     names = {str(each.get("id") or each.get("name") or "") for each in entries if isinstance(each, dict)}
