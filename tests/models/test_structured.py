@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from mindstream.clock import Moment
 from mindstream.errors import ModelRefused
-from mindstream.minds.calls import _event
+from mindstream.minds.calls import build_event
 from mindstream.models.ask import ask
 from mindstream.models.bounded import bounded
 from mindstream.models.model import Cut, Request, Usage
@@ -193,5 +193,5 @@ def test_narrower_limits_stay() -> None:
 def test_a_call_s_row_says_what_was_kept_and_what_was_cut() -> None:
     cut = (Cut("conversation", items=3), Cut("utterances", characters=200))
     call = Metered("any", "talker", "talk", Moment(0.0), 0.1, 0.2, Usage(100, 3, None, 80), cut=cut)
-    row = _event(call)
+    row = build_event(call)
     assert (row.cached_tokens, row.cut) == (80, "conversation -3, utterances -200 characters")
