@@ -160,7 +160,7 @@ def longest(schema: dict[str, Any]) -> Any:
         return max((longest(each) for each in schema["anyOf"]), key=lambda value: len(json.dumps(value)))
     match schema.get("type"):
         case "string":
-            return "x" * schema["maxLength"]
+            return "x" * int(schema["pattern"].rpartition(",")[2].rstrip("}$"))
         case "array":
             return [longest(schema["items"])] * schema["maxItems"]
         case "object" if "properties" in schema:
@@ -183,8 +183,13 @@ def test_the_longest_reply_of_a_bounded_schema_fits(characters: int) -> None:
 
 def test_narrower_limits_stay() -> None:
     schema = bounded(TypeAdapter(Deep).json_schema(), 1_000_000)
-    assert schema["properties"]["words"]["maxLength"] == 6_000
+    assert schema["properties"]["words"] == {"type": "string", "pattern": "^[^<]{0,6000}$"}
     assert schema["properties"]["share"] == {"type": "number", "minimum": 0, "maximum": 1}
+
+
+def test_a_schema_that_names_what_it_does_not_hold_is_still_bounded() -> None:
+    schema = bounded({"type": "object", "properties": {"a": {"$ref": "#/$defs/Gone"}}}, 500)
+    assert {"type": "boolean"} in schema["properties"]["a"]["anyOf"]
 
 
 # What the log says.

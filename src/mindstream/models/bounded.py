@@ -26,7 +26,7 @@ def bounded(schema: JsonSchema, characters: int) -> JsonSchema:
 
 def _limit(node: Any, room: int, shared: Mapping[str, JsonSchema], depth: int) -> JsonSchema:
     if "$ref" in node:
-        node = shared[str(node["$ref"]).rpartition("/")[2]]
+        node = shared.get(str(node["$ref"]).rpartition("/")[2], {})
     if depth > DEEPEST:
         return {"type": "null"}
     for alternatives in ("anyOf", "oneOf"):
@@ -36,8 +36,7 @@ def _limit(node: Any, room: int, shared: Mapping[str, JsonSchema], depth: int) -
         return {key: node[key] for key in ("enum", "const") if key in node}
     match node.get("type"):
         case "string":
-            longest = max(SHORTEST_TEXT, room)
-            return {**_plain(node), "maxLength": min(node.get("maxLength", longest), longest)}
+            return _limit_text(node, max(SHORTEST_TEXT, room))
         case "integer" | "number":
             exclusive = {"exclusiveMinimum", "exclusiveMaximum"} & node.keys()
             return _plain(node) if exclusive else {"minimum": -GREATEST, "maximum": GREATEST, **_plain(node)}
@@ -47,7 +46,17 @@ def _limit(node: Any, room: int, shared: Mapping[str, JsonSchema], depth: int) -
             return _limit_object(node, room, shared, depth)
         case "boolean" | "null":
             return {"type": node["type"]}
-    return {"anyOf": [{"type": "string", "maxLength": max(SHORTEST_TEXT, room)}, {"type": "boolean"}, {"type": "null"}]}
+    text = _limit_text({"type": "string"}, max(SHORTEST_TEXT, room))
+    return {"anyOf": [text, {"type": "boolean"}, {"type": "null"}]}
+
+
+def _limit_text(node: JsonSchema, longest: int) -> JsonSchema:
+    """Limit a text's length, and keep the prompt's tags out of it, which small models say after it."""
+    longest = min(node.get("maxLength", longest), longest)
+    if "pattern" in node or "format" in node:
+        return {**_plain(node), "maxLength": longest}
+    shortest = min(node.get("minLength", 0), longest)
+    return {"type": "string", "pattern": f"^[^<]{{{shortest},{longest}}}$"}
 
 
 def _limit_list(node: JsonSchema, room: int, shared: Mapping[str, JsonSchema], depth: int) -> JsonSchema:
@@ -75,7 +84,7 @@ def _limit_object(node: JsonSchema, room: int, shared: Mapping[str, JsonSchema],
 
 def _weight(node: JsonSchema, shared: Mapping[str, JsonSchema]) -> int:
     if "$ref" in node:
-        node = shared[str(node["$ref"]).rpartition("/")[2]]
+        node = shared.get(str(node["$ref"]).rpartition("/")[2], {})
     if "anyOf" in node:
         return max(_weight(each, shared) for each in node["anyOf"])
     return 1 if "enum" in node else WEIGHTS.get(str(node.get("type")), 1)

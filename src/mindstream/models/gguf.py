@@ -32,10 +32,10 @@ AT_ONCE = 3
 KEPT_MIB = 256
 """How much memory the beginnings of prompts may take that are no longer in a window."""
 TOP = 100
-LOCAL_TOKENS = 400
+LOCAL_TOKENS = 500
 """How long a reply of `local` gets: it never knows when to stop, and says less with every word."""
-CHARACTERS_A_TOKEN = 2.5
-"""Of text that small models write in lists and names; prose has more."""
+CHARACTERS_A_TOKEN = 1.6
+"""Of the oddest text that small models write, in lists and names; prose has four."""
 
 
 class Gguf:
