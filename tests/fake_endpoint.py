@@ -38,10 +38,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Says:
-    """Words, one chunk per word; `step`: each waits for `door.go()`. `usage` None: the endpoint tells none."""
+    """Words, one chunk per word; `step`: each waits for `door.go()`. `usage` None: the endpoint tells none.
+
+    `cached`: so many of the prompt's tokens were known. `logprobs`: of the tokens that could stand first, if asked for.
+    """
 
     text: str
     usage: tuple[int, int] | None = (7, 3)
+    cached: int = 0
+    logprobs: tuple[tuple[str, float], ...] = ()
     finish: str | None = "stop"
     pause_s: float = 0.0
     step: bool = False
@@ -146,6 +151,8 @@ class FakeEndpoint:
         self.otherwise: Behaviour | Callable[[Asked], Behaviour] = Says("ok")
         self.listing: Behaviour | None = None
         """How the list of models is answered; None: there is one, `any`."""
+        self.refuses: dict[str, str] = {}
+        """Fields of a request that are not known, with what is said of them."""
         self._next: deque[Behaviour] = deque()
         self._steps = threading.Semaphore(0)
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -174,6 +181,9 @@ class FakeEndpoint:
         """Return what to do about a request; None: the plain thing."""
         self.asked.append(asked)
         self.was_asked.set()
+        for name, words in self.refuses.items():
+            if name in asked.body:
+                return Fails(400, words)
         if self._next:
             return self._next.popleft()
         if asked.path.endswith("/embeddings"):
@@ -286,15 +296,21 @@ class _Handler(BaseHTTPRequestHandler):
     def _chunks(self, says: Says, asked: Asked) -> None:
         self._start()
         self._line(f"data: {json.dumps(_chunk({'role': 'assistant', 'content': ''}))}")
-        for piece in says.pieces():
+        for place, piece in enumerate(says.pieces()):
             if says.step:
                 self._door.step()
             self._door.closing.wait(says.pause_s)
-            self._line(f"data: {json.dumps(_chunk({'content': piece}))}")
+            chunk = _chunk({"content": piece})
+            if asked.body.get("logprobs") and says.logprobs and not place:
+                chunk["choices"][0]["logprobs"] = _logprobs(says.logprobs[: asked.body["top_logprobs"]])
+            self._line(f"data: {json.dumps(chunk)}")
         if says.finish:
             self._line(f"data: {json.dumps(_chunk({}, says.finish))}")
         if says.usage and (asked.body.get("stream_options") or {}).get("include_usage"):
-            self._line(f"data: {json.dumps({**_chunk({}), 'choices': [], 'usage': _usage(says.usage)})}")
+            usage = _usage(says.usage) | (
+                {"prompt_tokens_details": {"cached_tokens": says.cached}} if says.cached else {}
+            )
+            self._line(f"data: {json.dumps({**_chunk({}), 'choices': [], 'usage': usage})}")
         self._line("data: [DONE]")
         self._end()
 
@@ -381,7 +397,12 @@ def _completion(behaviour: Says | Calls) -> dict[str, Any]:
     return {"id": "c1", "object": "chat.completion", "created": 1, "model": "any", "choices": [choice], "usage": usage}
 
 
-def _usage(tokens: tuple[int, int]) -> dict[str, int]:
+def _logprobs(first: Iterable[tuple[str, float]]) -> dict[str, Any]:
+    likely = [{"token": token, "logprob": logprob, "bytes": list(token.encode())} for token, logprob in first]
+    return {"content": [{**likely[0], "top_logprobs": likely}]}
+
+
+def _usage(tokens: tuple[int, int]) -> dict[str, Any]:
     return {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
 
 

@@ -86,6 +86,30 @@ def test_functions_are_one_thought() -> None:
                 body = node.body[1:] if ast.get_docstring(node) else node.body
                 lengths.append((body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0)
     assert sum(length <= 40 for length in lengths) / len(lengths) >= 0.97
+    assert max(lengths) <= 50
+
+
+def test_protocols_are_small() -> None:
+    large = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(base) for base in node.bases):
+                methods = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+                large += [f"{node.name}: {len(methods)}"] if len(methods) > 6 else []
+    assert large == []
+
+
+def test_the_rooms_upon_the_ground_do_not_import_one_another() -> None:
+    upon = {"coach", "planning", "life", "sharing", "town"}
+    crossed = [
+        str(path.relative_to(SOURCE)) for path in FILES if room(path) in upon and imported(path) & (upon - {room(path)})
+    ]
+    assert crossed == []
+    order = rooms()
+    ground = order[: order.index("coach")]
+    assert ground[-1] == "minds"
+    below = [str(path.relative_to(SOURCE)) for path in FILES if room(path) in ground and imported(path) & upon]
+    assert below == [], "the ground knows no room that stands upon it"
 
 
 def test_every_public_name_can_be_imported() -> None:

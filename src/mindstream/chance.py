@@ -37,5 +37,13 @@ def sample(options: Sequence[T], n: int, seed: int | str, *key: object) -> list[
 
 def token(length: int = 12) -> str:
     """Make a name that nobody else has: lower-case letters and digits, from the system's own chance."""
-    alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-    return "".join(alphabet[byte & 31] for byte in os.urandom(length))
+    return _named(os.urandom(length))
+
+
+def keyed_token(length: int, seed: int | str, *key: object) -> str:
+    """Make the name that this seed and key give: lower-case letters and digits, at most 64."""
+    return _named(hashlib.blake2b(repr((seed, *key)).encode(), digest_size=length).digest())
+
+
+def _named(data: bytes) -> str:
+    return "".join("0123456789abcdefghjkmnpqrstvwxyz"[byte & 31] for byte in data)

@@ -23,7 +23,7 @@ async def spent(folder: Path) -> Path:
     """A data folder in which ann and bob have spent something."""
     store = SqliteStore(folder)
     calls = [
-        ("ann", MONDAY, called(input_tokens=1000, output_tokens=200, cost_usd=0.5)),
+        ("ann", MONDAY, called(input_tokens=1000, output_tokens=200, cached_tokens=400, cost_usd=0.5)),
         ("ann", MONDAY, called("reasoner", input_tokens=10, output_tokens=20, cost_usd=0.25)),
         ("ann", MONDAY + DAY_S, called(error="ModelUnavailable: down")),
         ("bob", MONDAY + DAY_S, called(model="ollama:qwen3", input_tokens=5, output_tokens=5)),
@@ -41,7 +41,7 @@ def test_calls_are_added_up_by_day_user_role_and_model(spent: Path) -> None:
     assert {by for by, _ in rows} == {"day", "user", "role", "model", "all"}
     assert rows["all", "all"] == {
         "by": "all", "name": "all", "calls": 6, "failed": 1, "broken_off": 1, "input_tokens": 1015,
-        "output_tokens": 225, "seconds": 9.0, "cost_usd": 0.75, "free": 1, "unpriced": 2,
+        "output_tokens": 225, "cached_tokens": 400, "seconds": 9.0, "cost_usd": 0.75, "free": 1, "unpriced": 2,
     }  # fmt: skip
     assert rows["day", "2026-11-16"]["cost_usd"] == 0.75
     assert rows["user", "ann"]["failed"] == 1 and rows["user", "ann"]["unpriced"] == 0

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mindstream import Mind, Models, Scripted, tool
+from mindstream import Mind, Models, Patience, Scripted, tool
 from mindstream.coach.belief.believing import MOST
 from mindstream.coach.coach import coach_of
 from mindstream.coach.events import Believed
@@ -111,3 +111,32 @@ async def test_where_there_are_no_tools_there_is_nothing_to_believe_between(fold
         await mind.settled()
         assert coach_of(mind).belief.value.model_dump()["phase"] == "understanding"
     assert [request.tools for request in scripted.asked] == [(), ()]
+
+
+async def test_a_run_that_is_taken_up_again_calls_nothing_twice(folder: Path) -> None:
+    calls = 0
+
+    @tool
+    def order(what: str) -> str:
+        """Order something: it must not be ordered twice."""
+        nonlocal calls
+        calls += 1
+        return f"{what} is on its way" + "." * 3_000
+
+    def broken(_: Request) -> str:
+        raise KeyError("no model's error: no rule stands in, the run fails")
+
+    think = [[Call("order", '{"what": "earplugs"}')], believe({"sleep_concern": ["noise"]})]
+    final = json.dumps({"thought": "ordered"})
+    scripted = Scripted({"infer_phase": [PHASE, PHASE], "think_in_phase": [*think, broken, *think, final]})
+    models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
+    async with Mind.open(folder, user="ann", models=models, tools=[order], patience=Patience(retry_s=0.01)) as mind:
+        await mind.say("Something wakes me. Make me a plan.")
+        await mind.settled()
+        events = [row.event for row in mind.stream.store.events("ann")]
+    assert calls == 1
+    assert [event.tool for event in events if isinstance(event, ToolCalled)] == ["order", "believe", "believe"]
+    assert any(len(event.text) > 3_000 for event in events if isinstance(event, Observed)), "the whole result is kept"
+    (changed,) = [event for event in events if isinstance(event, BeliefChanged)]
+    assert changed.patch["sleep_concern"] == ["noise"]
+    assert "is on its way" in scripted.asked[-1].turns[1].text

@@ -197,8 +197,8 @@ async def test_reasoners(name: str, promise: Promise[reasoner.Trial], folder: Pa
 class Forgetful(SqliteStore):
     """Writes half of what it is told to."""
 
-    async def commit(self, commit: Commit) -> list[Logged]:
-        return await super().commit(replace(commit, entries=commit.entries[:1], revisions=()))
+    async def commit(self, *commits: Commit) -> list[Logged]:
+        return await super().commit(*(replace(each, entries=each.entries[:1], revisions=()) for each in commits))
 
 
 class Leaking(SqliteStore):

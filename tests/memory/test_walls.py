@@ -14,10 +14,10 @@ from world import Words
 
 from mindstream import ManualClock, SqliteStore, Stream
 from mindstream.errors import LeaseLost, MindstreamError
-from mindstream.log.events import Remembered
+from mindstream.log.events import Failed, Remembered
 from mindstream.log.work import Work
 from mindstream.memory.record import New, Record
-from mindstream.memory.store import Entry, Finish, PutBack, Revision, Wake
+from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Wake
 
 SECRET = "Bob hides the violin under the stairs"
 DAY = 86_400
@@ -166,3 +166,16 @@ async def test_a_name_that_looks_alike_is_somebody_else(user: str, two: Two) -> 
     await two.store.erase(user)
     assert [record.text for record in two.bobs()] == [SECRET]
     await other.close()
+
+
+async def test_a_commit_of_several_minds_is_written_whole_or_not_at_all(folder: Path) -> None:
+    store = SqliteStore(folder)
+    hellos = {name: Entry(Failed(text=f"{name}: hello", where="x"), name) for name in "ab"}
+    said = [Commit(mind=name, at=1.0, entries=(hello,)) for name, hello in hellos.items()]
+    logged = await store.commit(*said)
+    assert [(row.mind, row.seq) for row in logged] == [("a", 1), ("b", 2)]
+    lost = replace(said[1], finish=Finish((77,), "nobody"))
+    with pytest.raises(LeaseLost):
+        await store.commit(said[0], lost)
+    assert [row.mind for row in store.events()] == ["a", "b"], "the first of the two is not there either"
+    await store.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from inspect import isabstract
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
@@ -119,7 +120,7 @@ def every_prompt() -> list[type[Prompt[Any]]]:
     while left:
         kind = left.pop()
         left += kind.__subclasses__()
-        if kind.__module__.startswith("mindstream.") and "[" not in kind.__name__:
+        if kind.__module__.startswith("mindstream.") and "[" not in kind.__name__ and not isabstract(kind):
             found.append(kind)
     return sorted(found, key=lambda kind: kind.label())
 
@@ -245,6 +246,9 @@ class Task(Prompt[str]):
 
 
 class Listener:
+    def given(self, call: Call) -> str | None:
+        return None
+
     async def called(self, call: Call) -> None: ...
 
     async def observed(self, call: Call, text: str, failed: bool) -> None: ...

@@ -164,5 +164,7 @@ async def test_own_words_reach_the_endpoint(door: FakeEndpoint, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", ["gpt-5", "rule", "playback:", "mistral:large"])
 def test_an_unknown_name_lists_the_forms(name: str) -> None:
-    with pytest.raises(SettingsError, match=r"rules, playback:PATH, openai:NAME.*http://host:port/v1#NAME"):
+    with pytest.raises(
+        SettingsError, match=r"rules, playback:PATH, local, gguf:FILE, openai:NAME.*http://host:port/v1#NAME"
+    ):
         Models.named({"talker": name})

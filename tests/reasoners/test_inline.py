@@ -71,16 +71,21 @@ async def test_what_happens_is_thought_about_before_the_call_returns(folder: Pat
         assert (await stream.recall("stove"))[0].record.kind in ("observation", "thought")
 
 
-async def test_the_same_calls_give_the_same_journal(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seeds", "same"), [((7, 7), True), ((7, 8), False), ((None, None), False)])
+async def test_the_same_calls_and_seed_give_the_same_journal(
+    tmp_path: Path, seeds: tuple[int | None, ...], same: bool
+) -> None:
     journals = []
-    for name in ("one", "other"):
-        async with Stream.open(tmp_path / name, "klaus", clock=ManualClock(1_000_000.0)) as stream:
+    for name, seed in zip(("one", "other"), seeds, strict=True):
+        async with Stream.open(tmp_path / name, "klaus", clock=ManualClock(1_000_000.0), seed=seed) as stream:
             runner = Inline(stream, [Diarist(), Diarist("b", failing=1)])
             for n in range(5):
                 await runner.happen(Percept(text=f"thing {n}"))
-            rows = stream.store.events("klaus")
-            journals.append([(row.seq, row.at, row.by, row.event) for row in rows])
-    assert journals[0] == journals[1]
+            await runner.happen(Percept(text="thing 4"))
+            exported = list(stream.store.changes("klaus", 0).records)
+            rows = [(row.seq, row.at, row.by, row.event.entry()) for row in stream.store.events("klaus")]
+            journals.append(repr((rows, [(r.id, r.text, r.created, r.seq) for r in exported])))
+    assert (journals[0] == journals[1]) == same
 
 
 @pytest.mark.parametrize("failing", [1, 2, 99])

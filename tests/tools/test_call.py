@@ -37,6 +37,9 @@ class Watching:
     def __init__(self) -> None:
         self.calls = 0
 
+    def given(self, call: Call) -> str | None:
+        return None
+
     async def called(self, call: Call) -> None:
         self.calls += 1
 

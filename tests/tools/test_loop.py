@@ -33,6 +33,9 @@ class Watching:
         self.seen: list[str] = []
         self.news: list[str] = []
 
+    def given(self, call: Call) -> str | None:
+        return None
+
     async def called(self, call: Call) -> None:
         self.seen.append(f"call {call.tool} {call.arguments}")
 

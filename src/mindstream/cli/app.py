@@ -13,6 +13,7 @@ from mindstream.cli.flags import MOST, STYLE, AsJson, Data, Embedder, OneUser, U
 from mindstream.cli.groups.gate import gate
 from mindstream.cli.groups.memory import memory
 from mindstream.cli.groups.mind import mind
+from mindstream.cli.groups.model import model
 from mindstream.cli.groups.pack import pack
 from mindstream.cli.groups.prompts import prompts
 
@@ -37,6 +38,7 @@ app = typer.Typer(
 )  # fmt: skip
 app.add_typer(memory, name="memory")
 app.add_typer(mind, name="mind")
+app.add_typer(model, name="model")
 app.add_typer(gate, name="gate")
 app.add_typer(prompts, name="prompts")
 app.add_typer(pack, name="pack")
@@ -81,7 +83,8 @@ could not be held; 130 after Ctrl-C, 143 after SIGTERM.
 
 \b
 Models:
-  rules  openai:NAME  anthropic:NAME  google:NAME  ollama:NAME
+  rules  local  gguf:FILE
+  openai:NAME  anthropic:NAME  google:NAME  ollama:NAME
   http://host:port/v1#NAME (any OpenAI-compatible endpoint)
   playback:FILE (what --record kept)
 

@@ -15,7 +15,7 @@ from mindstream.settings import Settings
 
 SHOWN: tuple[By, ...] = ("day", "user", "role")
 """What is shown where nothing else is asked for."""
-COLUMNS = ("calls", "failed", "tokens in", "tokens out", "seconds", "US dollars")
+COLUMNS = ("calls", "failed", "tokens in", "of them cached", "tokens out", "seconds", "US dollars")
 
 
 def cost(settings: Settings, user: str | None, by: By | None, json: bool) -> int:
@@ -50,7 +50,8 @@ def cost(settings: Settings, user: str | None, by: By | None, json: bool) -> int
 def _row(total: Total) -> tuple[str, ...]:
     return (
         f"  {total.name}",
-        f"{total.calls:,}", f"{total.failed:,}", f"{total.input_tokens:,}", f"{total.output_tokens:,}",
+        f"{total.calls:,}", f"{total.failed:,}", f"{total.input_tokens:,}", f"{total.cached_tokens:,}",
+        f"{total.output_tokens:,}",
         f"{total.seconds:,.1f}", _dollars(total),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The coach: a Talker that answers at once, a gate, a belief reasoner behind, over one mind (seed 000)."""
+"""The coach: a Talker that answers at once, a gate, a belief reasoner behind, over one mind (Christakopoulou 2024)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Talker is asked: the answer to an utterance, from what memory holds (paper equations 1 and 2)."""
+"""What the Talker is asked: the answer to an utterance, from what memory holds (Christakopoulou 2024, eq. 1, 2)."""
 
 from __future__ import annotations
 

@@ -139,7 +139,10 @@ class _Answer:
         return [*parts, self._question()]
 
     def _quick(self, topics: list[str]) -> list[str]:
-        """Snap a first list of ideas, as the intuitive talker does (paper 4.4), for what the user named just now."""
+        """Snap a first list of ideas, as the intuitive talker does, for what the user named just now.
+
+        Source: Christakopoulou 2024, 4.4.
+        """
         known = read(self.ask.pack, " . ".join(str(held) for held in self.ask.belief.values())).topics
         named = [topic for topic in map(self.ask.pack.topic, dict.fromkeys([*topics, *known])) if topic]
         wished = [topic for topic in named if self.ask.pack.fields.get(topic.field) and topic.field in self._needs()]

@@ -1,4 +1,4 @@
-"""The Talker: fast, always on; answers from what memory holds (paper section 3.2.1)."""
+"""The Talker: fast, always on; answers from what memory holds (Christakopoulou 2024, 3.2.1)."""
 
 from __future__ import annotations
 

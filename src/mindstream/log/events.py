@@ -121,9 +121,13 @@ class ModelCalled(Event):
     model: str
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """How many of the input tokens the endpoint had kept from an earlier prompt."""
     first_part_s: float | None = None
     seconds: float = 0.0
     cost_usd: float | None = None
+    cut: str = ""
+    """What was left out of the prompt so that it fits the model's window."""
     error: str = ""
     mended: bool = False
     """The reply was no JSON, and was read by a library: as JSON5."""
@@ -136,6 +140,8 @@ class ToolCalled(Event):
     slot: str
     tool: str
     arguments: str
+    id: str = ""
+    """The same in what it gave (`observed`)."""
 
 
 class Observed(Event):
@@ -145,7 +151,10 @@ class Observed(Event):
     slot: str
     tool: str
     text: str
+    """All of it that was taken (see tools/call)."""
     failed: bool = False
+    id: str = ""
+    """The call's."""
 
 
 class BeliefChanged(Event):

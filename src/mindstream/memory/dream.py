@@ -1,4 +1,4 @@
-"""From these fragments of information, make a dream (seed 004), and the rule that makes a modest one."""
+"""From these fragments of information, make a dream (the M0, M1, M2 system), and the rule that makes a modest one."""
 
 from __future__ import annotations
 

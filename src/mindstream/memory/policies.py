@@ -126,7 +126,7 @@ class Bounded:
 class Generative:
     """Recency, importance and relevance, each min-max normalised over all candidates, weighted and added.
 
-    Generative Agents (seed 002), section 4.1, weights (1, 1, 1); their code has (0.5, 2, 3) and decay 0.99.
+    Generative Agents (Park 2023, 4.2), section 4.1, weights (1, 1, 1); their code has (0.5, 2, 3) and decay 0.99.
     """
 
     recency: float = 1.0
@@ -148,7 +148,7 @@ class Generative:
 
 @dataclass(frozen=True, slots=True)
 class Cosine:
-    """The cosine of the vectors alone (memory sharing, seed 003)."""
+    """The cosine of the vectors alone (Gao 2024)."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = candidates.rows

@@ -1,13 +1,15 @@
-"""How much does a memory matter? From 1, mundane, to 10, what changes a life (seed 002); and the rule."""
+"""How much does a memory matter? From 1, mundane, to 10, what changes a life (Park 2023, 4.1); and the rule."""
 
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.errors import ReplyInvalid
+from mindstream.models.model import JsonSchema
 from mindstream.models.prompt import Prompt, rule
 
 
@@ -26,6 +28,12 @@ class RateImportance(Prompt[Importance]):
 
     who: str
     memories: tuple[str, ...]
+
+    def reply_schema(self) -> JsonSchema:
+        """Return a schema of as many ratings as there are memories."""
+        schema = deepcopy(super().reply_schema() or {})
+        schema["properties"]["ratings"] |= dict.fromkeys(("minItems", "maxItems"), len(self.memories))
+        return schema
 
     def parse(self, text: str) -> Importance:
         reply = super().parse(text)

@@ -142,7 +142,10 @@ class Recaller:
     def about(
         self, stream: str, keywords: Sequence[str], n: int = 10, *, now: Moment, kinds: Sequence[Kind] | None = None
     ) -> list[Record]:
-        """Return the newest records that have any of these keywords, newest first (seed 002: kw_to_event and so on)."""
+        """Return the newest records that have any of these keywords, newest first.
+
+        Source: as Park 2023 indexes memories by keywords.
+        """
         columns = self.shelf.columns(stream)
         if not len(columns):
             return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
@@ -107,13 +108,40 @@ class New:
     data: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-def new_id(now: Moment) -> str:
+CHANCE = 9
+"""So many characters of an id are chance."""
+
+
+@dataclass
+class Ids:
+    """Makes records' ids; with a seed the same ones for the same records, whoever makes which first.
+
+    Two records of one millisecond that say the same are told apart by their order.
+    """
+
+    stream: str
+    seed: int | str | None = None
+    _made: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _at: Moment = -1.0
+
+    def make(self, created: Moment, kind: str, text: str) -> str:
+        """Make the id of a record."""
+        if self.seed is None:
+            return new_id(created)
+        if created != self._at:
+            self._made, self._at = Counter(), created
+        self._made[kind, text] += 1
+        nth = self._made[kind, text]
+        return new_id(created, chance.keyed_token(CHANCE, self.seed, self.stream, created, kind, text, nth))
+
+
+def new_id(now: Moment, drawn: str = "") -> str:
     """Make a record's id: 9 characters of time in milliseconds, 9 of chance."""
     milliseconds, digits = int(now * 1000), []
     for _ in range(9):
         milliseconds, digit = divmod(milliseconds, 32)
         digits.append("0123456789abcdefghjkmnpqrstvwxyz"[digit])
-    return "".join(reversed(digits)) + chance.token(9)
+    return "".join(reversed(digits)) + (drawn or chance.token(CHANCE))
 
 
 def normalised(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Sleep: tidy memory, stay efficient; and the dream that comes of what is forgotten (seed 004).
+"""Sleep: tidy memory, stay efficient; and the dream that comes of what is forgotten (the M0, M1, M2 system).
 
 Each step is committed by itself and told as a `Slept` event, so a sleep can be broken off anywhere.
 """

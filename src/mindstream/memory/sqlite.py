@@ -43,9 +43,9 @@ class SqliteStore:
         self.folder = usable(folder)
         self._database = Database(self.folder, MIGRATIONS)
 
-    async def commit(self, commit: Commit) -> list[Logged]:
-        commit = checked_commit(commit)
-        return await self._database.write(lambda connection: _commit(connection, commit))
+    async def commit(self, *commits: Commit) -> list[Logged]:
+        checked = [checked_commit(commit) for commit in commits]
+        return await self._database.write(lambda each: [row for one in checked for row in _commit(each, one)])
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
         found = None if ids is None else await asyncio.to_thread(self._carriers, stream, ids)

@@ -166,11 +166,11 @@ async def read_all(store: Store, stream: str, most: int = 256) -> AsyncIterator[
         await asyncio.sleep(0)
 
 
-class Store(Protocol):
-    """Where a data folder's log, records and work are kept. All methods raise StorageError."""
+class LogStore(Protocol):
+    """The log: what happened, in order, and never changed. Rows are written by commits."""
 
-    async def commit(self, commit: Commit) -> list[Logged]:
-        """Write it durably; return the log rows.
+    async def commit(self, *commits: Commit) -> list[Logged]:
+        """Write them durably, of one mind or of several: all of them or nothing; return the log rows.
 
         Raises:
             InputError: something in it could not be read again (see `checked_commit`).
@@ -179,33 +179,20 @@ class Store(Protocol):
             LeaseLost: the work was taken over by another process.
         """
 
-    async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
-        """Delete records for good and return how many; where `ids` is None, all of the stream with its log and work.
+    def events(
+        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
+    ) -> list[Logged]:
+        """Return rows of the log after the seq `after`, oldest first."""
 
-        The words of those records go from rows of the log, and from records that were drawn from them, too: a mark
-        stands in their place (see memory/carriers for what stays). Their bytes are gone after `compact`.
-        """
+    def last(self, mind: str, kind: str) -> Logged | None:
+        """Return the newest row of a mind's log of that kind."""
 
-    def version(self) -> int:
-        """Return a number that changes when anybody has committed."""
+    def count(self, mind: str, kind: str) -> int:
+        """Return how many events of a kind the mind's log holds."""
 
-    def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
-        """Return what changed in a stream after the point `since` (0: from the beginning), as of one moment.
 
-        Args:
-            most: a portion of at most so many records, and of no more than can be taken in at once; the next portion
-                has the same `since` and is read `after` what the last one `left`. What changes meanwhile has come
-                with a portion, or comes when asked from the first portion's `upto`; `gone` comes with the first.
-        """
-
-    def walk(self, stream: str) -> AbstractContextManager[tuple[int, Iterator[Record]]]:
-        """Give the number of a stream's records and each of them, as it all stands now, a few in memory at a time.
-
-        In the order of writing; superseded and forgotten ones too.
-        """
-
-    def owners(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return whose stream each of these records is in, by id; unknown ids are left out."""
+class RecordStore(Protocol):
+    """The records of streams; a stream's name is a wall."""
 
     def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         """Return those records of this stream, in the order asked for; unknown ids are left out."""
@@ -229,19 +216,27 @@ class Store(Protocol):
     def known(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         """Return what of a kind (one of UNIQUE) holds now and says the same as these texts, by normalised text."""
 
-    def events(
-        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
-    ) -> list[Logged]:
-        """Return rows of the log after the seq `after`, oldest first."""
+    def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+        """Return what changed in a stream after the point `since` (0: from the beginning), as of one moment.
 
-    def last(self, mind: str, kind: str) -> Logged | None:
-        """Return the newest row of a mind's log of that kind."""
+        Args:
+            most: a portion of at most so many records, and of no more than can be taken in at once; the next portion
+                has the same `since` and is read `after` what the last one `left`. What changes meanwhile has come
+                with a portion, or comes when asked from the first portion's `upto`; `gone` comes with the first.
+        """
 
-    def count(self, mind: str, kind: str) -> int:
-        """Return how many events of a kind the mind's log holds."""
+    def walk(self, stream: str) -> AbstractContextManager[tuple[int, Iterator[Record]]]:
+        """Give the number of a stream's records and each of them, as it all stands now, a few in memory at a time.
 
-    def streams(self) -> list[str]:
-        """Name the streams that hold records."""
+        In the order of writing; superseded and forgotten ones too.
+        """
+
+    def owners(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return whose stream each of these records is in, by id; unknown ids are left out."""
+
+
+class WorkStore(Protocol):
+    """What reasoners have to do, by lease (see log/work)."""
 
     def open_work(self, mind: str) -> list[Work]:
         """Return the mind's unfinished work, oldest first."""
@@ -257,8 +252,29 @@ class Store(Protocol):
     async def give_up(self, owner: str) -> None:
         """Let go of everything that `owner` holds."""
 
+
+class Keeping(Protocol):
+    """What is done to a data folder as a whole."""
+
+    def version(self) -> int:
+        """Return a number that changes when anybody has committed."""
+
+    def streams(self) -> list[str]:
+        """Name the streams that hold records."""
+
+    async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
+        """Delete records for good and return how many; where `ids` is None, all of the stream with its log and work.
+
+        The words of those records go from rows of the log, and from records that were drawn from them, too: a mark
+        stands in their place (see memory/carriers for what stays). Their bytes are gone after `compact`.
+        """
+
     async def compact(self) -> None:
         """Give back the room that is not needed; after it, nothing that was erased can be found in the files."""
 
     async def close(self) -> None:
         """Write what is waiting and let go."""
+
+
+class Store(LogStore, RecordStore, WorkStore, Keeping, Protocol):
+    """Where a data folder's log, records and work are kept. All methods raise StorageError."""

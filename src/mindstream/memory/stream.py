@@ -22,7 +22,7 @@ from mindstream.memory.lately import Lately
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recalled, recaller_of
-from mindstream.memory.record import UNIQUE, Kind, New, Record, Triple
+from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
 from mindstream.memory.strength import Strength
@@ -49,6 +49,7 @@ class Stream:
 
     Args:
         strength: the laws by which its records last and fade; None: nothing ever does.
+        seed: decides the ids of its records, so that the same run gives the same journal; None: chance does.
 
     Raises (from every method): StorageError; InputError for what cannot be kept or asked.
     """
@@ -62,6 +63,7 @@ class Stream:
         feed: Feed | None = None,
         *,
         strength: Strength | None = LAWS,
+        seed: int | str | None = None,
     ) -> None:
         self.store = store
         self.name = checked_name(name, "stream")
@@ -69,6 +71,7 @@ class Stream:
         self.clock = clock
         self.feed = feed or Feed()
         self.strength = strength
+        self.ids = Ids(self.name, seed)
         self._recaller = recaller_of(store, embedder)
         self.embedding = self._recaller.embedding
         self.missing = MissingVectors(self, self.embedding)
@@ -79,12 +82,14 @@ class Stream:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, name: str, *, embed: Embedder | str = "wordllama", clock: Clock | None = None
-    ) -> AsyncIterator[Stream]:
+        cls, data: str | Path | Store, name: str, *, embed: Embedder | str = "wordllama", clock: Clock | None = None,
+        seed: int | str | None = None,
+    ) -> AsyncIterator[Stream]:  # fmt: skip
         """Open a stream of a data folder (made if need be) or of a store; what was opened here is closed here."""
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         try:
-            async with cls(store, name, embedder(embed) if isinstance(embed, str) else embed, clock or REAL) as stream:
+            vectors = embedder(embed) if isinstance(embed, str) else embed
+            async with cls(store, name, vectors, clock or REAL, seed=seed) as stream:
                 yield stream
         finally:
             if store is not data:

@@ -1,6 +1,6 @@
 """How a memory lasts: it strengthens when it is returned, and fades when it is passed over or while the mind sleeps.
 
-The laws are pure functions of how a record is held and of a moment: any clock will do (seed 004; spec "Strength").
+The laws are pure functions of how a record is held and of a moment: any clock will do (docs/papers.md).
 
     returned      at level 0, or later than T(level) after it was last returned: one level up; then time = now
     passed over   found but not returned, and last returned longer than `passed_over_s` ago: one level down

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
 from mindstream.memory.door import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
-from mindstream.memory.record import UNIQUE, New, Record, new_id, normalised
+from mindstream.memory.record import UNIQUE, New, Record, Vector, normalised
 from mindstream.memory.store import Entry
 
 if TYPE_CHECKING:
@@ -62,20 +63,23 @@ async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
     now = stream.clock.now()
     depths = _depths(stream, [new.evidence for new in news])
     records = [
-        legible_record(
-            Record(
-                id=new_id(checked_moment(now if new.created is None else new.created, "created")), stream=stream.name,
-                kind=new.kind, text=text, created=now if new.created is None else new.created, accessed=now, by=new.by,
-                episode=new.episode, importance=new.importance, valid_from=new.valid_from, valid_until=new.valid_until,
-                about=new.about, keywords=new.keywords, evidence=new.evidence,
-                depth=depth if new.depth is None else new.depth, slot=new.slot, version=new.version, data=new.data,
-                vector=vector, embedder="" if vector is None else stream.embedder.name,
-            )
-        )
+        _record(stream, new, text, vector, now, depth)
         for new, text, vector, depth in zip(news, texts, vectors, depths, strict=True)
-    ]  # fmt: skip
+    ]
     stream.missing.owe(records)
     return records
+
+
+def _record(stream: Stream, new: New, text: str, vector: Vector | None, now: Moment, depth: int) -> Record:
+    created = now if new.created is None else new.created
+    record = Record(
+        id=stream.ids.make(checked_moment(created, "created"), new.kind, text), stream=stream.name, kind=new.kind,
+        text=text, created=created, accessed=now, by=new.by, episode=new.episode, importance=new.importance,
+        valid_from=new.valid_from, valid_until=new.valid_until, about=new.about, keywords=new.keywords,
+        evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot, version=new.version,
+        data=new.data, vector=vector, embedder="" if vector is None else stream.embedder.name,
+    )  # fmt: skip
+    return legible_record(record)
 
 
 def _depths(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[int]:

@@ -44,6 +44,7 @@ def build_event(call: Metered) -> ModelCalled:
     return ModelCalled(
         role=call.role, prompt=call.prompt, model=call.model, seconds=call.seconds, first_part_s=call.first_s,
         input_tokens=usage.input_tokens if usage else 0, output_tokens=usage.output_tokens if usage else 0,
-        cost_usd=usage.cost_usd if usage else None, error=call.error or ("broken off" if call.broken_off else ""),
+        cached_tokens=usage.cached_tokens if usage else 0, cost_usd=usage.cost_usd if usage else None,
+        cut=", ".join(map(str, call.cut)), error=call.error or ("broken off" if call.broken_off else ""),
         mended=call.mended,
     )  # fmt: skip

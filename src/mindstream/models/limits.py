@@ -37,9 +37,12 @@ class Waits:
     whole_s: float
 
 
-def waits(role: str, silence_s: float = SILENCE_S) -> Waits:
-    """Return how long a role waits where an endpoint may say nothing for `silence_s`."""
-    first_s = min(TALKER_S, silence_s) if role == "talker" else silence_s
+def waits(role: str, silence_s: float = SILENCE_S, *, here: bool = False) -> Waits:
+    """Return how long a role waits where an endpoint may say nothing for `silence_s`.
+
+    A model in this process (`here`) reads a long prompt for half a minute; it is not gone.
+    """
+    first_s = min(TALKER_S, silence_s) if role == "talker" and not here else silence_s
     return Waits(first_s, min(BETWEEN_S, silence_s), WHOLE_S.get(role, OTHERS_S))
 
 
@@ -50,6 +53,8 @@ def reply_tokens(request: Request) -> int:
 
 def all_tokens(request: Request) -> int:
     """Return how many tokens the model may write, its thoughts included: what an endpoint is told."""
+    if request.options:
+        return 1
     most = reply_tokens(request) + THOUGHT_TOKENS[request.schema is None]
     return min(most, request.longest_reply or most)
 

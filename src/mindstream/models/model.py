@@ -52,14 +52,32 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the answer cost, in tokens and US dollars; the last part of an answer. `cost_usd` None: price not known."""
+    """What the answer cost, in tokens and US dollars; the last part of an answer. `cost_usd` None: price not known.
+
+    `cached_tokens`: how many of the input tokens the endpoint had kept from an earlier prompt with the same beginning.
+    """
 
     input_tokens: int
     output_tokens: int
     cost_usd: float | None = None
+    cached_tokens: int = 0
 
 
-Part: TypeAlias = Piece | Call | Usage
+@dataclass(frozen=True, slots=True)
+class Logprobs:
+    """What could stand first in the answer: tokens with the logarithms of their probabilities, the likeliest first."""
+
+    first: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How probable each answer of a typed question is, as a rule or a decision endpoint says."""
+
+    weights: tuple[tuple[str, float], ...]
+
+
+Part: TypeAlias = Piece | Call | Logprobs | Distribution | Usage
 """What an answer consists of, in the order in which it comes."""
 
 
@@ -70,6 +88,11 @@ class Cut:
     what: str
     items: int = 0
     characters: int = 0
+
+    def __str__(self) -> str:
+        """Say in short what is left out: `conversation -3`, `utterances -200 characters`."""
+        counts = [f"-{self.items}"] * bool(self.items) + [f"-{self.characters} characters"] * bool(self.characters)
+        return " ".join((self.what, *counts))
 
 
 @dataclass(frozen=True)
@@ -84,6 +107,7 @@ class Request:
         words: a template to use instead of the prompt's own.
         longest_reply: the tokens that the model can write at most, where that is known; 0: what the prompt says.
         cut: what was left out so that the rest fits the model's window (see wrappers/fit).
+        options: the answers of a typed question whose probabilities are wanted: one token, and no text (see decide).
         on_call: whom a meter tells of the call, besides its own listener (see wrappers/told).
     """
 
@@ -94,6 +118,7 @@ class Request:
     words: str | None = field(default=None, repr=False)
     longest_reply: int = 0
     cut: tuple[Cut, ...] = ()
+    options: tuple[str, ...] = ()
     on_call: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)
 
     @cached_property

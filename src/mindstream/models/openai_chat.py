@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, AsyncStream
@@ -20,8 +20,9 @@ from mindstream.models.adapter import Arrival, Delta, Withheld
 from mindstream.models.address import Address
 from mindstream.models.failures import Fault, Kind, causes, failures, retry_after_s, words_of
 from mindstream.models.limits import CALLS, all_tokens
-from mindstream.models.model import Call, Message, Request, ToolSpec, Usage
+from mindstream.models.model import Call, JsonSchema, Logprobs, Message, Request, ToolSpec, Usage
 from mindstream.models.prices import price
+from mindstream.models.reply import legible
 from mindstream.models.wire import BODY_ERRORS, http_client, kind_of
 
 FIELDS = ("max_tokens", "max_completion_tokens", "")
@@ -32,6 +33,13 @@ _ODD_FIELD = re.compile(
     r"|max_(completion_)?tokens.{0,80}(unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|not permitted)",
     re.IGNORECASE,
 )
+_ODD_EXTRA = {
+    "response_format": re.compile(r"response[ _]?format|json[ _]?schema|structured[ _]?output|grammar", re.IGNORECASE),
+    "logprobs": re.compile(r"log[ _]?prob|max_(completion_)?tokens|output limit", re.IGNORECASE),
+}
+"""How an endpoint that refuses what nobody needs to know names it; a model that thinks cannot answer in one token."""
+TOP = 20
+"""How many tokens an endpoint says probabilities of: more it does not."""
 THOUGHTS = ("reasoning_content", "reasoning")
 """Where thoughts come: DeepSeek's, Qwen's and vLLM's field, and that of Ollama and OpenRouter."""
 SPENT = frozenset({
@@ -49,7 +57,8 @@ STATUS = {
 
 def openai_client(at: Address, whole_bytes: int = 0) -> AsyncOpenAI:
     """Return a client that makes one attempt (see wire for its limits)."""
-    return AsyncOpenAI(base_url=at.url, api_key=at.key, http_client=http_client(whole_bytes), max_retries=0)
+    http = http_client(whole_bytes, here=at.vendor == "gguf")
+    return AsyncOpenAI(base_url=at.url, api_key=at.key, http_client=http, max_retries=0)
 
 
 class OpenAIChat:
@@ -59,13 +68,15 @@ class OpenAIChat:
         self._at = at
         self._client = openai_client(at)
         self._fields = list(FIELDS[1:] if at.vendor == "openai" else FIELDS)
+        self._unknown: set[str] = set()
+        """What the endpoint has said that it does not know, of what nobody needs to know."""
 
     async def stream(self, request: Request) -> AsyncGenerator[Arrival]:
-        with failures(self._at, TOLD, self._ask_otherwise):
+        body = self._body(request)
+        with failures(self._at, TOLD, lambda words: self._ask_otherwise(words, body)):
             stream = await self._client.post(
-                "/chat/completions", body=self._body(request), cast_to=object, stream=True,
-                stream_cls=AsyncStream[object],
-            )  # fmt: skip
+                "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
+            )
             reply = _Reply(self._at)
             async with stream:
                 async for chunk in stream:
@@ -84,12 +95,32 @@ class OpenAIChat:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
+        if request.options and "logprobs" not in self._unknown:
+            body |= self._measured()
+        elif request.options:  # asked in words, it may think before it answers
+            request = replace(request, options=())
         if request.tools:
             body |= {"tools": [_tool(tool) for tool in request.tools], "tool_choice": "auto"}
+        elif not request.options and _is_object(request.schema) and "response_format" not in self._unknown:
+            body |= self._enforced(request)
         return body | ({self._fields[0]: all_tokens(request)} if self._fields[0] else {})
 
-    def _ask_otherwise(self, words: str) -> str:
-        """Take the next way to limit a reply where the endpoint does not know this one; say so, or return ""."""
+    def _measured(self) -> dict[str, Any]:
+        """Return how the probabilities of the first token are asked for."""
+        return {"logprobs": True, "top_logprobs": TOP, "temperature": 0}
+
+    def _enforced(self, request: Request) -> dict[str, Any]:
+        """Return how a reply is held to its schema."""
+        schema = request.schema or {}
+        named = {"name": request.prompt.label()[:64], "schema": schema, "strict": _is_strict(schema)}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+    def _ask_otherwise(self, words: str, asked: dict[str, Any]) -> str:
+        """Ask for less, or limit a reply in the next way, where the endpoint does not know this one; say so, or ""."""
+        for field, odd in _ODD_EXTRA.items():
+            if field in asked and odd.search(words):
+                self._unknown.add(field)
+                return f"does not know {field!r}; it will be asked without"
         if len(self._fields) == 1 or not _ODD_FIELD.search(words):
             return ""
         return f"does not know {self._fields.pop(0)!r}; it will be asked without"
@@ -101,9 +132,10 @@ class _Reply:
     def __init__(self, at: Address) -> None:
         self._at = at
         self._calls: list[_Begun] = []
-        self._came = self._finished = False
+        self._came = self._finished = self._measured = False
         self._refusal = self._filtered = ""
         self._used: Any = None
+        self._kept = 0
         self._model = at.model
 
     def read(self, chunk: Any) -> Iterator[Arrival]:
@@ -111,6 +143,7 @@ class _Reply:
         self._came = True
         self._model = str(chunk.get("model") or self._model)
         self._used = chunk.get("usage") or self._used
+        self._kept = read_count((chunk.get("timings") or {}).get("cache_n")) or self._kept
         if not (choices := chunk.get("choices")):
             return
         choice = choices[0]
@@ -126,6 +159,9 @@ class _Reply:
             yield Delta("thought", thought)
         if text := _text(delta.get("content")):
             yield Delta("reply", text)
+        if not self._measured and (first := _first_token(choice.get("logprobs"))):
+            self._measured = True
+            yield first
         for call in delta.get("tool_calls") or ():
             yield from self._argue(call)
 
@@ -142,7 +178,7 @@ class _Reply:
         yield from self._whole()
         if why := self._refusal or self._filtered:
             yield Withheld(why)
-        if used := _usage(self._used, self._model, self._at):
+        if used := _usage(self._used, self._kept, self._model, self._at):
             yield used
 
     def _argue(self, delta: Any) -> Iterator[Arrival]:
@@ -235,12 +271,46 @@ def _text(content: Any) -> str:
     return content or ""
 
 
-def _usage(used: Any, model: str, at: Address) -> Usage | None:
+def _first_token(logprobs: Any) -> Logprobs | None:
+    """Return what could stand first in a reply; None where nothing is said of it."""
+    if not logprobs or not (places := logprobs.get("content")):
+        return None
+    likely: dict[str, float] = {}
+    for each in (*(places[0].get("top_logprobs") or ()), places[0]):
+        likely.setdefault(legible(str(each["token"])), float(each["logprob"]))
+    return Logprobs(tuple(sorted(likely.items(), key=lambda item: -item[1])))
+
+
+def _is_object(schema: JsonSchema | None) -> bool:
+    return schema is not None and schema.get("type") == "object"
+
+
+def _is_strict(node: Any) -> bool:
+    """Say whether every object in a schema is closed and needs all its fields: only such are taken as strict."""
+    if isinstance(node, list):
+        return all(map(_is_strict, node))
+    if not isinstance(node, dict):
+        return True
+    if node.get("type") == "object":
+        fields = node.get("properties", {})
+        if node.get("additionalProperties") is not False or fields.keys() != set(node.get("required", ())):
+            return False
+    return all(map(_is_strict, node.values()))
+
+
+def read_count(number: Any) -> int:
+    """Return a count of tokens; 0 where an endpoint sends what is none."""
+    return number if type(number) is int and 0 <= number < 2**53 else 0
+
+
+def _usage(used: Any, kept: int, model: str, at: Address) -> Usage | None:
     """Return what the endpoint says that it took; None where it says nothing that can be."""
     if not isinstance(used, dict):
         return None
-    counts = [used.get(key) for key in ("prompt_tokens", "completion_tokens")]
-    asked, answered = (n if type(n) is int and 0 <= n < 2**53 else 0 for n in counts)
+    asked, answered = (read_count(used.get(key)) for key in ("prompt_tokens", "completion_tokens"))
     if not asked and not answered:
         return None
-    return Usage(asked, answered, price(model, at, asked, answered))
+    details = used.get("prompt_tokens_details")
+    named = details.get("cached_tokens") if isinstance(details, dict) else used.get("prompt_cache_hit_tokens")
+    cached = min(asked, read_count(named) or kept)
+    return Usage(asked, answered, price(model, at, asked, answered, cached), cached)

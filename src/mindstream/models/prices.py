@@ -7,14 +7,17 @@ from functools import lru_cache
 from mindstream.models.address import Address
 
 
-def price(model: str, at: Address, asked: int, answered: int) -> float | None:
-    """Return what so many tokens cost in US dollars by genai-prices; None where it does not know."""
+def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -> float | None:
+    """Return what so many tokens cost in US dollars by genai-prices; None where it does not know.
+
+    `cached`: how many of those asked were read from the endpoint's cache, mostly at a lower price.
+    """
     if not _is_priced(model, at.vendor, at.url):
         return None
     from genai_prices import Usage as Used
     from genai_prices import calc_price
 
-    used = Used(input_tokens=asked, output_tokens=answered)
+    used = Used(input_tokens=asked, output_tokens=answered, cache_read_tokens=min(cached, asked))
     try:
         if at.url:
             return float(calc_price(used, model, provider_api_url=at.url).total_price)

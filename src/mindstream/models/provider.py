@@ -1,4 +1,4 @@
-"""Real models by name: `openai:…`, `anthropic:…`, `google:…`, `ollama:…`, or any OpenAI-compatible URL.
+"""Real models by name: `local`, `gguf:…`, `openai:…`, `anthropic:…`, `google:…`, `ollama:…`, any OpenAI-compatible URL.
 
 The client library is imported in a thread when the first request is made: that takes half a second. One attempt per
 request; trying again is the wrapper `Retry`'s business alone.
@@ -10,31 +10,39 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from mindstream.errors import ModelRefused, ModelSilent, ReplyInvalid
 from mindstream.models.adapter import Adapter, Delta, Withheld
-from mindstream.models.address import Address, address
+from mindstream.models.address import DECISIONS, Address, address
 from mindstream.models.limits import SILENCE_S, Tally, Waits, waits
-from mindstream.models.model import Call, Part, Piece, Request, Usage
+from mindstream.models.model import Call, Distribution, Logprobs, Part, Piece, Request, Usage
 from mindstream.models.thoughts import Thinking
 
 T = TypeVar("T")
 
 
 def provider(
-    name: str, *, base_url: str | None = None, api_key: str | None = None, silence_s: float = SILENCE_S
+    name: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    silence_s: float = SILENCE_S,
+    window: int | None = None,
 ) -> Provider:
     """Return the model of this name; nothing is sent yet.
 
     Args:
         silence_s: how long an endpoint may say nothing before a reply begins; the talker waits less (see limits).
+        window: how many tokens a model in this process gets room for [4,096]; endpoints have their own.
 
     Raises:
         SettingsError: no such form, no key, or a package that is not installed.
     """
-    return Provider(address(name, base_url=base_url, api_key=api_key), silence_s)
+    at = address(name, base_url=base_url, api_key=api_key)
+    return Provider(replace(at, window=window) if at.window and window else at, silence_s)
 
 
 class Provider:
@@ -43,6 +51,8 @@ class Provider:
     def __init__(self, address: Address, silence_s: float = SILENCE_S) -> None:
         self.name = address.name
         self._address = address
+        self.window = address.window or None
+        self.is_here = address.vendor == "gguf"
         self._silence_s = silence_s
         self._connecting = threading.Lock()
         self._adapters: WeakKeyDictionary[asyncio.AbstractEventLoop, Adapter] = WeakKeyDictionary()
@@ -52,7 +62,8 @@ class Provider:
         adapter = self._adapters.get(loop)
         if adapter is None:
             adapter = await asyncio.to_thread(self._connected, loop)
-        watch, tally = _Watch(self.name, waits(request.role, self._silence_s)), Tally(request)
+        tally = Tally(request)
+        watch = _Watch(self.name, waits(request.role, self._silence_s, here=self.is_here))
         thinking, used, withheld = Thinking(), None, None
         async with aclosing(adapter.stream(request)) as arrivals:
             while not tally.full and (arrival := await watch.wait(anext(arrivals, None), tally)):
@@ -60,6 +71,9 @@ class Provider:
                     used = arrival
                 elif isinstance(arrival, Withheld):
                     withheld = arrival
+                elif isinstance(arrival, Logprobs | Distribution):
+                    watch.go_on()
+                    yield arrival
                 else:
                     watch.go_on()
                     if part := _taken(arrival, thinking, tally):
@@ -123,6 +137,14 @@ def _adapter(at: Address) -> Adapter:
         from mindstream.models.vendors import Vendor
 
         return Vendor(at)
+    if at.vendor == "gguf":
+        from mindstream.models.gguf import Gguf
+
+        return Gguf(at)
+    if at.vendor in DECISIONS:
+        from mindstream.models.decisions import Decisions
+
+        return Decisions(at)
     from mindstream.models.openai_chat import OpenAIChat
 
     return OpenAIChat(at)

@@ -133,11 +133,12 @@ class Playback:
 
 
 def fingerprint(request: Request, *more: str) -> str:
-    """Return a hash of what a model reads: messages and tools (and whatever else tells answers apart)."""
+    """Return a hash of what a model is asked: messages, tools, options (and whatever else tells answers apart)."""
     read: list[Any] = [
         [asdict(message) for message in request.messages],
         [asdict(tool) for tool in request.tools],
         more,
+        *([request.options] if request.options else []),
     ]
     return hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
 

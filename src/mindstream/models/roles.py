@@ -96,8 +96,9 @@ class Models:
             per_minute,
         )
         table = {"default": "rules", **table}
-        inner = {name: _named(name, silence_s) for name in dict.fromkeys(table.values())}
-        windows = context if isinstance(context, Mapping) else dict.fromkeys(inner, context)
+        names = dict.fromkeys(table.values())
+        windows = context if isinstance(context, Mapping) else dict.fromkeys(names, context)
+        inner = {name: _named(name, silence_s, windows.get(name)) for name in names}
         built = {name: wrapped.around(model, windows.get(name)) for name, model in inner.items()}
         models = cls(built[table["default"]], {role: built[name] for role, name in table.items() if role != "default"})
         models._providers = tuple(model for model in inner.values() if isinstance(model, Provider))
@@ -149,7 +150,7 @@ class Wrapping:
             model = Limit(model, self.at_once, self.per_minute, clock=self.clock)
             model = Budgeted(model, self.budget) if self.budget else model
             model = Breaker(Retry(model, self.retry, clock=self.clock), clock=self.clock)
-            model = Guard(Fit(model, window))
+            model = Guard(Fit(model, window or inner.window), only_words=inner.is_here)
             model = Cache(model, self.cache_dir) if self.cache_dir else model
         model = Recorder(model, self.record) if self.record else model
         if isinstance(inner, Rules):
@@ -158,7 +159,7 @@ class Wrapping:
         return Reworded(model, self.words_dir) if self.words_dir else model
 
 
-def _named(name: str, silence_s: float) -> Model:
+def _named(name: str, silence_s: float, window: int | None) -> Model:
     kind, _, rest = name.partition(":")
     if name == "rules":
         return Rules()
@@ -166,4 +167,4 @@ def _named(name: str, silence_s: float) -> Model:
         return Playback(rest)
     if kind not in KINDS:
         raise SettingsError(f"{name!r} is not the name of a model; the forms are rules, playback:PATH, {FORMS}")
-    return provider(name, silence_s=silence_s)
+    return provider(name, silence_s=silence_s, window=window)

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from mindstream.errors import ModelRefused
-from mindstream.models.model import Call, Part, Piece, Request, Usage
+from mindstream.models.model import Call, Distribution, Part, Piece, Request, Usage
 from mindstream.models.prompt import RULES
 
 
@@ -24,6 +24,10 @@ class Rules:
         answer = RULES.get(type(request.prompt))
         if answer is None:
             raise ModelRefused(f"no rule answers the prompt {request.prompt.label()!r}: configure a model for it")
+        if request.options:
+            yield Distribution(tuple((option, float(p)) for option, p in answer(request.prompt).items()))
+            yield Usage(0, 0, 0.0)
+            return
         acts = len(signature(answer).parameters) > 1
         said: Any = answer(request.prompt, request.turns) if acts else answer(request.prompt)
         if isinstance(said, list) and all(isinstance(call, Call) for call in said):

@@ -19,6 +19,8 @@ KEYS = {
     "anthropic": ("ANTHROPIC_API_KEY",),
     "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
     "ollama": ("OLLAMA_API_KEY",),
+    "decisions": ("OPENAI_API_KEY",),
+    "systemone": ("TYPESAFE_API_KEY",),
 }
 """The variables that hold a vendor's key."""
 MASK = "***"

@@ -46,8 +46,9 @@ class Vendor:
                 yield Withheld((answer.provider_details or {}).get("refusal", "its filter found the request unfit"))
             used = answer.usage
             if not used.unmeasured_requests and (used.input_tokens or used.output_tokens):
-                cost = price(answer.model_name or self._at.model, self._at, used.input_tokens, used.output_tokens)
-                yield Usage(used.input_tokens, used.output_tokens, cost)
+                tokens = used.input_tokens, used.output_tokens
+                cost = price(answer.model_name or self._at.model, self._at, *tokens, used.cache_read_tokens)
+                yield Usage(*tokens, cost, used.cache_read_tokens)
 
     async def aclose(self) -> None:
         await self._http.aclose()

@@ -50,11 +50,12 @@ def kind_of(error: BaseException) -> Kind:
     return "odd" if not cut and any(isinstance(cause, ODD) for cause in found) else "broken"
 
 
-def http_client(whole_bytes: int = 0, *, quick: bool = True) -> httpx2.AsyncClient:
+def http_client(whole_bytes: int = 0, *, quick: bool = True, here: bool = False) -> httpx2.AsyncClient:
     """Return a client for streams, or for whole answers of at most `whole_bytes`.
 
     It waits as long as it is told elsewhere, but 10 s for a connection. `quick`: through aiohttp, whose parser is in C
-    (a third of the work); what else is built upon httpx2 reads its errors.
+    (a third of the work); what else is built upon httpx2 reads its errors. `here`: for a server in this process, which
+    ends each connection, and to which no proxy leads.
     """
 
     async def check(response: httpx2.Response) -> None:
@@ -64,6 +65,8 @@ def http_client(whole_bytes: int = 0, *, quick: bool = True) -> httpx2.AsyncClie
     return (DefaultAioHttpClient if quick else DefaultAsyncHttpxClient)(
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
         follow_redirects=False,
+        trust_env=not here,
+        headers={"connection": "close"} if here else None,
         verify=_certificates(),
         event_hooks={"request": [_ask_plain], "response": [check]},
     )

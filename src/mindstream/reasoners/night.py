@@ -1,4 +1,4 @@
-"""Sleep in silence: when nobody has spoken for a while, the mind tidies its memory (seed 004)."""
+"""Sleep in silence: when nobody has spoken for a while, the mind tidies its memory (the M0, M1, M2 system)."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from mindstream.clock import Moment
@@ -13,6 +14,7 @@ from mindstream.memory.record import Record
 from mindstream.memory.store import Entry, Revision
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
+from mindstream.reasoners.calls import Calls, calls_since
 from mindstream.reasoners.trigger import Trigger
 from mindstream.tools.tool import Tool
 
@@ -40,7 +42,7 @@ async def nothing_newer() -> Sequence[Utterance]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Occasion:
     """Why a reasoner wakes, and what it may use.
 
@@ -73,15 +75,25 @@ class Occasion:
         """Take what was said since the run began into it; return its words, "" where there are none."""
         return "\n".join(utterance.text for utterance in await self.newer())
 
+    def given(self, call: Call) -> str | None:
+        """Return what a call gave in a run about the same that was broken off; None: it is to be made."""
+        return self.calls.given(call)
+
     async def called(self, call: Call) -> None:
         """Log a tool's call."""
-        await self.stream.commit(Entry(ToolCalled(slot=self.slot, tool=call.tool, arguments=call.arguments), self.slot))
+        event = ToolCalled(slot=self.slot, tool=call.tool, arguments=call.arguments, id=call.id)
+        await self.stream.commit(Entry(event, self.slot))
 
     async def observed(self, call: Call, text: str, failed: bool) -> None:
         """Log what a tool gave back."""
-        await self.stream.commit(
-            Entry(Observed(slot=self.slot, tool=call.tool, text=text[:2000], failed=failed), self.slot)
-        )
+        event = Observed(slot=self.slot, tool=call.tool, text=text, failed=failed, id=call.id)
+        await self.stream.commit(Entry(event, self.slot))
+
+    @cached_property
+    def calls(self) -> Calls:
+        """The calls that runs about the same have made and not come to an end with."""
+        since = min((row.seq for row in self.events), default=None)
+        return Calls() if since is None else calls_since(self.stream, self.slot, since)
 
     async def failed(self, error: Exception) -> None:
         """Log that something did not work, though the run goes on."""

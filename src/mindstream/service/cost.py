@@ -26,6 +26,7 @@ class Total:
     Attributes:
         failed: calls that came to an error.
         broken_off: calls that nobody waited for any longer; what they used is mostly not known.
+        cached_tokens: of the input tokens, those that endpoints had kept from earlier prompts.
         seconds: how long they took, one after the other.
         cost_usd: of the calls whose price is known.
         free: calls that rules or a recording answered.
@@ -38,6 +39,7 @@ class Total:
     broken_off: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
     seconds: float = 0.0
     cost_usd: float = 0.0
     free: int = 0
@@ -50,6 +52,7 @@ class Total:
         self.broken_off += call.error == BROKEN_OFF
         self.input_tokens += call.input_tokens
         self.output_tokens += call.output_tokens
+        self.cached_tokens += call.cached_tokens
         self.seconds += call.seconds
         if _free(call.model):
             self.free += 1

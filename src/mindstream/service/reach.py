@@ -35,6 +35,8 @@ async def reached(name: str) -> str:
         model: Model = Models.named({"default": name}).of("talker")
         return f"{model.name} can be played back"
     at = address(name)
+    if at.vendor == "gguf":
+        return f"{name} can be loaded from {at.model}"
     home = (at.url or HOMES[at.vendor]).rstrip("/")
     if at.vendor == "anthropic" and not home.endswith("/v1"):
         home += "/v1"

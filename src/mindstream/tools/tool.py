@@ -42,6 +42,8 @@ class FunctionTool:
     spec: ToolSpec
     _arguments: TypeAdapter[dict[str, Any]]
     _function: Callable[..., Any]
+    in_run: bool = False
+    """What it does it does to the run that calls it: a run that is taken up again has to call it again."""
 
     async def __call__(self, call: Call) -> str:
         try:
@@ -85,6 +87,11 @@ def tool(function: Callable[..., Any]) -> FunctionTool:
         while len(_SHAPES) > MOST_SHAPES:
             del _SHAPES[next(iter(_SHAPES))]
     return FunctionTool(*shape, function)
+
+
+def is_in_run(call: Call, tools: Sequence[Tool]) -> bool:
+    """Tell whether a call does something to the run itself (see FunctionTool)."""
+    return any(getattr(each, "in_run", False) for each in tools if each.spec.name == call.tool)
 
 
 def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...]:

@@ -1,4 +1,6 @@
-"""The belief reasoner (paper 3.2.2 and 4.2): hierarchical, one mini-reasoner per phase, tools in the loop.
+"""The belief reasoner: hierarchical, one mini-reasoner per phase, tools in the loop.
+
+Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
 It infers the phase, lets that phase's mini-reasoner think with its tools, and composes what both found into the next
 belief, written with the plan. It reads what the Talker heard and said.

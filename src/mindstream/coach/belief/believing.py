@@ -1,4 +1,4 @@
-"""Beliefs between two calls of tools (paper 3.2.2: c = (t1, a1, o1, b1, …, tn, an, on, bn)).
+"""Beliefs between two calls of tools (Christakopoulou 2024, 3.2.2: c = (t1, a1, o1, b1, …, tn, an, on, bn)).
 
 After an observation the Reasoner may write down what it believes because of it, and its next call rests on that. These
 intermediate beliefs are logged, and composed into the next belief when the run concludes.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import JsonValue
@@ -49,7 +50,7 @@ class Believing:
             """
             return await self._believe(patch)
 
-        return tool(believe)
+        return replace(tool(believe), in_run=True)
 
     async def _believe(self, patch: dict[str, JsonValue]) -> str:
         if len(self.patches) >= MOST:

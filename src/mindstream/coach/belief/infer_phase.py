@@ -1,12 +1,18 @@
-"""The question in which phase the conversation is (paper 4.2: asked each turn), and the rule that answers it."""
+"""The question in which phase the conversation is, and the rule that answers it.
+
+Source: Christakopoulou 2024, 4.2: asked each turn.
+"""
 
 from __future__ import annotations
+
+from copy import deepcopy
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.reading import Reading, read
 from mindstream.errors import ReplyInvalid
+from mindstream.models.model import JsonSchema
 from mindstream.models.prompt import Prompt, rule
 from mindstream.reasoners.conversation import Line
 
@@ -28,6 +34,12 @@ class InferPhase(Prompt[InferredPhase]):
     belief: dict[str, JsonValue]
     conversation: tuple[Line, ...]
     utterances: tuple[str, ...]
+
+    def reply_schema(self) -> JsonSchema:
+        """Return a schema that knows the pack's phases."""
+        schema = deepcopy(super().reply_schema() or {})
+        schema["properties"]["phase"] = {"type": "string", "enum": [phase.name for phase in self.pack.phases]}
+        return schema
 
     def parse(self, text: str) -> InferredPhase:
         found = super().parse(text)

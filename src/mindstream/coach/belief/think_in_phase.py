@@ -35,7 +35,7 @@ class SubQuestion(BaseModel):
 
 
 class Feedback(BaseModel):
-    """What the user thinks of something they were offered (paper 3.1: reward in words)."""
+    """What the user thinks of something they were offered (Christakopoulou 2024, 3.1: reward in words)."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from mindstream.errors import BudgetSpent
-from mindstream.models.model import Model, Part, Piece, Request, Usage
+from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Budgeted:
                 async for part in parts:
                     if isinstance(part, Usage):
                         told = part
-                    else:
+                    elif isinstance(part, Piece | Call):
                         characters += len(part.text if isinstance(part, Piece) else part.arguments)
                     yield part
         finally:

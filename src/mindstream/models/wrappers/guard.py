@@ -38,13 +38,20 @@ class Guard:
 
     What came before stands: free text is an answer; structured data is read, and is invalid if it is not whole. A mark
     in a block of code or behind a backtick is quoted, and a role with a colon is one only in a dialogue that goes on.
+    `only_words`: structured data passes whole, as from a model whose grammar ends it in time.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, only_words: bool = False) -> None:
         self.name = model.name
         self._model = model
+        self._only_words = only_words
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        if self._only_words and request.schema is not None:
+            async with aclosing(self._model.reply(request)) as parts:
+                async for part in parts:
+                    yield part
+            return
         reading = Reading(_marks(request.words if request.words is not None else request.prompt.words()))
         async with aclosing(self._model.reply(request)) as parts:
             async for part in parts:

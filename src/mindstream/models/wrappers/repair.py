@@ -28,7 +28,7 @@ class Repair:
         self._times = max(0, times)
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        if request.schema is None and not request.tools:
+        if request.options or (request.schema is None and not request.tools):
             async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
                     yield part
@@ -107,4 +107,5 @@ def total(used: list[Usage]) -> Usage:
         sum(usage.input_tokens for usage in used),
         sum(usage.output_tokens for usage in used),
         sum(known) if len(known) == len(costs) else None,
+        sum(usage.cached_tokens for usage in used),
     )

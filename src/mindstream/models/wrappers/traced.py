@@ -28,6 +28,8 @@ class Traced:
                     if isinstance(part, Usage):
                         call.set_attribute("gen_ai.usage.input_tokens", part.input_tokens)
                         call.set_attribute("gen_ai.usage.output_tokens", part.output_tokens)
+                        if part.cached_tokens:
+                            call.set_attribute("gen_ai.usage.cache_read.input_tokens", part.cached_tokens)
                     yield part
         except ModelError as error:
             call.set_attribute("error.type", type(error).__name__)

@@ -1,4 +1,7 @@
-"""Which facts of interest about the user does an utterance hold? (paper 3.2.2), and the rule that answers."""
+"""Which facts of interest about the user does an utterance hold?, and the rule that answers.
+
+Source: Christakopoulou 2024, 3.2.2.
+"""
 
 from __future__ import annotations
 

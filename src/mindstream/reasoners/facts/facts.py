@@ -22,7 +22,7 @@ KNOWN = 40
 
 @dataclass(frozen=True)
 class FactsReasoner:
-    """Writes notes about the user (spec: memory, `stream.add`; paper section 3.2.2)."""
+    """Writes notes about the user (Christakopoulou 2024, 3.2.2)."""
 
     model: Model
     slot: str = "facts"

@@ -1,4 +1,4 @@
-"""What do these memories show when they are taken together? (seed 002), and the rule that groups what recurs."""
+"""What do these memories show when they are taken together? (Park 2023, 4.2), and the rule that groups what recurs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reflection: from what was seen to what it means (seed 002; spec "Reflection").
+"""Reflection: from what was seen to what it means (Park 2023, 4.2).
 
 A counter falls by the importance of each new observation. At zero the most recent records give questions, the questions
 bring up memories, and these give insights with their evidence. The counter is no number that is kept: it is what was

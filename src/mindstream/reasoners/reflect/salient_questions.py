@@ -1,4 +1,4 @@
-"""Which high-level questions can these memories answer? (seed 002), and the rule that asks about what recurs."""
+"""Which high-level questions can these memories answer? (Park 2023, 4.2), and the rule that asks about what recurs."""
 
 from __future__ import annotations
 

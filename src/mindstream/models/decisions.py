@@ -1,0 +1,99 @@
+"""Decision endpoints: they answer typed questions with probabilities, and nothing else.
+
+Two protocols: OpenAI's `/decisions` (as in its client of 2026-10), and `/systemone` (TypeSafe's; llama.cpp serves
+decision models with it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from mindstream.errors import ModelRefused
+from mindstream.models.adapter import Arrival, Withheld
+from mindstream.models.address import Address
+from mindstream.models.decide import Question
+from mindstream.models.failures import failures
+from mindstream.models.model import Distribution, Request, Usage
+from mindstream.models.openai_chat import TOLD, openai_client, read_count
+from mindstream.models.prices import price
+from mindstream.models.questions.predicate import YES_NO
+from mindstream.models.questions.score import Score
+
+WHOLE_BYTES = 1_000_000
+QUESTION = "question"
+
+
+class Decisions:
+    """An endpoint that takes a typed question and says how probable each answer is."""
+
+    def __init__(self, at: Address) -> None:
+        self._at = at
+        self._client = openai_client(at, WHOLE_BYTES)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+        question = request.prompt
+        if not isinstance(question, Question) or not request.options:
+            raise ModelRefused(f"{self._at.name} decides, and does not write: {question.label()!r} needs another model")
+        openai = self._at.vendor == "decisions"
+        body = _openai_body(question, request) if openai else _systemone_body(question, request)
+        with failures(self._at, TOLD):
+            path = "/decisions" if openai else "/systemone"
+            answer: Any = await self._client.post(path, body={"model": self._at.model, **body}, cast_to=object)
+            found = answer["answers"][0 if openai else QUESTION]
+            if found["type"] == "refusal":
+                yield Withheld("it declines to decide this")
+                return
+            yield Distribution(tuple(_weights(question, found)))
+            if used := answer.get("usage"):
+                yield self._usage(used, str(answer.get("model") or self._at.model))
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    def _usage(self, used: Any, model: str) -> Usage:
+        asked, answered = read_count(used.get("input_tokens")), read_count(used.get("output_tokens"))
+        cached = min(asked, read_count((used.get("input_tokens_details") or {}).get("cached_tokens")))
+        return Usage(asked, answered, price(model, self._at, asked, answered, cached), cached)
+
+
+def _openai_body(question: Question, request: Request) -> dict[str, Any]:
+    instructions, text = question.asked(request.words)
+    asked: dict[str, Any] = {"instructions": instructions}
+    if question.answers() == YES_NO:
+        asked["type"] = "predicate"
+    elif isinstance(question, Score):
+        asked |= {"type": "score", "levels": [{"label": level} for level in question.answers()]}
+    else:
+        asked |= {"type": "choice", "choices": [{"value": answer} for answer in question.answers()]}
+    return {"input": text, "questions": [asked]}
+
+
+def _systemone_body(question: Question, request: Request) -> dict[str, Any]:
+    instructions, text = question.asked(request.words)
+    asked: dict[str, Any] = {"instructions": instructions}
+    if question.answers() == YES_NO:
+        asked["type"] = "noul"
+    elif isinstance(question, Score):
+        asked |= {"type": "score", "criteria": list(question.answers())}
+    else:
+        asked |= {"type": "choice", "criteria": dict.fromkeys(question.answers())}
+    return {"state": text, "questions": {QUESTION: asked}}
+
+
+def _weights(question: Question, found: Any) -> list[tuple[str, float]]:
+    """Read the probabilities of an answer in either protocol."""
+    answers = question.answers()
+    if found["type"] in ("predicate", "noul"):
+        yes = float(found["probability" if found["type"] == "predicate" else "noul"])
+        return [("yes", yes), ("no", 1.0 - yes)]
+    given = found["probabilities"]
+    if isinstance(given, list):  # OpenAI's: one entry an answer
+        by_place = {int(each["value"]): float(each["probability"]) for each in given if found["type"] == "score"}
+        by_name = {str(each["value"]): float(each["probability"]) for each in given}
+    else:
+        by_place = {int(place): float(p) for place, p in given.items() if found["type"] == "score"}
+        by_name = {str(name): float(p) for name, p in given.items()}
+    if found["type"] == "score":
+        return [(answer, by_place.get(place, 0.0)) for place, answer in enumerate(answers)]
+    return [(answer, by_name.get(answer, 0.0)) for answer in answers]

@@ -1,0 +1,1 @@
+"""Typed questions that are good for anything; others stand where they are asked."""

@@ -1,0 +1,26 @@
+"""Which of these is it?"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from mindstream.models.calibration import coin
+from mindstream.models.decide import LETTERS, Question
+from mindstream.models.prompt import rule
+
+
+class Choice(Question):
+    """Which of several answers fits a text best?"""
+
+    text: str
+    question: str
+    options: tuple[str, ...] = Field(min_length=2, max_length=len(LETTERS))
+
+    def answers(self) -> tuple[str, ...]:
+        return self.options
+
+
+@rule(Choice)
+def not_known(ask: Choice) -> dict[str, float]:
+    """Without a model nobody has read the text."""
+    return coin(ask.answers())

@@ -1,0 +1,264 @@
+"""A real model in the process: SmolLM2-135M, small and silly, on every path that models take."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import ADD, Talk, parts_of, talk, text_of
+from pydantic import BaseModel, Field
+
+from mindstream.errors import ModelRefused, PromptTooLong, SettingsError
+from mindstream.models import gguf
+from mindstream.models.address import WINDOW, address, local_file
+from mindstream.models.ask import ask
+from mindstream.models.decide import decide
+from mindstream.models.model import Piece, Request, Usage
+from mindstream.models.prompt import Prompt
+from mindstream.models.provider import Provider, provider
+from mindstream.models.questions.choice import Choice
+from mindstream.models.questions.predicate import Predicate
+from mindstream.models.roles import Models
+from mindstream.models.wrappers.meter import Metered
+
+needs_model = pytest.mark.skipif(
+    local_file() is None or find_spec("xllamacpp") is None,
+    reason="the model `local` is not installed: mindstream model get",
+)
+LONG = "You are a coach for people who sleep badly. " * 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> Iterator[None]:
+    """Hold the engine, so that it is loaded once for all tests."""
+    engine = gguf.engine(address("local")) if local_file() and find_spec("xllamacpp") else None
+    yield
+    del engine
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[Provider]:
+    model = provider("local")
+    yield model
+    await model.aclose()
+
+
+class Note(BaseModel):
+    topic: str
+    sure: bool
+    people: list[str] = []
+    number: int | None = None
+    extra: dict[str, str] = {}
+
+
+class Notes(BaseModel):
+    notes: list[Note] = Field(max_length=20)
+    summary: str = ""
+
+
+class TakeNotes(Prompt[Notes]):
+    text: str
+
+    @classmethod
+    def words(cls) -> str:
+        return "# system\nTake notes as JSON. {{ schema }}\n# user\n{{ text }}"
+
+
+class Told(Talk):
+    """Words that begin alike and end differently."""
+
+    @classmethod
+    def words(cls) -> str:
+        return f"# system\n{LONG}\n# user\n{{{{ text }}}}"
+
+
+@needs_model
+async def test_it_speaks_and_counts(model: Provider) -> None:
+    *pieces, used = await parts_of(model, replace(talk("Say hello to Ann."), longest_reply=24))
+    assert all(isinstance(piece, Piece) for piece in pieces) and len(pieces) > 1
+    assert isinstance(used, Usage) and used.input_tokens > 10 and used.output_tokens >= len(pieces)
+
+
+@needs_model
+async def test_the_beginning_of_a_prompt_is_read_once(model: Provider) -> None:
+    async def used(text: str) -> Usage:
+        last = (await parts_of(model, Request(Told(text=text), options=("a", "b"))))[-1]
+        assert isinstance(last, Usage)
+        return last
+
+    first, second = await used("I lie awake."), await used("Noise wakes me.")
+    assert first.cached_tokens < 20 < 200 < second.cached_tokens < second.input_tokens
+
+
+@needs_model
+async def test_every_structured_reply_is_valid() -> None:
+    calls: list[Metered] = []
+    async with Models.named({"default": "local"}, on_call=calls.append, repair=0) as models:
+        for text in ("Ann has two children.", "", "Ben is 40 and Mia 7; they met on the 3rd of May.", "我叫果果"):
+            notes: Notes = await ask(models.of(""), TakeNotes(text=text))
+            assert isinstance(notes, Notes)
+    assert [call.error for call in calls] == [None] * 4
+    assert all(call.usage and call.usage.output_tokens <= gguf.LOCAL_TOKENS for call in calls)
+
+
+@needs_model
+async def test_it_decides_in_one_token() -> None:
+    calls: list[Metered] = []
+    async with Models.named({"default": "local"}, on_call=calls.append) as models:
+        for n in range(20):
+            wet = await decide(models.of(""), Predicate(text=f"It rained for {n} days.", question="Is it wet?"))
+            which = await decide(
+                models.of(""),
+                Choice(text=f"I ran {n} miles.", question="What is it about?", options=("sport", "food", "money")),
+            )
+            for likely in (wet, which):
+                assert likely.basis == "logprobs" and likely.covered > 0.02
+                assert sum(p for _, p in likely.weights) == pytest.approx(1)
+    assert len(calls) == 40
+    assert all(call.usage and call.usage.output_tokens == 1 and call.error is None for call in calls)
+
+
+@needs_model
+async def test_a_prompt_that_does_not_fit_is_cut_and_told() -> None:
+    calls: list[Metered] = []
+    async with Models.named({"default": "local"}, on_call=calls.append) as models:
+        text = "I lie awake at night and listen to the rain. " * 600
+        await decide(models.of(""), Predicate(text=text, question="Does the person sleep well?"))
+    assert calls[-1].error is None and str(calls[-1].cut[0]).startswith("text -")
+    assert calls[-1].usage and calls[-1].usage.input_tokens < WINDOW
+
+
+@needs_model
+async def test_a_prompt_that_is_too_long_is_said_to_be(model: Provider) -> None:
+    with pytest.raises(PromptTooLong) as caught:
+        await parts_of(model, talk("night " * 6_000))
+    assert caught.value.window == WINDOW and (caught.value.counted or 0) > 6_000
+
+
+@needs_model
+async def test_whoever_stops_listening_stops_it(model: Provider) -> None:
+    async with aclosing(model.reply(talk("Count from one to five hundred, in words."))) as parts:
+        assert await anext(parts)
+    engine = gguf.engine(address("local"))
+
+    def busy() -> bool:
+        return "requests_processing 0" not in engine.server.handle_metrics()
+
+    for _ in range(200):
+        if not busy():
+            break
+        await asyncio.sleep(0.05)
+    assert not busy()
+
+
+@needs_model
+async def test_the_loop_goes_on_while_it_writes(model: Provider) -> None:
+    await parts_of(model, Request(Told(), options=("a", "b")))  # loaded
+    beats = pieces = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0)
+            beats += 1
+
+    beating = asyncio.create_task(beat())
+    async with aclosing(model.reply(Request(Told(text="Tell me a story of a bear.")))) as parts:
+        async for _ in parts:
+            pieces += 1
+            if pieces == 10:
+                break
+    beating.cancel()
+    assert beats > 10 * pieces, "somebody else had turns between any two words"
+
+
+@needs_model
+async def test_it_is_loaded_once_for_all_who_ask_and_freed_by_the_last() -> None:
+    held = len(gguf._engines)
+    one, two = provider("local", window=512), provider(f"gguf:{local_file()}", window=512)
+    await asyncio.gather(*(parts_of(each, Request(Talk(), options=("a", "b"))) for each in (one, two)))
+    assert len(gguf._engines) == held + 1
+    await one.aclose()
+    assert len(gguf._engines) == held + 1
+    await two.aclose()
+    assert len(gguf._engines) == held
+
+
+@needs_model
+async def test_tools_are_offered_only_to_models_that_know_them(model: Provider) -> None:
+    notes = await parts_of(model, Request(TakeNotes(text="Ann sleeps badly."), tools=(ADD,)))
+    assert json.loads(text_of(notes)), "SmolLM2's template knows none: its reply is held to the schema"
+
+
+@needs_model
+async def test_nobody_without_its_key_is_answered(model: Provider) -> None:
+    from mindstream.models.openai_chat import openai_client
+
+    await parts_of(model, Request(Told(), options=("a", "b")))
+    at = gguf.engine(address("local"))
+    stranger: Any = openai_client(address(f"{at.url}#local"))
+    with pytest.raises(Exception, match="401"):
+        await stranger.post("/chat/completions", body={"messages": []}, cast_to=object)
+    await stranger.close()
+
+
+@needs_model
+async def test_no_proxy_is_told_what_it_is_asked(model: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert await parts_of(model, Request(Talk(), options=("a", "b")))
+
+
+@needs_model
+async def test_a_broken_file_is_refused(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + b"\0" * 100)
+    model = provider(f"gguf:{broken}")
+    with pytest.raises(ModelRefused, match="cannot load"):
+        await parts_of(model)
+    await model.aclose()
+
+
+@needs_model
+def test_a_process_that_never_let_go_of_it_ends() -> None:
+    code = """
+import asyncio
+from mindstream.models.ask import speak
+from mindstream.models.provider import provider
+from mindstream.memory.dream import Dream
+async def main():
+    async for piece in speak(provider("local"), Dream(fragments=("A dog barked.",))):
+        return
+asyncio.run(main())
+print("ended")
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "ended" and done.returncode == 0, done.stderr
+
+
+# What can be said without it.
+
+
+def test_a_file_that_is_not_there_or_is_none_is_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        provider(f"gguf:{tmp_path / 'nowhere.gguf'}")
+    with pytest.raises(SettingsError, match="cannot be read"):
+        provider(f"gguf:{tmp_path}")
+    (tmp_path / "words.gguf").write_text("hello")
+    with pytest.raises(SettingsError, match="no GGUF file"):
+        provider(f"gguf:{tmp_path / 'words.gguf'}")
+
+
+def test_local_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mindstream.models.address.find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match="mindstream model get"):
+        provider("local")
