@@ -24,7 +24,7 @@ from typing import Any
 
 import yaml
 
-from mindstream import Mind
+from mindstream import Mind, Patience
 from mindstream.log.events import Failed, Said
 from mindstream.models.address import WINDOW
 from mindstream.models.calibration import Judged, accuracy, brier_score, calibration_error, coin
@@ -40,7 +40,7 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.service.memory import events
 
 HERE = Path(__file__).parent
-SETTLED_S = 300.0
+SETTLED_S = 900.0
 TALK = (
     "Hello, I sleep badly.", "I lie awake until two in the morning.", "My name is Ann, and I have two children.",
     "It is mostly the noise from the street.", "I drink three coffees a day.", "What can I do about it?",
@@ -138,6 +138,10 @@ async def _beat(gaps: list[float]) -> None:
 # The coach.
 
 
+PATIENCE = Patience(speaking_s=240.0, thinking_s=900.0)
+"""What is looked for is harm, not speed: no rule is to stand in because the machine is slow."""
+
+
 async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
     """Talk to the sleep coach with this model in every role; return what went wrong, and each turn's figures."""
     calls: list[Metered] = []
@@ -147,7 +151,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         kept = Path(folder) / "calls.jsonl"
         async with (
             Models.named({"default": model}, on_call=calls.append, record=kept) as models,
-            Mind.open(Path(folder) / "data", user="ann", models=models) as mind,
+            Mind.open(Path(folder) / "data", user="ann", models=models, patience=PATIENCE) as mind,
         ):
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))

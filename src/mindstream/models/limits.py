@@ -23,6 +23,8 @@ TALKER_S = 15.0
 """… where somebody waits for each word; rules answer sooner than that."""
 BETWEEN_S = 30.0
 """How long it may say nothing between two pieces that carry something."""
+HERE_S = 180.0
+"""How long a model in this process may say nothing: it reads as fast as the machine can, and all at once."""
 WHOLE_S = {"talker": 60.0}
 OTHERS_S = 180.0
 """How long a whole reply may take: the talker's, anybody else's."""
@@ -40,9 +42,11 @@ class Waits:
 def waits(role: str, silence_s: float = SILENCE_S, *, here: bool = False) -> Waits:
     """Return how long a role waits where an endpoint may say nothing for `silence_s`.
 
-    A model in this process (`here`) reads a long prompt for half a minute; it is not gone.
+    A model in this process (`here`) reads long prompts, its own and those beside it, for minutes; it is not gone.
     """
-    first_s = min(TALKER_S, silence_s) if role == "talker" and not here else silence_s
+    if here:
+        return Waits(max(HERE_S, silence_s), HERE_S, 3 * OTHERS_S)
+    first_s = min(TALKER_S, silence_s) if role == "talker" else silence_s
     return Waits(first_s, min(BETWEEN_S, silence_s), WHOLE_S.get(role, OTHERS_S))
 
 

@@ -1,0 +1,26 @@
+"""Three turns of the coach with a real model inside the process in every role: silly, and unharmed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+from gguf import TALK, turns
+
+from mindstream.models.address import local_file
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(
+    local_file() is None or find_spec("xllamacpp") is None,
+    reason="the model `local` is not installed: mindstream model get",
+)
+async def test_three_turns_with_talker_and_reasoner_on_it() -> None:
+    found = await turns("local", TALK[:3])
+    assert [turn["by"] for turn in found["turns"]] == ["local"] * 3
+    assert all(turn["said"] for turn in found["turns"])
+    assert found["errors_shown"] == [], "no error reaches the user"
+    assert found["failed_calls"] == []
+    assert found["replies_over_their_limit"] == 0
+    assert found["errors_logged"] == []
+    assert any(sum(turn["cached_tokens"].values()) > 1_000 for turn in found["turns"][1:]), "prefixes are kept"
