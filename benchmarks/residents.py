@@ -29,13 +29,13 @@ def resident_mb() -> float:
     return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * 4096 / 2**20
 
 
-async def asked(streams: list[Stream], rounds: int, writing: bool = True) -> list[float]:
-    """Return seconds of each recall; another stream writes before each."""
+async def asked(streams: list[Stream], rounds: int, writers: list[Stream]) -> list[float]:
+    """Return seconds of each recall; one of these streams writes before each."""
     told, questions, took = Babble(1).sentences(rounds), Babble(2).sentences(rounds, 4, 9), []
     for n in range(rounds):
-        stream, other = streams[n % len(streams)], streams[(n * 7 + 3) % len(streams)]
-        if writing and other is not stream:
-            await other.remember(told[n])
+        stream = streams[n % len(streams)]
+        if writers:
+            await writers[n % len(writers)].remember(told[n])
         begun = time.perf_counter()
         await stream.recall(questions[n], touch=False)
         took.append(time.perf_counter() - begun)
@@ -50,18 +50,21 @@ async def measured(count: int, records: int) -> dict[str, float]:
         for n, stream in enumerate(streams):
             await stream.remember_all([New(text=text) for text in Babble(10 + n).sentences(records)])
         before = resident_mb()
-        await asked(streams, count)
+        await asked(streams, count, [])
         filled = resident_mb()
-        took = await asked(streams, 3 * count)
-        quiet = await asked(streams, 3 * count, writing=False)
+        others, own = streams[: count // 10], streams[count // 10 :]
+        took = await asked(own, 3 * count, others)
+        quiet = await asked(own, 3 * count, [])
+        itself = await asked(own, len(own), own)
         streams[0]._recaller.shelf = Shelf(store, embed.name, embed.width, streams=64)  # it is everybody's
-        control = await asked(streams, count)
+        control = await asked(own, count, others)
         for stream in streams:
             await stream.close()
         await store.close()
     return {
         "recall_p50_ms": round(float(np.percentile(took, 50)) * 1000, 2),
         "recall_p99_ms": round(float(np.percentile(took, 99)) * 1000, 2),
+        "after_it_was_written_to_p50_ms": round(float(np.percentile(itself, 50)) * 1000, 2),
         "while_nobody_writes_p50_ms": round(float(np.percentile(quiet, 50)) * 1000, 2),
         "control_p50_ms": round(float(np.percentile(control, 50)) * 1000, 2),
         "columns_mb": round(filled - before, 1),
