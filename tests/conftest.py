@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL")
+
+settings.register_profile("no deadline", deadline=None)  # machines are shared: how long an example takes says nothing
+settings.load_profile("no deadline")
 
 
 @pytest.fixture(autouse=True)
