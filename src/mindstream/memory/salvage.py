@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -70,7 +69,7 @@ def is_sound(record: Record) -> bool:
         record.kind in KINDS
         and type(record.text) is type(record.by) is type(record.episode) is type(record.id) is str
         and type(record.data) is dict
-        and (record.about is None or all(type(each) is str for each in astuple(record.about)))
+        and (record.about is None or _is_named(record.about))
         and 0 <= record.created <= LATEST
         and 0 <= record.accessed <= LATEST
         and -1 <= record.level <= MAX_LEVEL + 1
@@ -84,6 +83,10 @@ def is_sound(record: Record) -> bool:
         and all(type(each) is str for each in (*record.keywords, *record.evidence))
         and bool(record.text)
     )
+
+
+def _is_named(about: Triple) -> bool:
+    return type(about.subject) is type(about.predicate) is type(about.object) is str
 
 
 def moment(value: Any, earliest: Moment = 0.0) -> Moment | None:
