@@ -48,3 +48,11 @@ def test_what_was_left_out_is_not_found() -> None:
     assert first["title"] not in [
         step["title"] for step in steps_in(SLEEP, "caffeine", "en", 3, set(), [first["title"]])
     ]
+
+
+@pytest.mark.parametrize("phase", [0, -1])
+def test_a_patch_names_the_beliefs_own_fields(phase: int) -> None:
+    schema = asked(phase, True).reply_schema()
+    assert schema
+    for patch in (schema["properties"]["patch"], schema["$defs"]["SubQuestion"]["properties"]["patch"]):
+        assert set(patch["properties"]) == set(SLEEP.fields) and patch["additionalProperties"] is False

@@ -105,7 +105,18 @@ class ThinkInPhase(Prompt[PhaseThought]):
             unfit |= ONLY_PLANNING
         defs = schema["$defs"] if self.phase.plans else {"SubQuestion": schema["$defs"]["SubQuestion"]}
         kept = {name: spec for name, spec in schema["properties"].items() if name not in unfit}
-        return {**schema, "properties": kept, "$defs": defs}
+        changes = {
+            "type": "object",
+            "properties": {name: {} for name in self.pack.fields},
+            "additionalProperties": False,
+        }
+        question = defs["SubQuestion"]
+        named = {**question, "properties": {**question["properties"], "patch": changes}}
+        return {
+            **schema,
+            "properties": {**kept, "patch": {**kept["patch"], **changes}},
+            "$defs": {**defs, "SubQuestion": named},
+        }
 
     def parse(self, text: str) -> PhaseThought:
         found = super().parse(text)
