@@ -1,3 +1,4 @@
+import gc
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Changes, Commit, Entry, Revision
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
+from mindstream.models.embedders.wordllama import WordLlama
 
 NOW = 1_700_000_000.0
 
@@ -149,4 +151,16 @@ async def test_streams_of_a_store_share_a_shelf_that_is_bounded_by_records(tmp_p
     assert list(shelf._held) == ["a"]
     for stream in streams:
         await stream.close()
+    await store.close()
+
+
+async def test_a_recaller_goes_with_the_last_stream_that_has_it(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    for n in range(5):
+        async with Stream(store, f"mind {n}", WordLlama(), SystemClock()) as stream:
+            await stream.remember("a kettle")
+            assert (await stream.recall("kettle"))[0].record.text == "a kettle"
+    del stream
+    gc.collect()
+    assert len(vars(store)["_recallers"]) == 0
     await store.close()

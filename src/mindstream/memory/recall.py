@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,11 +156,12 @@ class Recaller:
 
 
 def recaller_of(store: Store, embedder: Embedder) -> Recaller:
-    """Return the one recaller of a store and an embedder: all its streams share it, and it goes when the store goes."""
-    held: dict[int, Recaller] = vars(store).setdefault("_recallers", {})
-    if id(embedder) not in held:  # which is no other's as long as its recaller holds it
-        held[id(embedder)] = Recaller(store, embedder)
-    return held[id(embedder)]
+    """Return the one recaller of a store and an embedder: streams that are open share it, and it goes with the last."""
+    held: WeakValueDictionary[int, Recaller] = vars(store).setdefault("_recallers", WeakValueDictionary())
+    found = held.get(id(embedder))  # which is no other's as long as its recaller holds it
+    if found is None:
+        found = held[id(embedder)] = Recaller(store, embedder)
+    return found
 
 
 FADING_CODES = np.array([kind in FADING for kind in KINDS])

@@ -19,8 +19,6 @@ from openai import DefaultAioHttpClient, DefaultAsyncHttpxClient
 from mindstream.models.failures import Kind, causes
 
 CONNECT_S = 10.0
-WHOLE_BYTES = 16_000_000
-"""An answer that comes as a whole: 128 vectors of 4,096 numbers are 11 MB as text."""
 STREAM_BYTES, STREAM_LINES = 8_000_000, 60_000
 """An answer that comes piece by piece: 8,000 tokens are 3 to 6 MB and 24,000 lines."""
 EVENT_BYTES = 256_000
