@@ -128,8 +128,11 @@ async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> 
         assert said(events).late
     model = Silent()
     async with Mind.open(folder, user="bob", models=talker(model), patience=Patience(word_s=0.1)) as mind:
-        asyncio.get_running_loop().call_later(0.35, model.let.set)
-        events = await turn(mind, "hello there")
+        events = []
+        async for logged in mind.hear("hello there"):
+            events.append(logged)
+            if sum(isinstance(row.event, Waiting) for row in events) == 2:
+                model.let.set()
         assert sum(isinstance(row.event, Waiting) for row in events) >= 2 and said(events).text == "the rest"
 
 
