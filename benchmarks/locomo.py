@@ -37,7 +37,7 @@ from mindstream.models.embedders.named import embedder as embedder_named
 KS = (1, 5, 10, 20, 50)
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 RESAMPLES = 4000
-BARE = Weights(vector=0, next_to=0, second=0, same_speaker=0, answer=0, episode=0, who=0, dates=0)
+BARE = Weights(vector=0, next_to=0, second=0, same_speaker=0, answer=0, episode=0, who=0, dates=0, verbosity=0)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ async def measured(data: list[Conversation], store: SqliteStore, embedder: Embed
 async def left_out(data: list[Conversation], store: SqliteStore, embedder: Embedder) -> dict[str, Any]:
     """Choose the main weights on all conversations but one, and score that one; for each."""
     tried: dict[Weights, dict[str, list[Outcome]]] = {}
-    for vector, episode, who in itertools.product((10.0, 16.0, 22.0, 28.0), (1.0, 1.5, 2.0), (2.0, 3.0, 4.0)):
+    for vector, episode, who in itertools.product((10.0, 16.0, 22.0, 28.0), (1.0, 1.25, 1.5), (0.5, 0.67, 0.85)):
         weights = Weights(vector=vector, episode=episode, who=who)
         recaller = Recaller(store, embedder, weights=weights)
         tried[weights] = {each.name: await ask(recaller, each) for each in data}

@@ -23,7 +23,7 @@ def blocks() -> list[tuple[str, str, str]]:
     """Give each block of Python that says what it prints, with its page and number."""
     found = []
     for page in PAGES:
-        pairs = re.findall(r"```python\n(.*?)```\n\n```output\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+        pairs = re.findall(r"```python\n((?:(?!```).)*)```\n\n```output\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
         found += [(f"{page.stem} {n}", code, output) for n, (code, output) in enumerate(pairs, 1)]
     return found
 

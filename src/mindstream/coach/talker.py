@@ -21,6 +21,7 @@ from mindstream.language.context import Part, fit
 from mindstream.language.links import links, pieces_without_links
 from mindstream.language.moves import language_of
 from mindstream.language.words import terms
+from mindstream.memory.recall import Recollection
 from mindstream.memory.stream import Stream
 from mindstream.models.ask import speak
 from mindstream.models.model import Model
@@ -66,7 +67,7 @@ class Talker:
         try:
             recalled = await self.stream.recall(text, k=RECALLED, kinds=["note", "thought", "observation", "document"])
         except ModelError:  # an embedder that cannot be had: the newest notes must do
-            recalled = []
+            recalled = Recollection()
         return self._asked(text, heard, late, [note(found.record) for found in recalled])
 
     def by_rule(self, text: str, heard: int, late: bool = False) -> str:

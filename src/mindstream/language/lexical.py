@@ -10,6 +10,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,14 @@ Ints = NDArray[np.int64]
 K1, B = 0.9, 0.25
 GROUP_K1, GROUP_B = 1.2, 0.75
 MOST_TIMES = 15
+
+
+class Matches(NamedTuple):
+    """Where terms were found: documents, in order for each term, how many times each, and how many a term has."""
+
+    documents: Ints
+    times: Floats
+    counts: Ints
 
 
 class Lexical:
@@ -61,49 +70,70 @@ class Lexical:
 
     def matches(self, term: str) -> tuple[Ints, Floats]:
         """Return the documents that hold a term, in order, and how many times each."""
-        there = self._postings.get(term)
-        if there is None:
-            packed: NDArray[np.uint32] = np.empty(0, np.uint32)
-        elif isinstance(there, int):
-            packed = np.array([there], np.uint32)
-        else:
-            packed = np.frombuffer(there, np.uint32)
-        return (packed >> 4).astype(np.int64), (packed & MOST_TIMES).astype(np.float32)
+        found = self.matches_of([term])
+        return found.documents, found.times
+
+    def matches_of(self, terms: Sequence[str]) -> Matches:
+        """Return the documents that hold each of these terms, term after term."""
+        packed = [_packed(self._postings.get(term)) for term in terms]
+        counts = np.array([len(each) for each in packed], np.int64)
+        joined = np.concatenate(packed) if packed else _packed(None)
+        return Matches((joined >> 4).astype(np.int64), (joined & MOST_TIMES).astype(np.float32), counts)
+
+    def counts(self, terms: Sequence[str]) -> Ints:
+        """Return how many documents hold each of these terms."""
+        return np.array([_count(self._postings.get(term)) for term in terms], np.int64)
 
     def idf(self, term: str) -> float:
         """Return how telling a term is: ln(1 + (N - n + 1/2) / (n + 1/2)), n of N documents hold it."""
-        there = self._postings.get(term)
-        holds = 0 if there is None else 1 if isinstance(there, int) else len(there)
-        return telling(holds, len(self))
+        return telling(_count(self._postings.get(term)), len(self))
 
     def scores(self, terms: Iterable[str]) -> Floats:
         """Return BM25 of every document."""
-        scores = np.zeros(len(self), np.float32)
-        for term in dict.fromkeys(terms):
-            documents, times = self.matches(term)
-            scores[documents] += self.weights(documents, times)
-        return scores
+        found = self.matches_of(list(dict.fromkeys(terms)))
+        resistance = resisting(self.lengths(found.documents), self.mean_length, K1, B)
+        weights = saturated(found.times, resistance, self.idf_of(found), K1)
+        return np.bincount(found.documents, weights, len(self)).astype(np.float32)
 
-    def weights(self, documents: Ints, times: Floats) -> Floats:
-        """Return what one term weighs in the documents that hold it, as `matches` gives them."""
-        lengths = np.frombuffer(self._lengths, np.uint16)[documents].astype(np.float32)
-        mean = max(1.0, self._total / max(1, len(self)))
-        return bm25(times, lengths, mean, telling(len(documents), len(self)), K1, B)
+    def idf_of(self, found: Matches) -> Floats:
+        """Return for all that was found how telling its term is."""
+        return np.repeat(telling_all(found.counts, len(self)), found.counts)
+
+    def lengths(self, documents: Ints) -> Floats:
+        """Return how many terms these documents have."""
+        return np.frombuffer(self._lengths, np.uint16)[documents].astype(np.float32)
+
+    @property
+    def mean_length(self) -> float:
+        """Return how many terms a document has on average, at least 1."""
+        return max(1.0, self._total / max(1, len(self)))
 
     @property
     def groups(self) -> int:
         """Return how many groups there are."""
         return len(self._sizes)
 
-    def group_weights(self, documents: Ints, times: Floats) -> tuple[Ints, Floats]:
-        """Return the groups that hold a term, and what it weighs in each taken as one text."""
-        of = np.frombuffer(self._groups, np.int32)[documents]
-        inside = of >= 0
-        sums = np.bincount(of[inside], times[inside], self.groups).astype(np.float32)
-        held = np.flatnonzero(sums)
-        sizes = np.frombuffer(self._sizes, np.float64)[held].astype(np.float32)
-        mean = max(1.0, self._grouped / self.groups)
-        return held, bm25(sums[held], sizes, mean, telling(len(held), self.groups), GROUP_K1, GROUP_B)
+    def group_scores(self, found: Matches) -> Floats:
+        """Return BM25 of every group, taken as one text, for the terms that were looked up."""
+        of = np.frombuffer(self._groups, np.int32)[found.documents]
+        cells = np.repeat(np.arange(len(found.counts)) * self.groups, found.counts) + of
+        inside, shape = of >= 0, (len(found.counts), self.groups)
+        times = np.bincount(cells[inside], found.times[inside], shape[0] * shape[1]).reshape(shape).astype(np.float32)
+        sizes = np.frombuffer(self._sizes, np.float64).astype(np.float32)
+        resistance = resisting(sizes, max(1.0, self._grouped / self.groups), GROUP_K1, GROUP_B)
+        idf = telling_all(np.count_nonzero(times, axis=1), self.groups)
+        scores: Floats = saturated(times, resistance, idf[:, None], GROUP_K1).sum(axis=0)
+        return scores
+
+
+def _count(postings: int | array[int] | None) -> int:
+    return 0 if postings is None else 1 if isinstance(postings, int) else len(postings)
+
+
+def _packed(postings: int | array[int] | None) -> NDArray[np.uint32]:
+    if postings is None:
+        return np.empty(0, np.uint32)
+    return np.array([postings], np.uint32) if isinstance(postings, int) else np.frombuffer(postings, np.uint32)
 
 
 def telling(holds: int, of: int) -> float:
@@ -111,7 +141,18 @@ def telling(holds: int, of: int) -> float:
     return math.log(1 + (of - holds + 0.5) / (holds + 0.5))
 
 
-def bm25(times: Floats, lengths: Floats, mean: float, idf: float, k1: float, b: float) -> Floats:
-    """Return Okapi's weight of one term in documents that hold it `times` times."""
-    weights = idf * (k1 + 1) * times / (times + k1 * (1 - b) + k1 * b / mean * lengths)
-    return weights.astype(np.float32, copy=False)
+def telling_all(holds: Ints, of: int) -> Floats:
+    """Return `telling` of many terms."""
+    idf: Floats = np.log(1 + (of - holds + 0.5) / (holds + 0.5)).astype(np.float32)
+    return idf
+
+
+def saturated(times: Floats, resistance: Floats, idf: Floats, k1: float) -> Floats:
+    """Return Okapi's weights of terms that documents hold `times` times; at `resistance` times it is half."""
+    weights: Floats = (idf * np.float32(k1 + 1)) * times / (times + resistance)
+    return weights
+
+
+def resisting(lengths: Floats, mean: float, k1: float, b: float) -> Floats:
+    """Return what the length of documents takes from each of their terms, as Okapi has it."""
+    return np.float32(k1 * (1 - b)) + np.float32(k1 * b / mean) * lengths

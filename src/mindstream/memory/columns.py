@@ -16,6 +16,7 @@ from mindstream.language.words import plain_words, terms
 from mindstream.memory.fields import Fields
 from mindstream.memory.growing import Growing
 from mindstream.memory.record import KINDS, Record, Vector
+from mindstream.memory.speakers import Speakers
 from mindstream.memory.store import Changes, Store
 from mindstream.memory.vectors import Vectors
 
@@ -42,6 +43,7 @@ class Columns:
         keywords: for each keyword in lower case, the positions of the records that have it.
         compared: its vector is of this embedder; where it is of another, or missing, words alone find it.
         fields: what is in the records' data, and their slots.
+        speakers: who talks, and how much each says.
         only_talk: all records are of the kind chat.
         traces: something was erased that had been taken over: it is not found, but its neighbours still show it.
     """
@@ -77,6 +79,7 @@ class Columns:
         self.compared = Growing(np.bool_)
         self.keywords: dict[str, list[int]] = {}
         self.fields = Fields()
+        self.speakers = Speakers()
         self.only_talk = True
         self.lexical = Lexical()
         self.vectors = Vectors(self.width)
@@ -176,7 +179,10 @@ class Columns:
         for keyword in record.keywords:
             self.keywords.setdefault(keyword.lower(), []).append(at)
         self.fields.add(at, record)
-        self.lexical.add(_terms(record), group)
+        words = _terms(record)
+        self.lexical.add(words, group)
+        if by >= 0 and record.kind == "chat":
+            self.speakers.add(by, len(words), record.data.get("by_user"))
         vector = self._comparable(record)
         self.compared.append(vector is not None)
         self.vectors.append(vector, before)

@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from mindstream.caches import remember
 from mindstream.clock import Moment
 from mindstream.language.dates import Span, spans
+from mindstream.language.persons import find_persons
 from mindstream.language.windows import both_ends, first_and_last
 from mindstream.language.words import STOP, plain_words, terms
 from mindstream.memory.columns import Columns
+from mindstream.memory.nicknames import find_bearer
 
 MOST_TERMS = 400
 """So many words of a question are looked up, the first and the last of it."""
+CAPITAL = re.compile(r"\b[A-Z][a-z]{2,}")
+MOST_CAPITALS = 20
+"""So many words with a capital may be somebody's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Question:
         wordings: what is to be embedded: for talk, and, where that differs and there are any, for other records.
         terms: what is looked up in the index, those names aside.
         name_terms: those names; in talk a name is an address, in other records a subject.
-        who: the number of the only one who is named; -1: nobody, or several.
+        who: the number of the only one who is named, or meant by "I" or "you"; -1: nobody, or several.
         spans: the stretches of time that it names.
     """
 
@@ -42,24 +47,45 @@ class Question:
 def understood(query: str, columns: Columns, now: Moment) -> Question:
     """Read a question against a stream: its speakers' names decide who is asked about. Of a long one, both ends."""
     query = both_ends(query)
-    rest, named, called = query, [], []
-    names = dict.fromkeys(name for word in plain_words(query) for name in columns.named.get(word, ()))
-    for name in names:
+    rest, named, called = query, set[int](), []
+    names = {name: columns.names[name] for word in plain_words(query) for name in columns.named.get(word, ())}
+    for name, by in (names | _nicknames(query, columns)).items():
         pattern = _calls(name)
         if pattern.search(query):
-            named.append(columns.names[name])
+            named.add(by)
             called += [match[0] for match in pattern.finditer(query)]
             rest = pattern.sub(" ", rest)
     bare = " ".join(rest.split()) or query
+    meant = named | _meant(query, columns)
     return Question(
         text=query,
         bare=bare,
         wordings=[bare] if columns.only_talk or not named else [bare, query],
         terms=first_and_last(list(dict.fromkeys(terms(rest))), MOST_TERMS),
         name_terms=terms(" ".join(called)),
-        who=named[0] if len(named) == 1 else -1,
+        who=meant.pop() if len(meant) == 1 else -1,
         spans=spans(query, now),
     )
+
+
+def _nicknames(query: str, columns: Columns) -> dict[str, int]:
+    """Return the words of a question that are other names of somebody who speaks, and whose."""
+    found: dict[str, int] = {}
+    for match in list(CAPITAL.finditer(query))[:MOST_CAPITALS]:
+        begins = not query[: match.start()].rstrip() or query[: match.start()].rstrip()[-1] in ".!?"
+        bearer = find_bearer(match[0], columns, begins)
+        if bearer >= 0:
+            found[match[0]] = bearer
+    return found
+
+
+def _meant(query: str, columns: Columns) -> set[int]:
+    """Return who is meant by pronouns, where it is known who is the user and who the agent."""
+    user, agent = columns.speakers.user, columns.speakers.agent
+    if user < 0 or agent < 0:
+        return set()
+    persons = find_persons(query)
+    return {by for by, is_meant in ((user, persons.asker), (agent, persons.asked)) if is_meant}
 
 
 @remember(1024)

@@ -7,8 +7,8 @@ first k of these are returned, the others passed over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
+from mindstream.memory.certainty import certainty
 from mindstream.memory.columns import Columns
 from mindstream.memory.embedding import Embedding
 from mindstream.memory.filters import Filters, allowed, compare_large
@@ -50,11 +51,21 @@ class Recall:
         returned: the best, best first.
         passed_over: ids of records that were found, but not returned.
         without_vectors: why words alone were compared; "" where vectors were, too.
+        certainty: how sure it is that anything among the candidates answers, 0 to 1 (memory/certainty).
     """
 
     returned: list[Recalled] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
     without_vectors: str = ""
+    certainty: float = 0.0
+
+
+class Recollection(list[Recalled]):
+    """What a stream's recall returns: the records, best first, and how sure it is that anything answers (0 to 1)."""
+
+    def __init__(self, returned: Iterable[Recalled] = (), certainty: float = 0.0) -> None:
+        super().__init__(returned)
+        self.certainty = certainty
 
 
 class Recaller:
@@ -84,11 +95,12 @@ class Recaller:
         as_of: Moment | None = None,
         where: Mapping[str, JsonValue] | None = None,
         policy: Policy | None = None,
+        floor: float = 0.0,
     ) -> Recall:
         """Return the k records that answer best. A pure read: nothing is touched.
 
         `since`, `until`: when they were written (both included). `as_of`: as the stream stood then. `where`: what
-        `by`, `episode`, `slot` or entries of `data` must be.
+        `by`, `episode`, `slot` or entries of `data` must be. `floor`: with less certainty, nothing is returned.
 
         Raises:
             InputError: the query is empty, or k is below 1.
@@ -105,13 +117,17 @@ class Recaller:
         vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
         filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {})
         alike = await compare_large(self.store, columns, filters)
-        scored = relevance(columns, question, vectors, allowed(columns, filters, now, alike), self.weights)
+        passing = allowed(columns, filters, now, alike)
+        scored = relevance(columns, question, vectors, passing, self.weights)
+        certain = certainty(columns, question, scored, passing, by_words=embedded is None)
+        without = "" if embedded is not None else self._without_vectors()
+        if certain < floor:
+            return Recall(without_vectors=without, certainty=certain)
         if self.reranker is not None:
             await self._look_again(self.reranker, query, columns, scored, FOUND_PER_RETURNED * k)
         candidates = _candidates(columns, scored, vectors[-1], now)
         ranking = (policy or self.policy).rank(candidates, FOUND_PER_RETURNED * k)
-        without = "" if embedded is not None else self._without_vectors()
-        return self._recalled(columns, scored, ranking, k, without)
+        return replace(self._recalled(columns, scored, ranking, k), without_vectors=without, certainty=certain)
 
     def _without_vectors(self) -> str:
         failing = self.embedding
@@ -125,7 +141,7 @@ class Recaller:
             again = await reranker.scores(query, texts)
             scored.total[found] = added(scored.total[found].astype(np.float64), again)
 
-    def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, without: str) -> Recall:
+    def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
         """Read the k best from the store, and tell which were passed over."""
         ids = [columns.ids[at] for at in ranking.rows]
         records = {record.id: record for record in self.store.records(columns.stream, ids[:k])}
@@ -138,7 +154,7 @@ class Recaller:
             for i, id_ in enumerate(ids[:k])
             if id_ in records
         ]
-        return Recall(returned, ids[k:], without)
+        return Recall(returned, ids[k:])
 
     def about(
         self, stream: str, keywords: Sequence[str], n: int = 10, *, now: Moment, kinds: Sequence[Kind] | None = None

@@ -1,17 +1,20 @@
 """How well each record of a stream answers a question: a sum of parts, all in units of BM25.
 
-Tuned on LoCoMo (see benchmarks/locomo.py); every constant lies on a plateau.
+Tuned on LoCoMo and on talks of people and with an assistant (benchmarks/locomo.py, benchmarks/talks.py); every constant
+lies on a plateau of all of them. What differs between talks is read from the stream: who says how much
+(memory/speakers).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.clock import DAY_S
-from mindstream.language.lexical import telling
+from mindstream.language.lexical import K1, B, Matches, saturated, telling
 from mindstream.memory.columns import KIND_CODES, Columns
 from mindstream.memory.question import Question
 
@@ -20,6 +23,10 @@ Positions = NDArray[np.int64]
 CHAT = KIND_CODES["chat"]
 ALSO = 1000
 """So many of the best by words are compared by vector too, near or not."""
+OTHERS = 100
+"""A word is weighed against so many more records where a short stream should not make it light."""
+TERMS_AT_ONCE = 16
+"""So many words of a question are looked up at once; most questions have fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,22 +35,28 @@ class Weights:
 
     Attributes:
         vector: the cosine with the question, beyond what is usual in the stream.
+        verbosity: how far a speaker who says more than the tersest one is measured by that one; 0: everybody alike.
+        lends_all: a record of more words than this lends each of them less: it says more than one thing.
         next_to, second: the share of a word's weight that it lends next to it in the episode, and one further.
         same_speaker: one further, where the same one speaks again.
-        answer: what a word of a question lends to the record after it: above 1, for it is the answer that is wanted.
+        answer: what a word of a question lends to what somebody else says next (the next record, or, where the one who
+            asks goes on, the second): above 1, for it is the answer that is wanted.
         episode: BM25 of the whole episode.
-        who: the only one named in the question said it.
+        who: the only one that the question means said it; as a share of what a word weighs that one record alone
+            holds, so that it decides as much in a long stream as in a short one.
         dates: it was written in the time that the question names.
         question: it is a question itself. opening: it is the first of its episode.
     """
 
     vector: float = 22.0
+    verbosity: float = 0.75
+    lends_all: float = 16.0
     next_to: float = 0.3
     second: float = 0.3
     same_speaker: float = 0.6
     answer: float = 1.3
-    episode: float = 1.5
-    who: float = 3.0
+    episode: float = 1.25
+    who: float = 0.67
     dates: float = 3.0
     question: float = 0.0
     opening: float = 0.0
@@ -65,6 +78,11 @@ class Scored:
         """Return what one record's relevance is made of."""
         return {name: float(values[at]) for name, values in self._parts.items()}
 
+    def highest(self, names: Sequence[str], among: NDArray[np.bool_]) -> float:
+        """Return the highest sum of these parts among some records; 0: it is below that."""
+        there = [self._parts[name] for name in names if name in self._parts]
+        return float(np.max(sum(there), initial=0.0, where=among)) if there else 0.0
+
 
 def relevance(
     columns: Columns, question: Question, vectors: Floats, candidates: NDArray[np.bool_], weights: Weights
@@ -72,8 +90,7 @@ def relevance(
     """Score all records of a stream; `vectors` are those of the question's wordings."""
     parts = _by_words(columns, question, weights)
     if question.who >= 0:
-        said = (columns.by.values == question.who) & (columns.kind.values == CHAT)
-        parts["who"] = said * np.float32(weights.who)
+        parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns) + OTHERS))
     if question.spans:
         parts["dates"] = np.float32(weights.dates) * _dated(columns, question)
     if weights.question:
@@ -95,17 +112,17 @@ def _by_words(columns: Columns, question: Question, weights: Weights) -> dict[st
     index, count = columns.lexical, len(columns)
     words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
     episodes = np.zeros(index.groups + 1, np.float32)  # the last: in none
+    resistance = _Resistance(columns, weights.verbosity)
     reach = _Reach(columns, weights) if index.groups else None
-    for term in dict.fromkeys(question.terms):
-        holds, times = index.matches(term)
-        if not len(holds):
-            continue
-        own = index.weights(holds, times)
-        words[holds] += own
+    terms = list(dict.fromkeys(question.terms))
+    for start in range(0, len(terms), TERMS_AT_ONCE):
+        found = index.matches_of(terms[start : start + TERMS_AT_ONCE])
+        lengths = index.lengths(found.documents)
+        own = saturated(found.times, resistance(found.documents, lengths), index.idf_of(found), K1)
+        words += np.bincount(found.documents, own, count).astype(np.float32)
         if reach:
-            reach.add(reached, holds, own)
-            groups, lent = index.group_weights(holds, times)
-            episodes[groups] += lent
+            reach.add(reached, found, own, lengths)
+            episodes[:-1] += index.group_scores(found)
     parts = {"words": words}
     if reach:
         parts["neighbours"] = reached[:-1] - words
@@ -115,6 +132,32 @@ def _by_words(columns: Columns, question: Question, weights: Weights) -> dict[st
         named[columns.kind.values == CHAT] = 0
         parts["words"] = words + named
     return parts
+
+
+class _Resistance:
+    """What the length of a record takes from each of its words.
+
+    A message is measured by what its speaker usually says, and a speaker by the tersest of those who talk: so a long
+    reply does not drown a short fact, while between people who say about as much nothing changes.
+    """
+
+    def __init__(self, columns: Columns, verbosity: float) -> None:
+        others = max(1.0, columns.speakers.tersest() or columns.lexical.mean_length)
+        usual = np.append(columns.speakers.usual_lengths(), others)
+        factor = 1 + verbosity * (np.maximum(1, usual / others) - 1)
+        self._still = (K1 * (1 - B) * factor).astype(np.float32)
+        self._by_word = (K1 * B * factor / usual).astype(np.float32)
+        self._by = columns.by.values
+        self._talk = None if columns.only_talk else columns.kind.values == CHAT
+        self._others = len(usual) - 1
+
+    def __call__(self, holds: Positions, lengths: Floats) -> Floats:
+        """Return it for some records of these lengths."""
+        by = self._by[holds]
+        if self._talk is not None:
+            by = np.where(self._talk[holds] & (by < self._others), by, -1)
+        resistance: Floats = self._still[by] + self._by_word[by] * lengths
+        return resistance
 
 
 class _Reach:
@@ -128,24 +171,38 @@ class _Reach:
         self._asks = columns.asks.values
         self._best = np.zeros(len(columns) + 1, np.float32)
 
-    def add(self, reached: Floats, holds: Positions, own: Floats) -> None:
-        """Add a word's weight to all records that it reaches."""
-        weights, best = self._weights, self._best
-        best[:] = 0
-        best[holds] = own
-        before, after = self._before[holds], self._after[holds]
-        second_before, second_after = self._before[before], self._after[after]
-        lends = np.where(self._asks[holds], np.float32(weights.answer), np.float32(weights.next_to))
-        again = self._by[holds] == self._by[second_after]
-        lends_further = np.where(again, np.float32(weights.same_speaker), np.float32(weights.second))
-        for where, lent in (
-            (before, own * np.float32(weights.next_to)),
-            (after, own * lends),
-            (second_before, own * np.float32(weights.second)),
-            (second_after, own * lends_further),
-        ):
-            best[where] = np.maximum(best[where], lent)
-        reached += best
+    def add(self, reached: Floats, found: Matches, own: Floats, lengths: Floats) -> None:
+        """Add words' weights to all records that they reach; `lengths` are those of the records that hold them."""
+        best, where, lent = self._best, *self._lend(found.documents, own, lengths)
+        ends = 5 * np.cumsum(found.counts)
+        for start, end in zip((0, *ends[:-1]), ends, strict=True):
+            if start < end:
+                best[:] = 0
+                np.maximum.at(best, where[start:end], lent[start:end])
+                reached += best
+
+    def _lend(self, holds: Positions, own: Floats, lengths: Floats) -> tuple[Positions, Floats]:
+        """Return the five records that each one reaches, itself among them, and with what."""
+        weights = self._weights
+        where, lent = np.empty((len(holds), 5), np.int64), np.empty((len(holds), 5), np.float32)
+        where[:, 0], lent[:, 0] = holds, own
+        where[:, 1], where[:, 2] = self._before[holds], self._after[holds]
+        where[:, 3], where[:, 4] = self._before[where[:, 1]], self._after[where[:, 2]]
+        by, asks = self._by[holds], self._asks[holds]
+        goes_on = (by == self._by[where[:, 2]]) & (by >= 0)
+        again = by == self._by[where[:, 4]]
+        lent[:, 1], lent[:, 3] = weights.next_to, weights.second
+        lent[:, 2] = np.where(asks & ~goes_on, weights.answer, weights.next_to)
+        lent[:, 4] = np.where(again, weights.same_speaker, np.where(asks & goes_on, weights.answer, weights.second))
+        lent[:, 1:] *= (own * np.minimum(1, weights.lends_all / np.maximum(lengths, 1)))[:, None]
+        return where.reshape(-1), lent.reshape(-1)
+
+
+def _said(columns: Columns, question: Question) -> NDArray[np.bool_]:
+    """Mark what the one asked about has said; of one who is only meant by a pronoun, also what nobody else has said."""
+    talk = columns.kind.values == CHAT
+    said: NDArray[np.bool_] = (columns.by.values == question.who) & talk
+    return said if question.name_terms or columns.only_talk else said | ~talk
 
 
 def _dated(columns: Columns, question: Question) -> Floats:

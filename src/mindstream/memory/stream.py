@@ -21,7 +21,7 @@ from mindstream.memory.door import checked_name
 from mindstream.memory.lately import Lately
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.policies import Policy
-from mindstream.memory.recall import Recalled, recaller_of
+from mindstream.memory.recall import Recollection, recaller_of
 from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
@@ -180,8 +180,9 @@ class Stream:
         where: Mapping[str, JsonValue] | None = None,
         policy: Policy | None = None,
         touch: bool = True,
-    ) -> list[Recalled]:
-        """Return the k records that answer best, with the parts of their score.
+        floor: float = 0.0,
+    ) -> Recollection:
+        """Return the k records that answer best, with the parts of their score, and how sure it is that any answers.
 
         Args:
             since, until: when they were written, both included.
@@ -189,19 +190,20 @@ class Stream:
             where: what `by`, `episode`, `slot` or entries of `data` must be.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
                 better, what is passed over fades (see memory/strength); written within a second.
+            floor: with less certainty (0 to 1) nothing is returned.
         """
         touch = touch and as_of is None
         if touch:
             await self._touches.overdue()
         found = await self._recaller.recall(
             self.name, query, k, now=self.clock.now(), kinds=kinds, since=since, until=until, as_of=as_of, where=where,
-            policy=policy,
+            policy=policy, floor=floor,
         )  # fmt: skip
         self._lately.add(self.clock.now(), [each.record for each in found.returned])
         if touch and found.returned:
             self._touches.add([each.record.id for each in found.returned], found.passed_over)
         self._tell_of_vectors(found.without_vectors)
-        return found.returned
+        return Recollection(found.returned, found.certainty)
 
     async def commit(
         self,

@@ -1,0 +1,187 @@
+"""Recall in talks of other shapes: long replies, bursts, names in other forms, advice, nothing that answers."""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from world import World
+
+from mindstream.language.persons import find_persons
+from mindstream.memory.nicknames import find_bearer
+from mindstream.memory.question import understood
+from mindstream.memory.record import New
+from mindstream.memory.speakers import Speakers
+
+Said = tuple[str, str]
+"""Who, and what."""
+
+EVENINGS = [
+    ("ann", "I moved to Ghent in spring, and my sister Ida carried the boxes."),
+    (
+        "coach",
+        "Moving is a lot. When people move, a sister who helps with moving makes the move lighter, and after moving a "
+        "calm first night matters: unpack the bed first, keep the other boxes closed, air the room, walk around the "
+        "block, write down what the move has changed, ask your sister to come by again, and let the moving week be a "
+        "slow week. Who moves in spring has light evenings, which helps; who moved with a sister has somebody to call.",
+    ),
+    ("ann", "The tram outside keeps me awake, so I sleep with a fan running."),
+    (
+        "coach",
+        "A fan is a fine steady sound. Against the noise of a tram I would also hang a heavy curtain, put felt under "
+        "the bed, close the gap below the door and try ear plugs made of wax; a steady sound hides a sudden one, and a "
+        "heavy curtain takes away the high part of the noise, which is what wakes people most.",
+    ),
+    ("ann", "On Fridays I bake rye bread with my neighbour Otto."),
+    (
+        "coach",
+        "That sounds lovely. Baking with somebody is a good way to end a week, and rye takes time, so the evening "
+        "slows down by itself; let the dough rest overnight, and enjoy the smell of the kitchen on Saturday morning.",
+    ),
+]
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    world = World(tmp_path)
+    yield world
+    await world.close()
+
+
+async def tell(world: World, talk: Sequence[Said], user: str = "", episode: str = "one") -> None:
+    """Write a talk; with a user, whose words and whose are not is marked."""
+    await world.stream.remember_all(
+        [
+            New(text=text, kind="chat", by=by, episode=episode, data={"by_user": by == user} if user else {})
+            for by, text in talk
+        ]
+    )
+
+
+async def ask(world: World, question: str, k: int = 3) -> list[str]:
+    return [found.record.text for found in await world.stream.recall(question, k, touch=False)]
+
+
+async def test_a_long_reply_does_not_drown_what_the_user_said(world: World) -> None:
+    await tell(world, EVENINGS)  # nobody is marked as the user: it is the lengths that tell
+    assert (await ask(world, "Which sister helped moving in spring?"))[0] == EVENINGS[0][1]
+
+
+async def test_between_people_who_say_as_much_length_is_measured_as_ever(world: World) -> None:
+    await tell(world, [("kim", "The red lighthouse stands far out."), ("lee", "A lighthouse needs paint every year.")])
+    speakers = (await world.stream.catch_up()).speakers
+    usual = speakers.usual_lengths()
+    assert speakers.tersest() == pytest.approx(usual.max(), rel=0.05)
+
+
+async def test_who_hardly_says_anything_does_not_set_the_measure() -> None:
+    speakers = Speakers()
+    for _ in range(30):
+        speakers.add(0, 10, None)
+        speakers.add(1, 100, None)
+    speakers.add(2, 1, None)
+    assert speakers.tersest() == pytest.approx(speakers.usual_lengths()[0])
+
+
+async def test_a_question_about_the_user_wants_the_users_words_and_one_about_advice_the_coachs(world: World) -> None:
+    await tell(world, EVENINGS, user="ann")
+    assert (await ask(world, "What do I do against the tram, with a sound?"))[0] == EVENINGS[2][1]
+    assert (await ask(world, "What did you do against the tram, with a sound?"))[0] == EVENINGS[3][1]
+
+
+async def test_a_note_is_as_near_to_a_question_about_the_user_as_the_users_words(world: World) -> None:
+    await tell(world, EVENINGS, user="ann")
+    await world.stream.remember("She sleeps with a fan because of the tram.", "note", by="facts")
+    found = {each.record.by: each.parts["who"] for each in await world.stream.recall("Why do I sleep with a fan?", 7)}
+    assert found["facts"] == found["ann"] > found["coach"] == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "asker", "asked"),
+    [
+        ("Where did I put my keys?", True, False),
+        ("What did you recommend?", False, True),
+        ("Can you tell me where my keys are?", True, False),
+        ("I forgot: could you say where they are?", True, False),
+        ("What would you do about my sleep?", True, False),
+        ("What have we decided about the bed?", True, True),
+        ("Where is Otto?", False, False),
+        ("我的女儿叫什么？", True, False),
+        ("你建议了什么？", False, True),
+    ],
+)
+def test_pronouns_say_who_is_meant(question: str, asker: bool, asked: bool) -> None:
+    assert find_persons(question) == (asker, asked)
+
+
+async def test_the_answer_to_a_question_is_somebody_elses_though_the_asker_goes_on(world: World) -> None:
+    burst = [("kim", "Which instrument do you play?"), ("kim", "Sorry, phone."), ("lee", "Since I was nine, the oboe.")]
+    await tell(world, burst)
+    for number in range(8):
+        await tell(world, [("kim", f"Something else, number {number}.")], episode=f"other {number}")
+    found = {each.record.text: each.parts for each in await world.stream.recall("what instrument is played?", 3)}
+    assert found[burst[2][1]]["neighbours"] > 2 * found[burst[1][1]]["neighbours"]
+
+
+async def test_a_long_record_lends_each_of_its_words_less(world: World) -> None:
+    for episode, more in (
+        ("short", ""),
+        ("long", " with a lot to say of other things" + " and more: nut, oil, tin" * 8),
+    ):
+        await tell(world, [("kim", f"The harbour{more}."), ("lee", f"Nothing there, {episode}.")], episode=episode)
+    parts = {each.record.text: each.parts for each in await world.stream.recall("the harbour", 4, touch=False)}
+    assert parts["Nothing there, short."]["neighbours"] > 1.5 * parts["Nothing there, long."]["neighbours"] > 0
+
+
+CALLED = [
+    ("Emilia", "Skiing was great."),
+    ("elise", "So cool Kate! Was Otto there?"),
+    ("Emilia", "Otto and I fell twice."),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "who", "bare"),
+    [
+        ("Where did Elisa ski?", "elise", "Where did ski?"),  # misspelt
+        ("Where did Emi ski?", "Emilia", "Where did ski?"),  # short
+        ("Where did Kate ski?", "Emilia", "Where did ski?"),  # what the other one calls her
+        ("Where did Otto ski?", None, "Where did Otto ski?"),  # somebody whom both know
+        ("Where did Eli ski?", "elise", "Where did ski?"),
+        ("Is El Ejido far?", None, "Is El Ejido far?"),
+        ("Where did Kate and Elise ski?", None, "Where did and ski?"),
+    ],
+)
+async def test_names_are_known_in_other_forms(world: World, question: str, who: str | None, bare: str) -> None:
+    for session in range(5):
+        await tell(world, CALLED, episode=str(session))
+    columns = await world.stream.catch_up()
+    asked = understood(question, columns, world.clock.now())
+    assert (asked.who, asked.bare) == (-1 if who is None else columns.names[who], bare)
+
+
+async def test_a_word_that_the_stream_uses_is_no_misspelt_name(world: World) -> None:
+    await tell(world, [("Marion", "Hello!"), ("Paul", "I met Marian at the market.")])
+    columns = await world.stream.catch_up()
+    assert find_bearer("Marian", columns) == -1
+    assert find_bearer("Marlon", columns) == columns.names["Marion"]
+
+
+async def test_recall_says_how_sure_it_is_that_anything_answers(world: World) -> None:
+    await tell(world, EVENINGS, user="ann")
+    own = ["Who carried the boxes to Ghent?", "What keeps me awake?", "With whom do I bake rye bread?"]
+    foreign = ["Which bank gave the mortgage?", "When does the flight to Lima leave?", "What is the dentist called?"]
+    sure = [(await world.stream.recall(question, touch=False)).certainty for question in own]
+    unsure = [(await world.stream.recall(question, touch=False)).certainty for question in foreign]
+    assert min(sure) > 0.5 > 0.15 > max(unsure)
+
+
+async def test_below_the_floor_nothing_is_returned_and_nothing_touched(world: World) -> None:
+    note = await world.stream.remember("Otto has a cat called Minka.", "note")
+    world.clock.advance(100)
+    assert await world.stream.recall("Which bank gave the mortgage?", floor=0.1) == []
+    assert (await world.now(note)).accessed == note.accessed
+    assert len(await world.stream.recall("What is the cat of Otto called?", floor=0.1)) == 1
+
+
+async def test_an_empty_stream_is_sure_of_nothing(world: World) -> None:
+    assert (await world.stream.recall("Where does Otto live?")).certainty == 0
