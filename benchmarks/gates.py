@@ -140,7 +140,7 @@ async def trained(pack: Pack, turns: int, seed: int, shuffled: bool = False) -> 
     with tempfile.TemporaryDirectory() as folder:
         store = await logged(Path(folder), pack, simulated(pack, turns, seed), seed, shuffled)
         gate, begun = LearnedGate(pack, store), time.perf_counter()
-        gate.catch_up()
+        await gate.catch_up()
         each_ms = (time.perf_counter() - begun) * 1000 / max(1, turns)
         await store.close()
     gate.stop_learning()
@@ -208,7 +208,7 @@ async def played(pack: Pack, gate: Gate, talk: Sequence[str]) -> tuple[Any, int]
                 async for _ in mind.hear(text):
                     pass
                 await mind.settled()
-            rows = mind.stream.store.events("ann", kinds=["thought"], limit=10_000)
+            rows = await mind.stream.store.events("ann", kinds=["thought"], limit=10_000)
             runs = sum(getattr(row.event, "slot", "") == pack.name for row in rows)
             steps = [(step.source, step.state) for step in mind.plan.steps]
             return (mind.belief.value.model_dump(mode="json"), steps), runs

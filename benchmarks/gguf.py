@@ -155,7 +155,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         ):
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))
-            logged = [each.event for each in events(mind.stream.store, mind.stream.name, kinds=[Failed.kind])]
+            logged = [each.event async for each in events(mind.stream.store, mind.stream.name, kinds=[Failed.kind])]
         asked = [Line.model_validate_json(line) for line in kept.read_text("utf-8").splitlines()]
     sent_back = [each for each in asked if each.messages[-1].text.startswith("(A check of your reply")]
     longest = max((part.output_tokens for each in asked for part in each.parts if isinstance(part, Usage)), default=0)

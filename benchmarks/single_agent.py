@@ -73,7 +73,7 @@ class Agent:
         self.lines += [Line(by_user=True, text=text), Line(by_user=False, text=found.words)]
         return found.words
 
-    def given(self, call: Call) -> str | None:  # noqa: ARG002
+    async def given(self, call: Call) -> str | None:  # noqa: ARG002
         return None
 
     async def called(self, call: Call) -> None:

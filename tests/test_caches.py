@@ -50,26 +50,26 @@ async def test_a_plan_of_another_folder_with_the_same_id_is_not_shown(store: Sql
     other = SqliteStore(tmp_path / "other")
     ann = await a_plan(store, "ann", "Ann's own step", "0000000001abcdefgh")
     bob = await a_plan(other, "bob", "Bob's own step", "0000000001abcdefgh")
-    assert [step.title for step in plan_of(ann, PACK).steps] == ["Ann's own step"]
-    assert [step.title for step in plan_of(bob, PACK).steps] == ["Bob's own step"]
+    assert [step.title for step in (await plan_of(ann, PACK)).steps] == ["Ann's own step"]
+    assert [step.title for step in (await plan_of(bob, PACK)).steps] == ["Bob's own step"]
     await other.close()
 
 
 async def test_a_plan_that_a_caller_changes_stays_as_it_is_written(store: SqliteStore) -> None:
     ann = await a_plan(store, "ann", "Ann's own step", "0000000001abcdefgh")
-    plan_of(ann, PACK).steps.clear()
-    assert len(plan_of(ann, PACK).steps) == 1
+    (await plan_of(ann, PACK)).steps.clear()
+    assert len((await plan_of(ann, PACK)).steps) == 1
 
 
 async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> None:
     for user in ("ann", "bob"):
         async with Mind.open(store, user=user) as mind:
             await mind.stream.remember_all([New(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})])
-    [of_ann] = store.latest("ann", ["chat"], now=NOW)
+    [of_ann] = await store.latest("ann", ["chat"], now=NOW)
     of_ann.data["leak"] = "of ann"  # type: ignore[index]
     of_ann.data["tags"].append("of ann")  # type: ignore[union-attr]
     for user in ("ann", "bob"):
-        assert store.latest(user, ["chat"], now=NOW)[0].data == {"by_user": True, "tags": ["a"]}
+        assert (await store.latest(user, ["chat"], now=NOW))[0].data == {"by_user": True, "tags": ["a"]}
 
 
 def words_in_caches() -> bool:
@@ -99,7 +99,7 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
         recognised(PACK, f"the {SECRET}")
         assert words_in_caches()
         assert mind.stream._lately._recalls
-        columns = mind.stream.columns()
+        columns = await mind.stream.columns()
         assert columns.lexical.idf(SECRET) < columns.lexical.idf("nothing like it")
         await store.erase("ann")
         assert not words_in_caches()

@@ -31,7 +31,7 @@ async def played(name: str) -> list[str]:
                 lines.append(f"**{text}**\n")
                 heard, *_ = [row.seq async for row in mind.hear(text)]
                 await mind.settled()
-                for row in mind.stream.store.events("you", after=heard):
+                for row in await mind.stream.store.events("you", after=heard):
                     if isinstance(row.event, Waiting):
                         lines.append(f"*{row.event.text}*\n")
                     elif isinstance(row.event, Said | FollowUp):

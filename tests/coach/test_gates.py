@@ -202,18 +202,18 @@ async def test_it_learns_from_the_log_once_and_remembers_it(folder: Path) -> Non
     await _log(store, turns)
     learned = LearnedGate(SLEEP, store, folder)
     assert learned.decide(planning("The blue folder please")).waits and learned.outcomes == 30
-    learned.catch_up()
+    await learned.catch_up()
     assert learned.outcomes == 30
     again = LearnedGate(SLEEP, store, folder)
     assert again.outcomes == 30, "kept in the data folder"
     await _log(store, turns[:2])
-    again.catch_up()
+    await again.catch_up()
     assert again.outcomes == 32
     for broken in (b"broken", b"", (folder / "gate-sleep.npz").read_bytes()[:500]):
         (folder / "gate-sleep.npz").write_bytes(broken)
         assert LearnedGate(SLEEP, store, folder).outcomes == 0
     anew = LearnedGate(SLEEP, store, folder)
-    anew.catch_up()
+    await anew.catch_up()
     assert anew.outcomes == 32, "learned again from the log"
     await store.close()
 
@@ -237,8 +237,8 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
     return events
 
 
-def kept(mind: Mind, *kinds: type) -> list[Logged]:
-    return [row for row in mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
+async def kept(mind: Mind, *kinds: type) -> list[Logged]:
+    return [row for row in await mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
 
 
 async def test_decisions_and_what_came_of_them_are_logged(folder: Path) -> None:
@@ -246,10 +246,10 @@ async def test_decisions_and_what_came_of_them_are_logged(folder: Path) -> None:
         await turn(mind, "The noise from the street keeps me up.")
         events = await turn(mind, "Can you make me a plan?")
         assert [type(row.event) for row in events][:2] == [Heard, Waiting]
-        first, second = (row.event for row in kept(mind, Decided))
+        first, second = (row.event for row in await kept(mind, Decided))
         assert isinstance(first, Decided) and not first.waits and first.thinks and first.gate == "quick"
         assert isinstance(second, Decided) and second.waits and "sleep_concern" in second.known
-        noted, planned = (row.event for row in kept(mind, Judged))
+        noted, planned = (row.event for row in await kept(mind, Judged))
         assert isinstance(noted, Judged) and not noted.needed and noted.changed
         assert isinstance(planned, Judged) and planned.needed and planned.about == events[0].seq
 
@@ -257,11 +257,11 @@ async def test_decisions_and_what_came_of_them_are_logged(folder: Path) -> None:
 async def test_small_talk_wakes_the_facts_reasoner_only(folder: Path) -> None:
     async with Mind.open(folder, user="ann", gate_="quick") as mind:
         await turn(mind, "Hello!")
-        assert {row.event.slot for row in kept(mind, Thought) if isinstance(row.event, Thought)} == {"facts"}
-        decision = kept(mind, Decided)[0].event
+        assert {row.event.slot for row in await kept(mind, Thought) if isinstance(row.event, Thought)} == {"facts"}
+        decision = (await kept(mind, Decided))[0].event
         assert isinstance(decision, Decided) and not decision.thinks
         await turn(mind, "The noise keeps me awake.")
-        about = [row.event.about for row in kept(mind, Thought) if isinstance(row.event, Thought)]
+        about = [row.event.about for row in await kept(mind, Thought) if isinstance(row.event, Thought)]
         assert len(about) == 3
 
 
@@ -282,13 +282,13 @@ async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(fo
     async with Mind.open(folder, user="ann", gate_=Hasty()) as mind:
         for text in talk:
             await turn(mind, text)
-        (hasty,) = gate_report(mind.stream.store, "ann")
+        (hasty,) = await gate_report(mind.stream.store, "ann")
     assert hasty.turns == 4 and hasty.wait_rate == 0 and hasty.spoke_too_soon == 0.25 == hasty.regret
     async with Mind.open(folder, user="bob", gate_="belief") as mind:
         for text in talk:
             await turn(mind, text)
-        (belief,) = gate_report(mind.stream.store, "bob")
-        assert [report.gate for report in gate_report(mind.stream.store)] == ["hasty", "belief"]
+        (belief,) = await gate_report(mind.stream.store, "bob")
+        assert [report.gate for report in await gate_report(mind.stream.store)] == ["hasty", "belief"]
     assert belief.spoke_too_soon == 0.25 <= belief.waited_for_nothing and belief.avoided == 0 and belief.judged == 4
 
 
@@ -297,7 +297,7 @@ async def test_an_alarm_waits_for_nobody(folder: Path) -> None:
         await turn(mind, "The noise keeps me awake.")
         said = (await turn(mind, "I want to kill myself. Make me a plan."))[-1].event
         assert isinstance(said, Said) and said.model == "safety" and not said.waited
-        decision = kept(mind, Decided)[-1].event
+        decision = (await kept(mind, Decided))[-1].event
         assert isinstance(decision, Decided) and not decision.waits
 
 
@@ -308,6 +308,6 @@ async def test_the_learned_gate_works_in_a_mind_and_learns_there(folder: Path) -
         await turn(mind, "thanks")
     store = SqliteStore(folder)
     learned = LearnedGate(SLEEP, store, folder)
-    learned.catch_up()
+    await learned.catch_up()
     assert learned.outcomes >= 2
     await store.close()

@@ -167,7 +167,7 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
         async for _ in mind.hear(WISH):
             pass
         await mind.settled()
-        events = [row.event for row in mind.stream.store.events("ann")]
+        events = [row.event for row in await mind.stream.store.events("ann")]
         return events, mind.plan, reasoner
 
 

@@ -38,7 +38,7 @@ async def test_a_correction_keeps_the_history(world: World) -> None:
     assert new.about == Triple("ann", "bedtime", "Ann goes to bed at 22:00")
     assert await found(world, "bed") == ["Ann goes to bed at 22:00"]
     assert await found(world, "bed", as_of=then) == ["Ann goes to bed at 23:00"]
-    assert world.store.records("ann", [old.id])[0].superseded_by == new.id
+    assert (await world.store.records("ann", [old.id]))[0].superseded_by == new.id
 
 
 async def test_a_correction_that_is_known_already_takes_the_place(world: World) -> None:
@@ -46,7 +46,7 @@ async def test_a_correction_that_is_known_already_takes_the_place(world: World) 
     known = await world.stream.remember("bed at 22:00", "note")
     assert (await world.stream.supersede(old.id, "Bed at 22:00!")).id == known.id
     assert (await world.stream.supersede(known.id, "BED at 22:00")).id == known.id
-    assert [record.id for record in world.stream.latest("note", 9)] == [known.id]
+    assert [record.id for record in await world.stream.latest("note", 9)] == [known.id]
 
 
 async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World) -> None:
@@ -54,14 +54,14 @@ async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World
     both = [world.stream.supersede(old.id, text) for text in ("bed at 22:00", "bed at 21:00")]
     results = await asyncio.gather(*both, return_exceptions=True)
     assert sorted(type(result).__name__ for result in results) == ["InputError", "Record"]
-    assert len(world.stream.latest("note", 9)) == 1
+    assert len(await world.stream.latest("note", 9)) == 1
 
 
 async def test_a_touch_in_between_does_not_stop_a_correction(world: World) -> None:
     old = await world.stream.remember("bed at 23:00", "note")
     await world.stream.recall("bed")
     await asyncio.gather(world.stream.settle(), world.stream.supersede(old.id, "bed at 22:00"))
-    assert [record.text for record in world.stream.latest("note", 9)] == ["bed at 22:00"]
+    assert [record.text for record in await world.stream.latest("note", 9)] == ["bed at 22:00"]
 
 
 async def test_what_cannot_be_corrected_is_refused_in_words(world: World) -> None:
@@ -80,7 +80,7 @@ async def test_the_same_words_are_kept_once(world: World, kind: Kind) -> None:
     first = await world.stream.remember("Ann drinks tea.", kind)
     again = await world.stream.remember_all([New(text="ann  drinks TEA", kind=kind), New(text="new", kind=kind)])
     assert again[0].id == first.id
-    assert len(world.stream.latest(kind, 9)) == 2
+    assert len(await world.stream.latest(kind, 9)) == 2
 
 
 @pytest.mark.parametrize("kind", ["chat", "observation", "document", "feedback", "plan"])
@@ -88,13 +88,13 @@ async def test_elsewhere_a_second_yes_is_real(world: World, kind: Kind) -> None:
     await world.stream.remember("yes", kind)
     await world.stream.recall("yes")
     await world.stream.remember("yes", kind)
-    assert len(world.stream.latest(kind, 9)) == 2
+    assert len(await world.stream.latest(kind, 9)) == 2
 
 
 async def test_the_same_words_at_the_same_moment_are_kept_once(world: World) -> None:
     other = world.another()
     await asyncio.gather(*(stream.remember("tea", "note") for stream in [world.stream, other] * 5))
-    assert len(world.stream.latest("note", 99)) == 1
+    assert len(await world.stream.latest("note", 99)) == 1
     await other.store.close()
 
 
@@ -109,7 +109,7 @@ async def test_what_recall_just_returned_is_no_news(world: World, kind: Kind) ->
     seen = await world.stream.remember("Ann grows tomatoes on the roof.", "observation")
     await world.stream.recall("tomatoes", touch=False)
     assert (await world.stream.remember("ann grows tomatoes on the roof", kind)).id == seen.id
-    assert world.stream.latest(kind, 9) == []
+    assert await world.stream.latest(kind, 9) == []
     world.clock.advance(11 * MINUTE_S)
     assert (await world.stream.remember("ann grows tomatoes on the roof", kind)).id != seen.id
 
@@ -123,19 +123,19 @@ async def test_evidence_can_be_followed_down_to_what_was_seen(world: World) -> N
     def ids(drawn: Drawn) -> object:
         return {drawn.record.id: [ids(each) for each in drawn.evidence]}
 
-    tree = world.stream.evidence_of(thought.id)
+    tree = await world.stream.evidence_of(thought.id)
     assert ids(tree) == {thought.id: [{note.id: [{seen[0].id: []}]}, {seen[1].id: []}]}
     assert tree.missing == ("gone",)
     with pytest.raises(InputError, match="no record"):
-        world.stream.evidence_of("nothing")
+        await world.stream.evidence_of("nothing")
 
 
 async def test_purge_empties_the_archive_for_good(world: World) -> None:
     one, two, kept = await world.stream.remember_all([New(text="swordfish"), New(text="marlin"), New(text="herring")])
     await world.stream.commit(revisions=[Revision(id=one.id, forgotten=100.0), Revision(id=two.id, forgotten=200.0)])
-    assert [record.id for record in world.stream.archive()] == [one.id, two.id]
+    assert [record.id for record in await world.stream.archive()] == [one.id, two.id]
     assert await world.stream.purge(before=150.0) == 1
-    assert [record.id for record in world.stream.archive()] == [two.id]
+    assert [record.id for record in await world.stream.archive()] == [two.id]
     assert await world.stream.purge() == 1
     assert await world.stream.purge() == 0
     assert await found(world, "fish swordfish herring") == ["herring"]
@@ -162,16 +162,16 @@ async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(
 
     broken = asyncio.create_task(other.reembed(batch=8))
     for _ in range(5000):
-        if other.columns().foreign < 30:
+        if (await other.columns()).foreign < 30:
             break
         await asyncio.sleep(0.001)
     broken.cancel()
     await asyncio.gather(broken, return_exceptions=True)
-    left = other.columns().foreign
+    left = (await other.columns()).foreign
     assert 0 <= left < 30
     assert await other.reembed(batch=8) <= left, "a batch on its way when it was broken off may still land"
     assert await other.reembed() == 0
-    assert other.columns().foreign == 0
+    assert (await other.columns()).foreign == 0
     scores = (await other.recall("tomatoes", k=1, touch=False))[0].parts
     assert scores["vector"] > 0
     await other.close()
@@ -194,9 +194,9 @@ async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
     world.clock.advance(2 * DAY_S)
     await stream.recall("tea", k=1, kinds=["note"])
     await stream.settle()
-    before = world.store.version()
+    before = await world.store.version()
     report = await stream.audit()
-    assert world.store.version() == before
+    assert await world.store.version() == before
     assert list(report.exact) == [(first.id, copies[0].id)]
     assert [set(group) for group in report.near] == [{first.id, near.id, copies[0].id}]
     assert [junk.id for junk in report.junk] == [greeting.id, prompt.id, question.id]

@@ -81,8 +81,8 @@ async def test_what_is_no_longer_believed_can_still_be_read(stream: Stream) -> N
     for n in range(0, 3 * MOST, MOST // 2):
         stream.clock.advance(60)  # type: ignore[attr-defined]
         await stream.believe("b", {"goals": wishes(n, n + MOST // 2)}, Shape)
-    assert "learn the oboe" not in stream.belief("b", Shape).value.goals
-    began = stream.store.changes("ann", 0).records[0].created
+    assert "learn the oboe" not in (await stream.belief("b", Shape)).value.goals
+    began = (await stream.store.changes("ann", 0)).records[0].created
     [found] = await stream.recall("oboe", k=1, kinds=["belief"], as_of=began)
     assert "learn the oboe" in found.record.text
 
@@ -102,8 +102,8 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        assert mind.stream.store.events("ann", kinds=["error"]) == []
-        assert mind.reasoners.work() == []
+        assert await mind.stream.store.events("ann", kinds=["error"]) == []
+        assert await mind.reasoners.work() == []
         assert mind.belief.version > 1
         assert mind.plan.now
 
@@ -199,8 +199,8 @@ async def test_a_long_name_does_not_stop_the_reasoners(folder: Path) -> None:
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        assert mind.stream.store.events("ann", kinds=["error"]) == []
-        assert mind.reasoners.work() == []
+        assert await mind.stream.store.events("ann", kinds=["error"]) == []
+        assert await mind.reasoners.work() == []
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ def left(world: World, word: str = "zorro") -> list[str]:
     ]
 
 
-def log(world: World) -> list[Logged]:
-    return world.store.events("ann")
+async def log(world: World) -> list[Logged]:
+    return await world.store.events("ann")
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def log(world: World) -> list[Logged]:
 async def test_a_row_of_the_log_stays_and_its_words_go(event: Thought, world: World) -> None:
     await forgotten(world)
     (row,) = await world.stream.commit(Entry(event, "facts"))
-    before = log(world)
+    before = await log(world)
     assert left(world)
     assert await world.stream.purge() == 1
     assert left(world) == []
-    after = log(world)
+    after = await log(world)
     assert [(each.seq, each.event.kind, each.at) for each in after] == [
         (each.seq, each.event.kind, each.at) for each in before
     ]
@@ -98,12 +98,12 @@ async def test_what_was_drawn_from_it_loses_its_words_and_is_embedded_anew(world
     )
     await world.stream.purge()
     assert left(world) == []
-    sea, seems = world.store.records("ann", [dream.id, thought.id])
+    sea, seems = await world.store.records("ann", [dream.id, thought.id])
     assert sea.text == f"In the dream: {MARK}; the sea rose." and sea.vector is not None
     assert seems.text == f"It seems that {MARK}." and seems.keywords == (MARK,)
     assert seems.about == Triple("Ann", "has", MARK)
     assert (await world.stream.recall("sea", k=1, touch=False))[0].record.id == dream.id
-    assert world.stream.columns().foreign == 0
+    assert (await world.stream.columns()).foreign == 0
     again = await world.stream.remember(f"it seems that {MARK}", "thought")  # found by its words as they are now
     assert again.id == thought.id
 
@@ -127,10 +127,10 @@ async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
         Entry(BeliefChanged(slot="pets", version=1, patch={"pet": SECRET}), "pets", (belief,)),
     )
     await forgotten(world)
-    before = log(world)
+    before = await log(world)
     assert await world.stream.purge() == 1
-    assert log(world) == before
-    assert {record.id for record in world.store.changes("ann", 0).records} == {said.id, answer.id, belief.id}
+    assert await log(world) == before
+    assert {record.id for record in (await world.store.changes("ann", 0)).records} == {said.id, answer.id, belief.id}
 
 
 async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
@@ -143,7 +143,7 @@ async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
     )
     assert await world.store.erase("ann", [said.id, belief.id]) == 2
     await world.store.compact()
-    heard, changed, thought = (each.event for each in log(world))
+    heard, changed, thought = (each.event for each in await log(world))
     assert isinstance(heard, Heard) and heard.text == MARK and heard.record == said.id
     assert isinstance(changed, BeliefChanged) and changed.patch == {} and changed.version == 1
     assert isinstance(thought, Thought) and thought.text == "unrelated"
@@ -157,7 +157,7 @@ async def test_another_user_s_words_are_another_user_s(world: World) -> None:
     await other.close()
     await forgotten(world)
     await world.stream.purge()
-    (row,) = world.store.events("bob")
+    (row,) = await world.store.events("bob")
     assert isinstance(row.event, Thought) and row.event.text == SECRET
 
 
@@ -180,7 +180,7 @@ async def test_short_words_go_only_where_they_stand_alone(world: World) -> None:
         Entry(Thought(slot="facts", about=(1,), text="a steady tea drinker", model="m"), "facts"),
     )
     await world.stream.purge()
-    texts = [each.event.text for each in log(world) if isinstance(each.event, Thought)]
+    texts = [each.event.text for each in await log(world) if isinstance(each.event, Thought)]
     assert texts == [MARK, "a steady tea drinker"]
 
 
@@ -216,7 +216,7 @@ async def test_what_is_written_while_it_searches_loses_its_words_too(world: Worl
     thoughts = [Thought(slot="facts", about=(n,), text=f"{n}: {SECRET}", model="m") for n in range(20)]
     writing = [world.stream.commit(Entry(thought, "facts")) for thought in thoughts]
     await asyncio.gather(*writing[:10], world.stream.purge(), *writing[10:])
-    assert sum(MARK in each.event.model_dump_json() for each in log(world)) >= 10
+    assert sum(MARK in each.event.model_dump_json() for each in await log(world)) >= 10
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ async def test_who_is_asked_about_counts(world: World) -> None:
 async def test_names_are_told_from_words(world: World, query: str, who: str | None, bare: str) -> None:
     for name in ("Lee Wong", "王小明", "Will", "Анна"):
         await world.tell("Hello", "chat", by=name)
-    columns = world.recaller.shelf.columns("ann")
+    columns = await world.recaller.shelf.columns("ann")
     question = understood(query, columns, NOW)
     assert question.bare == bare
     assert question.who == (-1 if who is None else columns.names[who])
@@ -245,8 +245,11 @@ async def test_what_is_known_by_keyword(world: World) -> None:
     newest = await world.tell(
         "The cello was stolen", "thought", keywords=("cello",), about=Triple("cello", "was", "stolen")
     )
-    assert [r.text for r in world.recaller.about("ann", ["CELLO"], now=NOW)] == [newest.text, "Ann bought a cello"]
-    assert [r.text for r in world.recaller.about("ann", ["cello"], now=NOW, kinds=["thought"])] == [newest.text]
+    assert [r.text for r in await world.recaller.about("ann", ["CELLO"], now=NOW)] == [
+        newest.text,
+        "Ann bought a cello",
+    ]
+    assert [r.text for r in await world.recaller.about("ann", ["cello"], now=NOW, kinds=["thought"])] == [newest.text]
 
 
 @pytest.mark.parametrize(("query", "k"), [("", 3), ("  \n", 3), ("noise", 0)])

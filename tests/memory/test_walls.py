@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -37,9 +36,9 @@ class Two:
         await self.ann.remember("Ann likes the violin", "note", by="ann", episode="tonight")
         return self
 
-    def bobs(self) -> list[Record]:
+    async def bobs(self) -> list[Record]:
         """Return all of Bob's records as they stand in the file."""
-        return self.store.changes("bob", 0).records
+        return (await self.store.changes("bob", 0)).records
 
 
 @pytest.fixture
@@ -56,12 +55,12 @@ READS: dict[str, Callable[[Two], Awaitable[object]]] = {
     "recall by his name": lambda two: two.ann.recall("violin", where={"by": "bob"}),
     "recall of his session": lambda two: two.ann.recall("violin stairs", where={"episode": "tonight"}, k=50),
     "recall as of a moment": lambda two: two.ann.recall(SECRET, as_of=two.clock.now()),
-    "the newest": lambda two: asyncio.to_thread(lambda: two.ann.latest("note", 50, episode="tonight")),
-    "by id": lambda two: asyncio.to_thread(lambda: two.store.records("ann", [two.secret.id])),
-    "by what is known": lambda two: asyncio.to_thread(lambda: two.ann.known("note", [SECRET])),
-    "the log": lambda two: asyncio.to_thread(lambda: two.store.events("ann")),
-    "what changed": lambda two: asyncio.to_thread(lambda: two.store.changes("ann", 0).records),
-    "the archive": lambda two: asyncio.to_thread(two.ann.archive),
+    "the newest": lambda two: two.ann.latest("note", 50, episode="tonight"),
+    "by id": lambda two: two.store.records("ann", [two.secret.id]),
+    "by what is known": lambda two: two.ann.known("note", [SECRET]),
+    "the log": lambda two: two.store.events("ann"),
+    "what changed": lambda two: two.store.changes("ann", 0),
+    "the archive": lambda two: two.ann.archive(),
     "the audit": lambda two: two.ann.audit(),
     "a dream": lambda two: two.ann.sleep(),
 }
@@ -75,9 +74,9 @@ async def test_nothing_that_is_read_is_another_users(name: str, two: Two) -> Non
 
 async def test_evidence_does_not_lead_through_the_wall(two: Two) -> None:
     (record,) = await two.ann.remember_all([New(text="I know it", kind="thought", evidence=(two.secret.id,))])
-    assert "stairs" not in str(two.ann.evidence_of(record.id))
+    assert "stairs" not in str(await two.ann.evidence_of(record.id))
     with pytest.raises(MindstreamError):
-        two.ann.evidence_of(two.secret.id)
+        await two.ann.evidence_of(two.secret.id)
 
 
 async def put(two: Two, record: Record) -> None:
@@ -124,13 +123,13 @@ async def test_nothing_that_is_written_changes_another_user(name: str, two: Two)
     two.clock.advance(400 * DAY)
     with contextlib.suppress(MindstreamError):
         await WRITES[name](two)
-    held = [record for record in two.bobs() if record.id == two.secret.id]
+    held = [record for record in await two.bobs() if record.id == two.secret.id]
     assert [(each.text, each.forgotten, each.valid_until, each.level, each.embedder) for each in held] == [
         (SECRET, None, None, two.secret.level, "words")
     ]
-    assert all("Ann was here" not in record.text for record in two.bobs())
+    assert all("Ann was here" not in record.text for record in await two.bobs())
     if "work" in name:
-        (left,) = two.store.open_work("bob")
+        (left,) = await two.store.open_work("bob")
         assert (left.running, left.failures) == (True, 0)
 
 
@@ -161,10 +160,10 @@ async def test_a_name_that_looks_alike_is_somebody_else(user: str, two: Two) -> 
         other = Stream(two.store, user, Words(), two.clock)
     except MindstreamError:
         return
-    assert await other.recall(SECRET) == [] and two.store.events(user) == []
+    assert await other.recall(SECRET) == [] and await two.store.events(user) == []
     await other.remember(SECRET, "note")
     await two.store.erase(user)
-    assert [record.text for record in two.bobs()] == [SECRET]
+    assert [record.text for record in await two.bobs()] == [SECRET]
     await other.close()
 
 
@@ -177,5 +176,5 @@ async def test_a_commit_of_several_minds_is_written_whole_or_not_at_all(folder: 
     lost = replace(said[1], finish=Finish((77,), "nobody"))
     with pytest.raises(LeaseLost):
         await store.commit(said[0], lost)
-    assert [row.mind for row in store.events()] == ["a", "b"], "the first of the two is not there either"
+    assert [row.mind for row in await store.events()] == ["a", "b"], "the first of the two is not there either"
     await store.close()

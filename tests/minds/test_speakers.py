@@ -30,6 +30,9 @@ class Echo:
         self.reasoners: Sequence[Reasoner] = [Notes()]
         self.spoke_up: list[str] = []
 
+    async def begin(self) -> None:
+        pass
+
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         heard = await self.mind.take_in(text, phase="echoing", hold=True)
         yield heard
@@ -84,9 +87,9 @@ async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: 
             await mind.say("Hello?")
         with pytest.raises(InputError, match="no speaker"):
             _ = mind.belief
-        rows = mind.stream.store.events("ann")
+        rows = await mind.stream.store.events("ann")
         assert not any(row.by == "coach" for row in rows)
-        assert not any(record.by == "coach" for record in mind.stream.store.changes("ann", 0).records)
+        assert not any(record.by == "coach" for record in (await mind.stream.store.changes("ann", 0)).records)
         assert not [row for row in rows if isinstance(row.event, Failed)]
 
 
@@ -98,7 +101,7 @@ async def test_a_speaker_of_ones_own_is_handed_over(tmp_path: Path) -> None:
         assert mind.speaker.spoke_up == ["notes: noted 0"]
         (seen,) = mind.speaker.reasoners[0].seen  # type: ignore[attr-defined]
         assert seen.reply == "Hello!"
-        assert mind.stream.store.events("ann", kinds=["opened"])[0].event.pack == "echo"  # type: ignore[attr-defined]
+        assert (await mind.stream.store.events("ann", kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
         with pytest.raises(InputError, match="no coach"):
             coach_of(mind)
 
@@ -149,7 +152,7 @@ async def test_a_mind_can_be_told_to_stop_thinking(tmp_path: Path) -> None:
         assert mind.cancel("other") == 0
         assert mind.cancel() == 1
         await mind.settled()
-        assert mind.reasoners.work() == []
+        assert await mind.reasoners.work() == []
 
 
 async def test_users_may_be_called_as_other_systems_call_them(tmp_path: Path) -> None:
@@ -158,7 +161,7 @@ async def test_users_may_be_called_as_other_systems_call_them(tmp_path: Path) ->
             async for _ in mind.hear("I am here."):
                 pass
         async with Stream.open(tmp_path, user) as stream:
-            assert [record.text for record in stream.latest("chat", 5)] == ["I am here."]
+            assert [record.text for record in await stream.latest("chat", 5)] == ["I am here."]
 
 
 async def test_fields_of_ones_own_are_found_by(tmp_path: Path) -> None:

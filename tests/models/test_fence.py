@@ -247,7 +247,7 @@ class Task(Prompt[str]):
 
 
 class Listener:
-    def given(self, call: Call) -> str | None:
+    async def given(self, call: Call) -> str | None:
         return None
 
     async def called(self, call: Call) -> None: ...

@@ -133,7 +133,7 @@ def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
 
 
 async def erase(opened: Memory, folder: Path) -> None:
-    if opened.is_known:
+    if await opened.is_known():
         await erasing.erase(opened, folder, erasing.kept(opened, folder))
 
 
@@ -149,7 +149,7 @@ async def take_in_mind(opened: Memory, folder: Path) -> None:
 
 
 async def export(opened: Memory, folder: Path) -> None:
-    write_lines(folder / "out.jsonl", transfer.export(opened))
+    await write_lines(folder / "out.jsonl", transfer.export(opened))
 
 
 def ask(model: Callable[[Path], Any]) -> Doing:
@@ -165,8 +165,12 @@ def scripted() -> Scripted:
 
 
 async def forget(stream: Stream) -> None:
-    found = stream.latest("note", 3)
+    found = await stream.latest("note", 3)
     await stream.commit(revisions=[Revision(id=each.id, forgotten=NOW) for each in found])
+
+
+async def correct(stream: Stream) -> None:
+    await stream.supersede((await stream.latest("note"))[0].id, "Ann saw better")
 
 
 async def believe(stream: Stream) -> None:
@@ -174,11 +178,14 @@ async def believe(stream: Stream) -> None:
 
 
 def records(folder: Path, user: str) -> list[Record]:
-    store = SqliteStore(folder)
-    try:
-        return store.changes(user, 0).records
-    finally:
-        asyncio.run(store.close())
+    async def read() -> list[Record]:
+        store = SqliteStore(folder)
+        try:
+            return (await store.changes(user, 0)).records
+        finally:
+            await store.close()
+
+    return asyncio.run(read())
 
 
 def texts(folder: Path, user: str = "ann") -> list[str]:
@@ -235,7 +242,7 @@ async def _answers(folder: Path, pack: str) -> None:
         async for _ in mind.hear("Are you there?"):
             pass
         await asyncio.wait_for(mind.settled(), 20)
-        assert not mind.stream.store.open_work("ann"), "open work is left"
+        assert not await mind.stream.store.open_work("ann"), "open work is left"
 
 
 THINGS: dict[str, Thing] = {
@@ -245,7 +252,7 @@ THINGS: dict[str, Thing] = {
         lambda folder: _check(sum("more" in text for text in texts(folder)) in (0, 30), "some of many"),
     ),
     "supersede": Thing(
-        with_stream(lambda stream: stream.supersede(stream.latest("note")[0].id, "Ann saw better")), keeps(40)
+        with_stream(correct), keeps(40)
     ),
     "believe": Thing(with_stream(believe), keeps(40)),
     "recall": Thing(with_stream(lambda stream: stream.recall("river", k=5)), keeps(40)),
@@ -294,7 +301,7 @@ def begin(work: Path) -> Path:
                     [New(text=f"{user} saw light {n} at the river", kind="note") for n in range(count)]
                 )
                 await stream.remember_all([New(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)])
-        forgotten = [each.id for each in store.latest("ann", ["observation"], 6, now=NOW)]
+        forgotten = [each.id for each in await store.latest("ann", ["observation"], 6, now=NOW)]
         async with Stream(store, "ann", WordLlama(), ManualClock(NOW - 86_400)) as stream:
             await stream.commit(revisions=[Revision(id=id_, forgotten=NOW - 86_400) for id_ in forgotten])
         await store.close()
@@ -302,8 +309,9 @@ def begin(work: Path) -> Path:
     asyncio.run(write())
     opened = memory(work / "elsewhere", "carol")
     asyncio.run(opened.stream.remember_all([New(text=text, kind="note") for text in CAROLS]))
-    write_lines(work / "export.jsonl", transfer.export(opened))
-    write_lines(work / "mind.jsonl", minds.export(opened, source, Settings(data=source, user="carol")))
+    asyncio.run(write_lines(work / "export.jsonl", transfer.export(opened)))
+    mind = minds.export(opened, source, Settings(data=source, user="carol"))
+    asyncio.run(write_lines(work / "mind.jsonl", mind))
     asyncio.run(opened.stream.close())
     asyncio.run(opened.store.close())
     with tarfile.open(OLD) as tar:

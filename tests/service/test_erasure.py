@@ -113,11 +113,11 @@ async def test_killed_at_any_moment_it_is_finished_by_whoever_comes_next(talked:
         begun += broken_off or acknowledged
         assert not (acknowledged and (broken_off or left(folder)))
         async with opened(folder, "bob") as bobs:
-            assert len(bobs.all()) == 100
+            assert len(await bobs.all()) == 100
         if broken_off or acknowledged:
             assert left(folder) == [] and not intents(folder)
             async with opened(folder, "zorro") as nobody:
-                assert not nobody.is_known
+                assert not await nobody.is_known()
     assert begun
 
 
@@ -140,19 +140,19 @@ async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
         await stream.remember("a new beginning", "note")
     await store.close()
     async with opened(both, "zorro") as zorro:
-        assert [record.text for record in zorro.all()] == ["a new beginning"]
+        assert [record.text for record in await zorro.all()] == ["a new beginning"]
     assert not said(both)
 
 
 async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Path) -> None:
     with erasure.intended(both, "zorro"):
         async with opened(both, "bob") as bobs:
-            assert len(bobs.all()) == 100
+            assert len(await bobs.all()) == 100
         with pytest.raises(StorageError, match="another program is erasing that user just now"):
             async with opened(both, "zorro"):
                 pass
         async with Stream(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
-            assert stream.latest("note")  # nothing was deleted by those who looked
+            assert await stream.latest("note")  # nothing was deleted by those who looked
         await store.close()
 
 
@@ -181,7 +181,7 @@ async def test_an_intent_that_was_not_written_to_its_end_deletes_nothing(content
     place.write_bytes(content)
     assert not erasure.pending(both, "zorro")
     async with opened(both, "zorro") as zorro:
-        assert len(zorro.all()) == 1500
+        assert len(await zorro.all()) == 1500
     assert not place.exists()
 
 
@@ -199,7 +199,7 @@ async def test_a_pipe_in_the_place_of_an_intent_holds_up_nobody(user: str, both:
     os.mkfifo(place)
     if user == "bob":
         async with opened(both, user) as bobs:
-            assert len(bobs.all()) == 100
+            assert len(await bobs.all()) == 100
     else:
         with pytest.raises(StorageError, match="is no file; move it away"):
             async with opened(both, user):
@@ -231,7 +231,7 @@ async def test_a_mind_that_is_opened_from_code_finishes_it_too(both: Path) -> No
     with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
         raise KeyboardInterrupt
     async with Mind.open(both, user="bob") as mind:
-        assert mind.stream.store.count("bob", "remembered")
+        assert await mind.stream.store.count("bob", "remembered")
     assert left(both) == [] and not intents(both)
 
 

@@ -238,7 +238,7 @@ async def test_opening_and_reading_what_is_damaged_ends_in_words(whole: Path, tm
                 for user in ("ann", "bob"):
                     async with Stream(store, user, WordLlama(), ManualClock()) as stream:
                         await stream.recall("trams at night", k=3)
-                        store.events(user)
+                        await store.events(user)
                         await stream.remember("One more thing.")
             finally:
                 await store.close()

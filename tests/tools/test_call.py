@@ -37,7 +37,7 @@ class Watching:
     def __init__(self) -> None:
         self.calls = 0
 
-    def given(self, call: Call) -> str | None:
+    async def given(self, call: Call) -> str | None:
         return None
 
     async def called(self, call: Call) -> None:

@@ -33,7 +33,7 @@ class Watching:
         self.seen: list[str] = []
         self.news: list[str] = []
 
-    def given(self, call: Call) -> str | None:
+    async def given(self, call: Call) -> str | None:
         return None
 
     async def called(self, call: Call) -> None:

@@ -57,8 +57,8 @@ def audit(settings: Settings, json: bool) -> int:
     async def audited() -> tuple[Audit, dict[str, Record]]:
         async with memory(settings) as opened:
             with progress("looking"):
-                found = await opened.known().stream.audit()
-            return found, {record.id: record for record in opened.all()}
+                found = await (await opened.known()).stream.audit()
+            return found, {record.id: record for record in await opened.all()}
 
     found, records = asyncio.run(audited())
     if json:
@@ -85,7 +85,7 @@ def purge(settings: Settings, older: float | None, yes: bool, json: bool) -> int
 
     async def counted() -> int:
         async with memory(settings) as opened:
-            return len(care.forgotten(opened, older))
+            return len(await care.forgotten(opened, older))
 
     async def purged() -> int:
         async with memory(settings) as opened:
@@ -127,7 +127,7 @@ def evidence(settings: Settings, id_: str, json: bool) -> int:
 
     async def drawn() -> Drawn:
         async with memory(settings) as opened:
-            return opened.known().stream.evidence_of(id_)
+            return await (await opened.known()).stream.evidence_of(id_)
 
     found = asyncio.run(drawn())
     if json:
@@ -146,7 +146,7 @@ def erase(settings: Settings, yes: bool, json: bool) -> int:
 
     async def looked() -> erasing.Kept | None:
         async with memory(settings) as opened:
-            return erasing.kept(opened, settings.data) if opened.is_known or not finished else None
+            return erasing.kept(opened, settings.data) if await opened.is_known() or not finished else None
 
     async def erased() -> erasing.Kept:
         async with memory(settings) as opened:

@@ -83,7 +83,7 @@ async def _demo(settings: Settings, wishes: Wishes, pack: Pack) -> int:
             settings = settings.model_copy(update={"data": Path(folder)})
         pace = Pace().faster(settings.demo_speed)
         async with conversing(settings, screen, wishes, pace) as conversation:
-            if conversation.mind.stream.latest("chat", 1):
+            if await conversation.mind.stream.latest("chat", 1):
                 raise InputError(
                     f"nothing stands on standard input, and {settings.user!r} has talked here before: the pack's"
                     " dialogue is not played into somebody's memory; give lines to read, or another --data"

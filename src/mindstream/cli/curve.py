@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from mindstream.cli.clean import say
-from mindstream.cli.files import write_lines
+from mindstream.cli.files import written
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.plot import plotted, svg
 from mindstream.service.care import Forgetting, Habit, Prediction, predicted
@@ -19,12 +19,14 @@ def curve(settings: Settings, habit: Habit, file: Path | None, json: bool) -> in
 
     async def foretold() -> Prediction:
         async with memory(settings) as opened:
-            return predicted(opened, habit)
+            return await predicted(opened, habit)
 
     found = asyncio.run(foretold())
     title = f"What {settings.user} will still hold of what is not returned any more"
     if file:
-        write_lines(file, svg({_name(each): _shares(each) for each in found.levels}, habit.days, title).splitlines())
+        with written(file) as write:
+            for line in svg({_name(each): _shares(each) for each in found.levels}, habit.days, title).splitlines():
+                write(line)
     if json:
         for each in found.levels:
             points = [{"day": point.day, "kept": round(point.kept, 4)} for point in each.points]

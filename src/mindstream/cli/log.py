@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import AsyncIterator
 
 from rich.console import Console
 from rich.text import Text
@@ -25,11 +25,10 @@ def print_log(settings: Settings, follow: bool, after: int, last: int | None, ev
     async def run() -> None:
         console = Console(highlight=False)
         async with memory(settings) as opened:
-            known = opened if follow or everybody else opened.known()  # to follow is to wait for what is to come
+            known = opened if follow or everybody else await opened.known()  # to follow is to wait for what is to come
             user = None if everybody else known.user
-            rows: Iterable[Logged] = events(opened.store, user, after)
-            upto = after
-            for logged in deque(rows, last) if last else rows:
+            rows, upto = events(opened.store, user, after), after
+            async for logged in _last(rows, last) if last else rows:
                 upto = logged.seq
                 _print(console, logged, everybody, json)
             if not follow:
@@ -43,6 +42,14 @@ def print_log(settings: Settings, follow: bool, after: int, last: int | None, ev
         if not follow:
             raise
     return 0
+
+
+async def _last(rows: AsyncIterator[Logged], n: int) -> AsyncIterator[Logged]:
+    kept = deque[Logged](maxlen=n)
+    async for logged in rows:
+        kept.append(logged)
+    for logged in kept:
+        yield logged
 
 
 def _print(console: Console, logged: Logged, everybody: bool, json: bool) -> None:

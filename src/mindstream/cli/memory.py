@@ -32,7 +32,7 @@ def search(settings: Settings, words: str, kinds: Sequence[str], k: int, json: b
 
     async def found() -> list[Recalled]:
         async with memory(settings) as opened:
-            return await opened.known().search(words, k, kinds_named(kinds))
+            return await (await opened.known()).search(words, k, kinds_named(kinds))
 
     results = asyncio.run(found())
     if json:
@@ -55,10 +55,10 @@ def show(settings: Settings, kinds: Sequence[str], n: int, json: bool) -> int:
 
     async def looked() -> tuple[list[Record], list[Record]]:
         async with memory(settings) as opened:
-            opened.known()
-            held = [] if kinds else opened.held()
+            await opened.known()
+            held = [] if kinds else await opened.held()
             wanted = [kind for kind in kinds_named(kinds) if kinds or kind not in ("belief", "plan")]
-            recent = [record for records in opened.recent(n, wanted).values() for record in records]
+            recent = [record for records in (await opened.recent(n, wanted)).values() for record in records]
             return held, recent
 
     held, recent = asyncio.run(looked())
@@ -85,7 +85,7 @@ def export(settings: Settings, file: Path | None) -> int:
 
     async def write() -> int:
         async with memory(settings) as opened:
-            return files.write_lines(file, exported(opened))
+            return await files.write_lines(file, exported(opened))
 
     count = asyncio.run(write()) - 1
     if written_to := files.named(file):

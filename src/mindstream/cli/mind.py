@@ -22,7 +22,7 @@ def export(settings: Settings, file: Path | None) -> int:
 
     async def write() -> None:
         async with memory(settings) as opened:
-            files.write_lines(file, minds.export(opened, settings.data, settings))
+            await files.write_lines(file, minds.export(opened, settings.data, settings))
 
     asyncio.run(write())
     if written := files.named(file):

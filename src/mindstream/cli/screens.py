@@ -20,9 +20,8 @@ from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Said, 
 class Thinker(Protocol):
     """Who can say whether a reasoner is at work."""
 
-    @property
-    def thinking(self) -> bool:
-        """Something is being thought about, or will be."""
+    thinking: bool
+    """Something is being thought about, or will be."""
 
 
 class Screen(Protocol):

@@ -113,8 +113,8 @@ class Answering:
     async def _sound(self, alarm: Alarm, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
         """Say what an alarm says, whoever is speaking or waited for."""
         with contextlib.suppress(Exception):  # the gate's decision is logged if that can be; the words come either way
-            await self._gate.waits(self._talker.situation(text), heard, first)
-        await self._say(self._begun(heard, SAFETY), in_pieces(self._words_of(alarm, text)), exchange)
+            await self._gate.waits(await self._talker.situation(text), heard, first)
+        await self._say(await self._begun(heard, SAFETY), in_pieces(self._words_of(alarm, text)), exchange)
 
     async def _take_turn(self, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
@@ -124,7 +124,7 @@ class Answering:
                 try:
                     waited, late = await self._wait(text, heard, first, exchange)
                     async with self._floor:
-                        answer = replace(self._begun(heard, self._talker.model.name), waited=waited, late=late)
+                        answer = replace(await self._begun(heard, self._talker.model.name), waited=waited, late=late)
                         await self._speak(answer, text, exchange, silence)
                 finally:
                     self._answering.discard(heard)
@@ -132,7 +132,7 @@ class Answering:
     async def _wait(self, text: str, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
         """Wait for the Reasoner where the gate says so; return whether it waited, and whether in vain."""
         try:
-            if not await self._gate.waits(self._talker.situation(text), heard, first):
+            if not await self._gate.waits(await self._talker.situation(text), heard, first):
                 return False, False
             await exchange.show(await self._say_waiting(text, heard))
             self._reasoners.release(heard)
@@ -159,7 +159,7 @@ class Answering:
         thought = None
         if answer.waited and not answer.late:
             with contextlib.suppress(Exception):  # the Talker finds words of its own
-                thought = self._thought(answer.heard)
+                thought = await self._thought(answer.heard)
         if thought and thought.words and thought.about[-1] == answer.heard:
             answer.model = thought.model
             silence.cancel()
@@ -188,7 +188,7 @@ class Answering:
         await self._log_failure(failure)
         if excuse := self._excuse(failure, text):
             yield Aside(f"\n{excuse} " if answer.words else f"{excuse} ")
-        yield self._rule_words(answer, text)
+        yield await self._rule_words(answer, text)
 
     async def _next(self, pieces: AsyncGenerator[str]) -> str | None:
         """Return the next piece, None after the last; whoever holds the floor may not be silent for ever."""
@@ -234,18 +234,18 @@ class Answering:
                 await asyncio.sleep(0.1 * attempt)
         raise AssertionError("unreachable")
 
-    def _begun(self, heard: int, model: str) -> _Answer:
-        return _Answer(heard, self._belief_version(), model)
+    async def _begun(self, heard: int, model: str) -> _Answer:
+        return _Answer(heard, await self._belief_version(), model)
 
-    def _belief_version(self) -> int:
+    async def _belief_version(self) -> int:
         try:
-            return self._stream.belief(self._pack.name, self._pack.belief).version
+            return (await self._stream.belief(self._pack.name, self._pack.belief)).version
         except Exception:  # noqa: BLE001 (what cannot be read now is not a reason to be silent)
             return 0
 
-    def _thought(self, heard: int) -> Thought | None:
+    async def _thought(self, heard: int) -> Thought | None:
         """Return what the Reasoner came to about an utterance."""
-        for logged in self._stream.store.events(self._stream.name, after=heard, kinds=["thought"]):
+        for logged in await self._stream.store.events(self._stream.name, after=heard, kinds=["thought"]):
             event = logged.event
             if isinstance(event, Thought) and event.slot == self._pack.name and heard in event.about:
                 return event
@@ -255,8 +255,10 @@ class Answering:
         return in_language(alarm.say, language_of(text, self._pack.languages))
 
     async def _say_waiting(self, text: str, heard: int, longer: bool = False) -> Logged:
-        filler = self._talker.filler(text, "wait_longer" if longer else "wait")
-        event = Waiting(text=filler, slots=(self._pack.name,), answers=heard, belief_version=self._belief_version())
+        filler = await self._talker.filler(text, "wait_longer" if longer else "wait")
+        event = Waiting(
+            text=filler, slots=(self._pack.name,), answers=heard, belief_version=await self._belief_version()
+        )
         return (await self._stream.commit(Entry(event, AGENT), *self._gate.decision(heard)))[0]
 
     async def _say_longer(self, text: str, heard: int) -> Logged:
@@ -305,9 +307,9 @@ class Answering:
         self._excused = move
         return next(iter(phrases(self._pack, move, language_of(text, self._pack.languages))), "")
 
-    def _rule_words(self, answer: _Answer, text: str) -> str:
+    async def _rule_words(self, answer: _Answer, text: str) -> str:
         try:
-            return self._talker.by_rule(text, answer.heard, answer.late)
+            return await self._talker.by_rule(text, answer.heard, answer.late)
         except Exception:  # noqa: BLE001 (not even what memory holds can be read: something true is said all the same)
             return next(iter(phrases(self._pack, "no_words", language_of(text, self._pack.languages))), "…")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mindstream.coach import talk_rules  # noqa: F401 (registers the rule)
 from mindstream.coach.answering import Answering
-from mindstream.coach.belief.belief import BeliefReasoner, plan_of
+from mindstream.coach.belief.belief import BeliefReasoner, plan_slot, planned
 from mindstream.coach.belief.plan import Plan
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Gate, Situation
@@ -23,7 +23,7 @@ from mindstream.coach.packs.safety import SAFETY, look_over
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Logged, Said
-from mindstream.memory.belief import Belief
+from mindstream.memory.belief import Belief, read
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
 from mindstream.minds.mind import Mind
@@ -81,17 +81,22 @@ class Coach:
     @property
     def belief(self) -> Belief:  # type: ignore[type-arg]
         """What is believed of the user now."""
-        return self._stream.belief(self.pack.name, self.pack.belief)
+        return read(self.pack.name, self._stream.held(self.pack.name), self.pack.belief)
 
     @property
     def plan(self) -> Plan:
         """The plan as it stands."""
-        return plan_of(self._stream, self.pack)
+        return planned(self._stream.held(plan_slot(self.pack)))
+
+    async def begin(self) -> None:
+        """Read what is believed and planned."""
+        await self._stream.version(self.pack.name)
+        await self._stream.version(plan_slot(self.pack))
 
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer (see Mind.hear)."""
         await look_over(self.pack, text)
-        situation = self._situation(text)
+        situation = await self._situation(text)
         first = self._gate.first(situation)
         besides = () if first.thinks else (self.pack.name,)
         heard = await self._mind.take_in(text, phase=situation.phase.name, besides=besides, hold=True)
@@ -117,9 +122,9 @@ class Coach:
         judgement = judged(conclusion, written, occasion.utterances) if occasion.slot == self.pack.name else []
         return [*judgement, *await self._follow_up(conclusion, occasion.utterances)]
 
-    def _situation(self, text: str) -> Situation:
-        unthought = sum(work.slot == self.pack.name for work in self._mind.reasoners.work())
-        return replace(self.talker.situation(text), unthought=unthought)
+    async def _situation(self, text: str) -> Situation:
+        unthought = sum(work.slot == self.pack.name for work in await self._mind.reasoners.work())
+        return replace(await self.talker.situation(text), unthought=unthought)
 
     async def _follow_up(self, conclusion: Conclusion, utterances: Sequence[Utterance]) -> Sequence[Entry]:
         """Follow up, once, in the commit that ends the work: what the Talker could not say in time, or got wrong.
@@ -129,9 +134,9 @@ class Coach:
         if conclusion.model == "" or not utterances:
             return ()
         newest = utterances[-1].seq
-        if self._answering.is_answering(newest) or newest < self._newest_heard():
+        if self._answering.is_answering(newest) or newest < await self._newest_heard():
             return ()
-        said = self._said(newest)
+        said = await self._said(newest)
         if said and said.model == SAFETY:  # what an alarm says is the whole answer
             return ()
         words = conclusion.follow_up if said and not said.late else (conclusion.words or conclusion.follow_up)
@@ -141,12 +146,12 @@ class Coach:
         (record,) = await self._stream.made([new])
         return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]
 
-    def _newest_heard(self) -> int:
-        rows = self._stream.store.events(self._stream.name, max(0, self._heard - 1), ["heard"])
+    async def _newest_heard(self) -> int:
+        rows = await self._stream.store.events(self._stream.name, max(0, self._heard - 1), ["heard"])
         return max((row.seq for row in rows), default=0)
 
-    def _said(self, heard: int) -> Said | None:
-        for logged in self._stream.store.events(self._stream.name, after=heard, kinds=["said"]):
+    async def _said(self, heard: int) -> Said | None:
+        for logged in await self._stream.store.events(self._stream.name, after=heard, kinds=["said"]):
             if isinstance(logged.event, Said) and logged.event.answers == heard:
                 return logged.event
         return None

@@ -42,15 +42,17 @@ class Talker:
     def __init__(self, stream: Stream, pack: Pack, model: Model, session: str) -> None:
         self.stream, self.pack, self.model, self.session = stream, pack, model, session
 
-    def situation(self, text: str) -> Situation:
+    async def situation(self, text: str) -> Situation:
         """Return what is known before anybody thinks about an utterance."""
-        value = self.stream.belief(self.pack.name, self.pack.belief).value.model_dump(mode="json")
+        value = (await self.stream.belief(self.pack.name, self.pack.belief)).value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
         said = [
-            line.text for line in self.stream.latest("chat", 3, episode=self.session) if not line.data.get("by_user")
+            line.text
+            for line in await self.stream.latest("chat", 3, episode=self.session)
+            if not line.data.get("by_user")
         ]
         return Situation(
-            text, phase, value, plan_of(self.stream, self.pack).now is not None, said=said[-1] if said else ""
+            text, phase, value, (await plan_of(self.stream, self.pack)).now is not None, said=said[-1] if said else ""
         )
 
     async def speak(self, text: str, heard: int, late: bool = False, **more: bool | str) -> AsyncGenerator[str]:
@@ -67,33 +69,33 @@ class Talker:
             recalled = await self.stream.recall(text, k=RECALLED, kinds=["note", "thought", "observation", "document"])
         except ModelError:  # an embedder that cannot be had: the newest notes must do
             recalled = []
-        return self._asked(text, heard, late, [note(found.record) for found in recalled])
+        return await self._asked(text, heard, late, [note(found.record) for found in recalled])
 
-    def by_rule(self, text: str, heard: int, late: bool = False) -> str:
+    async def by_rule(self, text: str, heard: int, late: bool = False) -> str:
         """Answer by rule, where the model cannot."""
-        words: str = by_topics_and_moves(self._asked(text, heard, late, []))
+        words: str = by_topics_and_moves(await self._asked(text, heard, late, []))
         return words
 
-    def filler(self, text: str, move: str = "wait") -> str:
+    async def filler(self, text: str, move: str = "wait") -> str:
         """Return what is said while waiting, or (`wait_longer`) when it takes long: it states nothing."""
         language = language_of(text, self.pack.languages)
-        waits = self.stream.store.events(self.stream.name, kinds=["waiting"], after=self._lately())
+        waits = await self.stream.store.events(self.stream.name, kinds=["waiting"], after=await self._lately())
         said = [str(getattr(logged.event, "text", "")) for logged in waits]
         fillers = [filler for filler in phrases(self.pack, move, language) if not states(filler, [text])]
         return fresh(fillers, said, len(said))
 
-    def _lately(self) -> int:
+    async def _lately(self) -> int:
         """Return a seq some way back, so that looking for what was said lately stays cheap in a long life."""
-        newest = self.stream.latest("chat", 1)
+        newest = await self.stream.latest("chat", 1)
         return max(0, newest[0].seq - 200) if newest else 0
 
-    def _asked(self, text: str, heard: int, late: bool, recalled: Sequence[Note]) -> Talk:
-        belief = self.stream.belief(self.pack.name, self.pack.belief)
+    async def _asked(self, text: str, heard: int, late: bool, recalled: Sequence[Note]) -> Talk:
+        belief = await self.stream.belief(self.pack.name, self.pack.belief)
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
-        talk = self.stream.latest("chat", HISTORY, episode=self.session)
+        talk = await self.stream.latest("chat", HISTORY, episode=self.session)
         history = lines([record for record in talk if record.seq < heard or not record.data.get("by_user")])
-        notes = [note(record) for record in self.stream.latest("note", NOTES)]
+        notes = [note(record) for record in await self.stream.latest("note", NOTES)]
         others = [found for found in recalled if found not in notes]
         fitted = fit(
             [Part("notes", notes, 2, "last"), Part("recalled", others, 1), Part("history", history, 5, "last")],
@@ -103,14 +105,14 @@ class Talker:
             pack=self.pack,
             phase=phase,
             belief={name: held for name, held in value.items() if held not in (None, [], "")},
-            plan=plan_of(self.stream, self.pack),
+            plan=await plan_of(self.stream, self.pack),
             notes=fitted.kept("notes", notes),
             recalled=fitted.kept("recalled", others),
             history=fitted.kept("history", history),
             earlier=fitted.cut["history"],
             utterance=text,
             late=late,
-            ask_next=unasked(open_question(self.stream, self.pack.name), history),
+            ask_next=unasked(await open_question(self.stream, self.pack.name), history),
             now=spoken(self.stream.clock.now()),
         )
 

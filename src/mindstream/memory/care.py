@@ -54,11 +54,11 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
     """
     text = checked_text(text)
     while True:
-        record = _correctable(stream, old)
+        record = await _correctable(stream, old)
         if normalised(text) == normalised(record.text):
             return record
         now, unique = stream.clock.now(), record.kind in UNIQUE
-        there = stream.store.known(stream.name, record.kind, [text], now=now) if unique else {}
+        there = await stream.store.known(stream.name, record.kind, [text], now=now) if unique else {}
         new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence)
         now = stream.clock.now()
         fresh = () if there else (new,)
@@ -72,8 +72,8 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
         return new
 
 
-def _correctable(stream: Stream, id_: str) -> Record:
-    record = next(iter(stream.store.records(stream.name, [id_])), None)
+async def _correctable(stream: Stream, id_: str) -> Record:
+    record = next(iter(await stream.store.records(stream.name, [id_])), None)
     if record is None:
         raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
     if record.slot is not None:
@@ -95,7 +95,7 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
     return (await stream.made([new]))[0]
 
 
-def evidence_of(stream: Stream, id_: str) -> Drawn:
+async def evidence_of(stream: Stream, id_: str) -> Drawn:
     """Return a record with what it was drawn from, and that with its own evidence, down to what was seen.
 
     The evidence of a record stands in the tree once, where it is nearest to the top, and at most DEEPEST levels down.
@@ -107,7 +107,7 @@ def evidence_of(stream: Stream, id_: str) -> Drawn:
     owner: dict[str, str] = {id_: ""}  # whose evidence it is where it is nearest to the top
     levels = [[id_]]
     for _ in range(DEEPEST):
-        there = stream.store.records(stream.name, levels[-1])
+        there = await stream.store.records(stream.name, levels[-1])
         found |= {record.id: record for record in there}
         new = {each: record.id for record in reversed(there) for each in record.evidence if each not in owner}
         owner |= new
@@ -126,9 +126,9 @@ def evidence_of(stream: Stream, id_: str) -> Drawn:
     return drawn[id_]
 
 
-def archive(stream: Stream) -> list[Record]:
+async def archive(stream: Stream) -> list[Record]:
     """Return what is forgotten, in the order of writing."""
-    return stream.store.records(stream.name, _forgotten(stream, OPEN))
+    return await stream.store.records(stream.name, await _forgotten(stream, OPEN))
 
 
 async def purge(stream: Stream, before: Moment | None = None) -> int:
@@ -137,21 +137,21 @@ async def purge(stream: Stream, before: Moment | None = None) -> int:
     Their words go from the log and from what was drawn from them, too (see memory/carriers), and from the file's bytes.
     What the user said in a chat stands: that is another record, and never fades.
     """
-    await stream.catch_up()
-    ids = _forgotten(stream, OPEN if before is None else before)
+    await stream.columns()
+    ids = await _forgotten(stream, OPEN if before is None else before)
     if not ids:
         return 0
-    complete = not stream.columns().foreign
+    complete = not (await stream.columns()).foreign
     erased = await stream.store.erase(stream.name, ids)
     await stream.store.compact()
-    if complete and stream.columns().foreign:  # what lost some of its words has lost its vector with them
+    if complete and (await stream.columns()).foreign:  # what lost some of its words has lost its vector with them
         with contextlib.suppress(ModelError):  # `reembed` gives it one later
             await reembed(stream)
     return erased
 
 
-def _forgotten(stream: Stream, before: Moment) -> list[str]:
-    columns = stream.columns()
+async def _forgotten(stream: Stream, before: Moment) -> list[str]:
+    columns = await stream.columns()
     return [columns.ids[at] for at in np.flatnonzero(columns.forgotten.values < before)]
 
 
@@ -161,10 +161,10 @@ async def reembed(stream: Stream, batch: int = BATCH) -> int:
     Raises:
         ModelError: the embedder fails; what is done is kept.
     """
-    ids, done = list((await stream.catch_up()).ids), 0
+    ids, done = list((await stream.columns()).ids), 0
     for start in range(0, len(ids), batch):
         records = [
-            record for record in stream.store.records(stream.name, ids[start : start + batch])
+            record for record in await stream.store.records(stream.name, ids[start : start + batch])
             if record.embedder != stream.embedder.name or not is_sound(record.vector)
         ]  # fmt: skip
         if records:
@@ -175,9 +175,9 @@ async def reembed(stream: Stream, batch: int = BATCH) -> int:
     return done
 
 
-def offer(stream: Stream) -> str:
+async def offer(stream: Stream) -> str:
     """Say how many records the stream's embedder has made no vector of, and what to do; "" where there are none."""
-    columns = stream.columns()
+    columns = await stream.columns()
     if not columns.foreign:
         return ""
     return (

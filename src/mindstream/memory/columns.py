@@ -6,7 +6,7 @@ and asks for what is new before each recall, so that another process's writes ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import numpy as np
@@ -86,28 +86,28 @@ class Columns:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def catch_up(self, store: Store) -> None:
+    async def catch_up(self, store: Store) -> None:
         """Take over what anybody has written since the last time."""
-        for _ in self.reading(store):
+        async for _ in self.reading(store):
             pass
 
-    def reading(self, store: Store) -> Iterator[None]:
+    async def reading(self, store: Store) -> AsyncIterator[None]:
         """Take over what anybody has written, a portion a step."""
-        while self.take_portion(store):
+        while await self.take_portion(store):
             yield
 
-    def take_portion(self, store: Store) -> bool:
+    async def take_portion(self, store: Store) -> bool:
         """Take over a portion of what anybody has written since the last time; tell whether there may be more.
 
         Whatever is done to the stream between two portions comes with a later one, or is asked for after the last.
         """
         begins = not self._left
         if begins:
-            version = store.version()
+            version = await store.version()
             if version == self._version:
                 return False
             self._reading = version
-        changes = store.changes(self.stream, self._upto, self._left, PORTION)
+        changes = await store.changes(self.stream, self._upto, self._left, PORTION)
         if begins:
             self._reaching = changes.upto
             self._reserve(changes.ahead)

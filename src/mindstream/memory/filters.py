@@ -72,7 +72,7 @@ async def compare_large(store: Store, columns: Columns, filters: Filters) -> dic
         places, alike[name] = columns.fields.large(name), []
         for start in range(0, len(places), PORTION):
             ids = [columns.ids[at] for at in places[start : start + PORTION]]
-            records = store.records(columns.stream, ids)
+            records = await store.records(columns.stream, ids)
             found = [each.id for each in records if dict(entries(each)).get(name) == wanted]
             alike[name] += [columns.position[id_] for id_ in found if id_ in columns.position]
             await asyncio.sleep(0)

@@ -97,7 +97,7 @@ class Recaller:
             raise InputError("there is nothing to look for: the query is empty")
         if k < 1:
             raise InputError(f"k says how many records to return, at least 1, not {k}")
-        columns = await self.shelf.catch_up(stream)
+        columns = await self.shelf.columns(stream)
         if not len(columns):
             return Recall()
         question = understood(query, columns, now)
@@ -111,7 +111,7 @@ class Recaller:
         candidates = _candidates(columns, scored, vectors[-1], now)
         ranking = (policy or self.policy).rank(candidates, FOUND_PER_RETURNED * k)
         without = "" if embedded is not None else self._without_vectors()
-        return self._recalled(columns, scored, ranking, k, without)
+        return await self._recalled(columns, scored, ranking, k, without)
 
     def _without_vectors(self) -> str:
         failing = self.embedding
@@ -120,15 +120,15 @@ class Recaller:
     async def _look_again(self, reranker: Reranker, query: str, columns: Columns, scored: Scored, n: int) -> None:
         """Let the most relevant be read together with the question."""
         found = best(np.flatnonzero(scored.total > -np.inf), scored.total[scored.total > -np.inf], n).rows
-        texts = [record.text for record in self.store.records(columns.stream, [columns.ids[at] for at in found])]
+        texts = [record.text for record in await self.store.records(columns.stream, [columns.ids[at] for at in found])]
         if texts and len(texts) == len(found):  # else something was erased just now
             again = await reranker.scores(query, texts)
             scored.total[found] = added(scored.total[found].astype(np.float64), again)
 
-    def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, without: str) -> Recall:
+    async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, without: str) -> Recall:
         """Read the k best from the store, and tell which were passed over."""
         ids = [columns.ids[at] for at in ranking.rows]
-        records = {record.id: record for record in self.store.records(columns.stream, ids[:k])}
+        records = {record.id: record for record in await self.store.records(columns.stream, ids[:k])}
         returned = [
             Recalled(
                 records[id_],
@@ -140,19 +140,19 @@ class Recaller:
         ]
         return Recall(returned, ids[k:], without)
 
-    def about(
+    async def about(
         self, stream: str, keywords: Sequence[str], n: int = 10, *, now: Moment, kinds: Sequence[Kind] | None = None
     ) -> list[Record]:
         """Return the newest records that have any of these keywords, newest first.
 
         Source: as Park 2023 indexes memories by keywords.
         """
-        columns = self.shelf.columns(stream)
+        columns = await self.shelf.columns(stream)
         if not len(columns):
             return []
         candidates = allowed(columns, Filters(kinds=kinds), now, {})
         positions = {at for word in keywords for at in columns.keywords.get(word.lower(), ()) if candidates[at]}
-        return self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
+        return await self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
 
 
 def recaller_of(store: Store, embedder: Embedder) -> Recaller:

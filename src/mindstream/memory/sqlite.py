@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -58,23 +58,23 @@ class SqliteStore:
         with self._database.own_snapshot() as connection:
             return carriers.find(connection, stream, ids)
 
-    def version(self) -> int:
+    async def version(self) -> int:
         return self._database.version()
 
-    def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+    async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
         found = portions.read(self._database, COLUMNS.split(", "), stream, since, after, most)
         return Changes([_record(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
 
-    @contextlib.contextmanager
-    def walk(self, stream: str) -> Iterator[tuple[int, Iterator[Record]]]:
+    @contextlib.asynccontextmanager
+    async def walk(self, stream: str) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
         with self._database.own_snapshot() as connection:
             (count,) = connection.execute("SELECT count(*) FROM records WHERE stream = ?", (stream,)).fetchone()
             rows = connection.execute(  # "+": as they lie in the file, not sorted in memory first
                 f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number", (stream,)
             )
-            yield count, map(_record, rows)
+            yield count, _one_by_one(rows)
 
-    def owners(self, ids: Sequence[str]) -> dict[str, str]:
+    async def owners(self, ids: Sequence[str]) -> dict[str, str]:
         found: dict[str, str] = {}
         for start in range(0, len(ids), 500):
             some = list(ids[start : start + 500])
@@ -83,7 +83,7 @@ class SqliteStore:
             )
         return found
 
-    def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
+    async def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         found: dict[str, Record] = {}
         for start in range(0, len(ids), 500):
             some = list(ids[start : start + 500])
@@ -94,7 +94,7 @@ class SqliteStore:
             found |= {row[0]: _record(row) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
-    def latest(
+    async def latest(
         self,
         stream: str,
         kinds: Sequence[Kind] | None = None,
@@ -125,7 +125,7 @@ class SqliteStore:
         )
         return [_record(row) for row in reversed(rows)]
 
-    def known(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+    async def known(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}
         hashes = list(wanted)
         found: dict[str, Record] = {}
@@ -139,7 +139,7 @@ class SqliteStore:
             found |= {normalised(record.text): record for record in map(_record, rows)}
         return {text: found[text] for text in wanted.values() if text in found}
 
-    def events(
+    async def events(
         self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
     ) -> list[Logged]:
         where: list[str] = ["seq > ?"]
@@ -152,7 +152,7 @@ class SqliteStore:
             values.extend(kinds)
         return self._logged(f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?", [*values, limit], kinds)
 
-    def last(self, mind: str, kind: str) -> Logged | None:
+    async def last(self, mind: str, kind: str) -> Logged | None:
         for limit in (1, -1):  # nearly always the newest can be read
             found = self._logged("WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT ?", [mind, kind, limit], [kind])
             if found:
@@ -168,13 +168,13 @@ class SqliteStore:
         ]
         return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
 
-    def count(self, mind: str, kind: str) -> int:
+    async def count(self, mind: str, kind: str) -> int:
         return int(self._database.read("SELECT count(*) FROM log WHERE mind = ? AND kind = ?", (mind, kind))[0][0])
 
-    def streams(self) -> list[str]:
+    async def streams(self) -> list[str]:
         return [row[0] for row in self._database.read("SELECT DISTINCT stream FROM records ORDER BY stream")]
 
-    def open_work(self, mind: str) -> list[work.Work]:
+    async def open_work(self, mind: str) -> list[work.Work]:
         return work.unfinished(
             self._database.read(
                 # named, because SQLite would rather walk through all work that was ever done (index work_once)
@@ -204,6 +204,11 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self._database.close()
+
+
+async def _one_by_one(rows: Iterable[tuple[Any, ...]]) -> AsyncIterator[Record]:
+    for row in rows:
+        yield _record(row)
 
 
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:

@@ -75,8 +75,9 @@ class Stream:
         self._recaller = recaller_of(store, embedder)
         self.embedding = self._recaller.embedding
         self.missing = MissingVectors(self, self.embedding)
-        self._touches = Touches(store, self.catch_up, self.name, clock, strength)
+        self._touches = Touches(store, self.columns, self.name, clock, strength)
         self._lately = Lately(self.name)
+        self._held: dict[str, Record] = {}
         self._looked_for_foreign = self._said_without_vectors = False
 
     @classmethod
@@ -112,13 +113,9 @@ class Stream:
         """Write the touches that wait, now."""
         await self._touches.settle()
 
-    async def catch_up(self) -> Columns:
+    async def columns(self) -> Columns:
         """Return the stream's records as arrays, with all that anybody has written; others run while much is read."""
-        return await self._recaller.shelf.catch_up(self.name)
-
-    def columns(self) -> Columns:
-        """Return the stream's records as arrays, with all that anybody has written."""
-        return self._recaller.shelf.columns(self.name)
+        return await self._recaller.shelf.columns(self.name)
 
     async def remember(
         self,
@@ -153,7 +150,7 @@ class Stream:
         """
         return await writing.remember(self, news)
 
-    def known(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
+    async def known(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return what says the same as these texts and keeps them from being news, by normalised text.
 
         That is a record of this kind that holds, or any that recall returned lately: memory is not to feed on its own
@@ -162,7 +159,7 @@ class Stream:
         if kind not in UNIQUE:
             return {}
         now = self.clock.now()
-        return self._lately.same(texts, now) | self.store.known(self.name, kind, texts, now=now)
+        return self._lately.same(texts, now) | await self.store.known(self.name, kind, texts, now=now)
 
     async def made(self, news: Sequence[New]) -> list[Record]:
         """Turn what is to be remembered into records, embedded, not yet written; a text too long is shortened."""
@@ -200,7 +197,7 @@ class Stream:
         self._lately.add(self.clock.now(), [each.record for each in found.returned])
         if touch and found.returned:
             self._touches.add([each.record.id for each in found.returned], found.passed_over)
-        self._tell_of_vectors(found.without_vectors)
+        await self._tell_of_vectors(found.without_vectors)
         return found.returned
 
     async def commit(
@@ -225,9 +222,18 @@ class Stream:
         logged = await self.store.commit(commit)
         for entry in commit.entries:
             self.missing.written(entry.records)
+            for record in entry.records:
+                if record.slot is not None:
+                    self._hold(record.slot, record)
         for each in logged:
             self.feed.publish(each)
         return logged
+
+    def _hold(self, slot: str, record: Record | None) -> None:
+        if record is None:
+            self._held.pop(slot, None)
+        else:
+            self._held[slot] = record
 
     def show(self, event: Event, by: str = "") -> Logged:
         """Hand an event that is not kept to whoever listens."""
@@ -235,17 +241,26 @@ class Stream:
         self.feed.publish(logged)
         return logged
 
-    def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
+    async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
         """Return the newest records of a kind, oldest first."""
-        return self.store.latest(self.name, [kind], n, now=self.clock.now(), episode=episode)
+        return await self.store.latest(self.name, [kind], n, now=self.clock.now(), episode=episode)
 
-    def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
+    async def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
         """Return the latest version of a belief; version 0 before there is one."""
-        return read(slot, self.version(slot), shape)
+        return read(slot, await self.version(slot), shape)
 
-    def version(self, slot: str) -> Record | None:
+    def held(self, slot: str) -> Record | None:
+        """Return the record of a slot's latest version as it was last read or written through this stream.
+
+        What another process has written since is seen when `version` or `belief` is read next.
+        """
+        return self._held.get(slot)
+
+    async def version(self, slot: str) -> Record | None:
         """Return the record of a slot's latest version; None before there is one."""
-        return next(iter(self.store.latest(self.name, now=self.clock.now(), slot=slot)), None)
+        found = next(iter(await self.store.latest(self.name, now=self.clock.now(), slot=slot)), None)
+        self._hold(slot, found)
+        return found
 
     async def believe(
         self, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
@@ -254,7 +269,7 @@ class Stream:
         while True:
             revision = await self.revision(slot, patch, shape, evidence=evidence, by=by)
             if revision is None:
-                return self.belief(slot, shape)
+                return await self.belief(slot, shape)
             try:
                 await self.commit(revision)
             except LeaseLost:
@@ -262,13 +277,13 @@ class Stream:
             except Conflict:
                 await asyncio.sleep(0)  # somebody was first: merge into what they wrote
                 continue
-            return self.belief(slot, shape)
+            return await self.belief(slot, shape)
 
     async def revision(
         self, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
     ) -> Entry | None:
         """Make the entry that writes a belief's next version; None where the patch changes nothing."""
-        belief = self.belief(slot, shape)
+        belief = await self.belief(slot, shape)
         value, changed = merged(belief, patch)
         if not changed:
             return None
@@ -291,13 +306,13 @@ class Stream:
         """Correct a record (its id) by a new text; the old one is history, to be read with `as_of`."""
         return await care.supersede(self, old, text, by=by, evidence=evidence)
 
-    def evidence_of(self, id_: str) -> care.Drawn:
+    async def evidence_of(self, id_: str) -> care.Drawn:
         """Return a record with what it was drawn from, down to what was seen."""
-        return care.evidence_of(self, id_)
+        return await care.evidence_of(self, id_)
 
-    def archive(self) -> list[Record]:
+    async def archive(self) -> list[Record]:
         """Return what is forgotten, in the order of writing."""
-        return care.archive(self)
+        return await care.archive(self)
 
     async def purge(self, before: Moment | None = None) -> int:
         """Delete what is forgotten (before that moment) for good; return how many."""
@@ -311,7 +326,7 @@ class Stream:
         """Look for what should not be there: duplicates, junk, echoes. Changes nothing."""
         return await audit.audit(self)
 
-    def _tell_of_vectors(self, without: str) -> None:
+    async def _tell_of_vectors(self, without: str) -> None:
         """Say once that some records, or for the time being all, can be found by their words only."""
         if without:
             self.missing.begin()
@@ -320,6 +335,6 @@ class Stream:
             self._said_without_vectors = True
             return
         self._said_without_vectors = False
-        if not self._looked_for_foreign and (offer := care.offer(self)):
+        if not self._looked_for_foreign and (offer := await care.offer(self)):
             self.show(Failed(text=offer, where="recall"))
         self._looked_for_foreign = True

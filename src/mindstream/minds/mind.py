@@ -64,7 +64,7 @@ class Mind:
         )  # fmt: skip
         self.speaker = speaker(self)
         self.reasoners.add(*self.speaker.reasoners, *reasoners)
-        self._turn = Turn(stream.store.count(stream.name, "heard"), "", "")
+        self._turn = Turn(0, "", "")
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -116,6 +116,7 @@ class Mind:
                 stream, shared.told_to(calls.take), session, tools=tools, reasoners=reasoners, patience=patience,
                 speaker=make,
             )  # fmt: skip
+            await mind._begin()
             opened = Opened(session=session, pack=mind.speaker.name, models=mind.models.names)
             await stream.commit(Entry(opened, "mindstream"))
             working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(stream))]
@@ -134,6 +135,11 @@ class Mind:
                 await shared.aclose()
             if folder is not None:
                 await store.close()
+
+    async def _begin(self) -> None:
+        """Read what the mind holds."""
+        self._turn = Turn(await self.stream.store.count(self.stream.name, "heard"), "", "")
+        await self.speaker.begin()
 
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer: heard, perhaps waiting, pieces, said.
@@ -177,12 +183,12 @@ class Mind:
 
     @property
     def belief(self) -> Any:
-        """What its speaker believes of the user now."""
+        """What its speaker believes of the user, as far as this process has seen."""
         return self.speaker.belief
 
     @property
     def plan(self) -> Any:
-        """What its speaker plans with the user."""
+        """What its speaker plans with the user, as far as this process has seen."""
         return self.speaker.plan
 
     async def take_in(self, text: str, *, phase: str = "", besides: Sequence[str] = (), hold: bool = False) -> Logged:
@@ -212,7 +218,7 @@ class Mind:
             by: who did it; the mind's user where nobody is named.
         """
         stream, phase = self.stream, self._turn.phase
-        turn = Turn(stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
+        turn = Turn(await stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
         entry = Entry(event, by or stream.name, tuple(await stream.made(news)) if news else ())
         (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
         self.reasoners.wake()

@@ -30,7 +30,7 @@ class Inline(Runner):
             phase: what triggers may ask for.
         """
         stream = self.stream
-        turn = Turn(stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
+        turn = Turn(await stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
         entry = Entry(event, by or stream.name, tuple(records))
         logged = await stream.commit(entry, wake=self.claims(turn))
         await self.catch_up()
@@ -39,5 +39,5 @@ class Inline(Runner):
     async def catch_up(self) -> None:
         """Think about all that is open, until nothing is."""
         for slot in self._slots.values():
-            while work := await self._take(slot, self._one_by_one(self._ours(slot))):
+            while work := await self._take(slot, self._one_by_one(await self._ours(slot))):
                 await self._think(slot, Run(work))

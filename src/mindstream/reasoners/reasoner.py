@@ -14,7 +14,7 @@ from mindstream.memory.record import Record
 from mindstream.memory.store import Entry, Revision
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
-from mindstream.reasoners.calls import Calls, calls_since
+from mindstream.reasoners.calls import Calls
 from mindstream.reasoners.trigger import Trigger
 from mindstream.tools.tool import Tool
 
@@ -75,9 +75,9 @@ class Occasion:
         """Take what was said since the run began into it; return its words, "" where there are none."""
         return "\n".join(utterance.text for utterance in await self.newer())
 
-    def given(self, call: Call) -> str | None:
+    async def given(self, call: Call) -> str | None:
         """Return what a call gave in a run about the same that was broken off; None: it is to be made."""
-        return self.calls.given(call)
+        return await self.calls.given(call)
 
     async def called(self, call: Call) -> None:
         """Log a tool's call."""
@@ -93,7 +93,7 @@ class Occasion:
     def calls(self) -> Calls:
         """The calls that runs about the same have made and not come to an end with."""
         since = min((row.seq for row in self.events), default=None)
-        return Calls() if since is None else calls_since(self.stream, self.slot, since)
+        return Calls(self.stream, self.slot, since)
 
     async def failed(self, error: Exception) -> None:
         """Log that something did not work, though the run goes on."""

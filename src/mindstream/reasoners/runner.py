@@ -88,9 +88,9 @@ class Runner:
         slots = tuple(name for name in fired if name not in besides)
         return Wake(slots, self.owner, self._lease())
 
-    def work(self) -> list[Work]:
+    async def work(self) -> list[Work]:
         """List what is open for this mind, oldest first."""
-        return [work for work in self.stream.store.open_work(self.stream.name) if work.slot in self._slots]
+        return [work for work in await self.stream.store.open_work(self.stream.name) if work.slot in self._slots]
 
     def cancel(self, slot: str | None = None) -> int:
         """Stop the runs that go on (of one slot, or all); return how many. What they were about counts as done."""
@@ -105,7 +105,7 @@ class Runner:
                 await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
             with self._leased(run):
-                occasion = self._occasion(slot, run)
+                occasion = await self._occasion(slot, run)
                 await self._conclude(run, occasion, await self._conclusion(slot, run, occasion))
             slot.due = None
         except Stopped:
@@ -119,9 +119,9 @@ class Runner:
         finally:
             slot.run = None
 
-    def _occasion(self, slot: Slot, run: Run) -> Occasion:
-        rows = rows_of(self.stream, run.work)
-        return occasion_of(self.stream, slot.name, rows, self._newer(slot, run), self._tools)
+    async def _occasion(self, slot: Slot, run: Run) -> Occasion:
+        rows = await rows_of(self.stream, run.work)
+        return await occasion_of(self.stream, slot.name, rows, self._newer(slot, run), self._tools)
 
     def _newer(self, slot: Slot, run: Run) -> Newer:  # noqa: ARG002
         """Return how a run that goes on learns of what came since."""
@@ -162,10 +162,10 @@ class Runner:
             finish = Finish(run.ids, self.owner) if run.work else None
             await self.stream.commit(Entry(thought, slot.name), finish=finish)
 
-    def _ours(self, slot: Slot) -> list[Work]:
+    async def _ours(self, slot: Slot) -> list[Work]:
         """Return a slot's work that this process may take up."""
         now = self.stream.clock.now()
-        return [work for work in self.work() if work.slot == slot.name and work.is_open_to(self.owner, now)]
+        return [work for work in await self.work() if work.slot == slot.name and work.is_open_to(self.owner, now)]
 
     def _one_by_one(self, ours: Sequence[Work]) -> int | None:
         """Return before which cause work is to be taken up: where something has failed, one by one.

@@ -52,15 +52,15 @@ class Prediction:
     levels: Sequence[Forgetting]
 
 
-def predicted(memory: Memory, habit: Habit) -> Prediction:
+async def predicted(memory: Memory, habit: Habit) -> Prediction:
     """Predict how the records of each level are forgotten.
 
     Raises:
         InputError: nothing is remembered of that user.
     """
-    stream = memory.known().stream
+    stream = (await memory.known()).stream
     laws = stream.strength or Strength()
-    columns = stream.columns()
+    columns = await stream.columns()
     there = np.isin(columns.kind.values, [KIND_CODES[kind] for kind in FADING])
     there &= (columns.forgotten.values == OPEN) & (columns.valid_until.values > memory.clock.now())
     levels = np.minimum(columns.level.values[there], laws.lasting_level)
@@ -81,15 +81,19 @@ def predicted(memory: Memory, habit: Habit) -> Prediction:
     )  # fmt: skip
 
 
-def forgotten(memory: Memory, older_than_days: float | None = None) -> list[Record]:
+async def forgotten(memory: Memory, older_than_days: float | None = None) -> list[Record]:
     """Return what a purge would delete, in the order of writing."""
     before = _before(memory, older_than_days)
-    return [record for record in memory.known().stream.archive() if before is None or (record.forgotten or 0) < before]
+    return [
+        record
+        for record in await (await memory.known()).stream.archive()
+        if before is None or (record.forgotten or 0) < before
+    ]
 
 
 async def purge(memory: Memory, older_than_days: float | None = None) -> int:
     """Delete for good what is forgotten (for longer than so many days); return how many."""
-    return await memory.known().stream.purge(_before(memory, older_than_days))
+    return await (await memory.known()).stream.purge(_before(memory, older_than_days))
 
 
 async def reembed(memory: Memory, progress: Callable[[int, int | None], None]) -> int:
@@ -101,10 +105,10 @@ async def reembed(memory: Memory, progress: Callable[[int, int | None], None]) -
         InputError: nothing is remembered of that user.
         ModelError: the embedder does not answer; what is done is kept.
     """
-    memory.known()
+    await memory.known()
     inner = embedder(memory.embedder_name)
     await width_of(inner)
-    total = Stream(memory.store, memory.user, inner, memory.clock).columns().foreign
+    total = (await Stream(memory.store, memory.user, inner, memory.clock).columns()).foreign
     counted = Counted(inner, lambda done: progress(done, total))
     return await Stream(memory.store, memory.user, counted, memory.clock).reembed()
 

@@ -12,7 +12,7 @@ import binascii
 import contextlib
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -27,7 +27,7 @@ from mindstream.coach.gates.weights import OtherVersion
 from mindstream.coach.packs.load import load, shipped
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Opened
-from mindstream.log.folder import GATES
+from mindstream.log.folder import gates_in
 from mindstream.memory.door import checked_name
 from mindstream.service import transfer
 from mindstream.service.memory import Memory
@@ -97,20 +97,21 @@ class Moved:
     gates: list[str]
 
 
-def export(memory: Memory, folder: Path, settings: Settings) -> Iterator[str]:
+async def export(memory: Memory, folder: Path, settings: Settings) -> AsyncIterator[str]:
     """Yield the lines of a mind; `settings` say what its log does not.
 
     Raises:
         InputError: nothing is known of that user.
     """
-    gates = _gates(memory.known(), folder)
-    with memory.store.walk(memory.user) as (count, records):
+    gates = await _gates(await memory.known(), gates_in(folder))
+    async with memory.store.walk(memory.user) as (count, records):
         header = MindHeader(
             user=memory.user, exported=written(memory.clock.now()), records=count,
-            settings=_habits(memory, settings), gates=len(gates),
+            settings=await _habits(memory, settings), gates=len(gates),
         )  # fmt: skip
         yield header.model_dump_json()
-        yield from map(transfer.line, records)
+        async for record in records:
+            yield transfer.line(record)
     for line in gates:
         yield line.model_dump_json()
 
@@ -177,8 +178,11 @@ def missing_pack(habits: Habits) -> str:
     return habits.pack if habits.pack not in shipped() else ""
 
 
-def _habits(memory: Memory, settings: Settings) -> Habits:
-    opened, decided = memory.store.last(memory.user, Opened.kind), memory.store.last(memory.user, Decided.kind)
+async def _habits(memory: Memory, settings: Settings) -> Habits:
+    opened, decided = (
+        await memory.store.last(memory.user, Opened.kind),
+        await memory.store.last(memory.user, Decided.kind),
+    )
     gate = decided.event.gate if decided and isinstance(decided.event, Decided) else settings.gate
     gate = gate.partition("+")[0]  # what stands behind it is the model that it asks
     if opened and isinstance(opened.event, Opened):
@@ -202,12 +206,12 @@ def _check_header(header: MindHeader, source: str, gates: int) -> None:
         )
 
 
-def _gates(memory: Memory, folder: Path) -> list[GateLine]:
+async def _gates(memory: Memory, files: Sequence[Path]) -> list[GateLine]:
     """Learn anew what this mind's own outcomes teach, for each pack that has a gate here and comes with mindstream."""
     lines = []
-    for path in sorted(folder.glob(GATES)):
+    for path in files:
         pack = path.stem.removeprefix("gate-")
-        gate = learned_from(load(pack), memory.store, memory.user) if pack in shipped() else None
+        gate = await learned_from(load(pack), memory.store, memory.user) if pack in shipped() else None
         if gate and gate.outcomes:
             lines.append(GateLine(gate=path.name, npz=base64.b64encode(without_log(gate.state())).decode()))
     return lines

@@ -26,7 +26,7 @@ SAME = 2
 class Watcher(Protocol):
     """Who is told what the loop does."""
 
-    def given(self, call: Call) -> str | None:
+    async def given(self, call: Call) -> str | None:
         """Return what a call gave already, where it is not to be made again; None: it is to be made."""
 
     async def called(self, call: Call) -> None: ...
@@ -44,7 +44,7 @@ class ToolLog:
     calls: list[Call] = field(default_factory=list)
     results: list[tuple[str, str]] = field(default_factory=list)
 
-    def given(self, call: Call) -> str | None:  # noqa: ARG002
+    async def given(self, call: Call) -> str | None:  # noqa: ARG002
         return None
 
     async def called(self, call: Call) -> None:
@@ -128,7 +128,7 @@ class _Allowance:
 async def _answered(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float, refusal: str) -> Message:
     if refusal:
         found = Observation(refusal, failed=True)
-    elif not is_in_run(call, tools) and (known := watcher.given(call)) is not None:
+    elif not is_in_run(call, tools) and (known := await watcher.given(call)) is not None:
         found = Observation(known)
     else:
         await watcher.called(call)

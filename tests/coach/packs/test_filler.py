@@ -54,7 +54,7 @@ async def test_a_thousand_waits_state_nothing(folder: Path) -> None:
     said = ["Make me a plan for the noise", "我需要一个计划", "next", "Something else please", "换一个", "resources?"]
     async with Mind.open(folder, user="ann", session="s") as mind:
         for n in range(1000):
-            assert states(coach_of(mind).talker.filler(said[n % len(said)]), [said[n % len(said)]]) == []
+            assert states(await coach_of(mind).talker.filler(said[n % len(said)]), [said[n % len(said)]]) == []
         async for _ in mind.hear("The noise wakes me, make me a plan"):
             pass
         await mind.settled()

@@ -27,6 +27,7 @@ from mindstream.coach.packs.safety import look_over
 from mindstream.language.moves import language_of
 from mindstream.log.events import Remembered, Thought
 from mindstream.memory.belief import Belief
+from mindstream.memory.record import Record
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New, Stream
 from mindstream.models.ask import ask
@@ -60,7 +61,7 @@ class BeliefReasoner:
         return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
 
     async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
-        belief = occasion.stream.belief(self.slot, self.pack.belief)
+        belief = await occasion.stream.belief(self.slot, self.pack.belief)
         question = await self._question(occasion, model, belief)
         believing = Believing(occasion, belief)
         tools = with_belief(self._tools(question, occasion.tools), believing)
@@ -97,13 +98,13 @@ class BeliefReasoner:
             phase=pack.phase(inferred.phase),
             belief=held,
             version=belief.version,
-            plan=plan_of(stream, pack),
-            notes=tuple(str(note(record)) for record in stream.latest("note", NOTES)),
+            plan=await plan_of(stream, pack),
+            notes=tuple(str(note(record)) for record in await stream.latest("note", NOTES)),
             conversation=talk,
             utterances=utterances,
             reply=occasion.reply,
             waits=occasion.waits,
-            open_question=open_question(stream, self.slot),
+            open_question=await open_question(stream, self.slot),
             language=language_of(" ".join(utterances), pack.languages),
             now=spoken(stream.clock.now()),
         )
@@ -138,7 +139,7 @@ class BeliefReasoner:
 
     async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...], by: str) -> Entry:
         slot = plan_slot(self.pack)
-        before = stream.version(slot)
+        before = await stream.version(slot)
         version = (before.version or 0) + 1 if before else 1
         new = New(
             text=plan.written() or "no steps", kind="plan", by=by, evidence=evidence, slot=slot, version=version,
@@ -148,10 +149,10 @@ class BeliefReasoner:
         return Entry(event, by, tuple(await stream.made([new])))
 
 
-def open_question(stream: Stream, slot: str) -> str:
+async def open_question(stream: Stream, slot: str) -> str:
     """Return what the Reasoner of a slot wanted to know when it last thought; "" where nothing."""
-    last = stream.store.last(stream.name, "thought")
-    for logged in reversed(stream.store.events(stream.name, max(0, last.seq - 100), ["thought"]) if last else []):
+    last = await stream.store.last(stream.name, "thought")
+    for logged in reversed(await stream.store.events(stream.name, max(0, last.seq - 100), ["thought"]) if last else []):
         if isinstance(logged.event, Thought) and logged.event.slot == slot:
             return logged.event.ask_next
     return ""
@@ -162,7 +163,11 @@ def plan_slot(pack: Pack) -> str:
     return f"{pack.name}.plan"
 
 
-def plan_of(stream: Stream, pack: Pack) -> Plan:
+async def plan_of(stream: Stream, pack: Pack) -> Plan:
     """Return the plan as it stands; empty before there is one."""
-    record = stream.version(plan_slot(pack))
+    return planned(await stream.version(plan_slot(pack)))
+
+
+def planned(record: Record | None) -> Plan:
+    """Return the plan that a version of its slot holds; empty where there is none."""
     return read_plan(record.data.get("plan")) if record else Plan()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,7 +75,6 @@ class LearnedGate:
         return self.needed.outcomes
 
     def decide(self, situation: Situation) -> Decision:
-        self.catch_up()
         row = self._row(situation)
         needed, changed = self.needed.probability(row), self.changed.probability(row)
         waits, thinks = needed > 0.5, max(needed, changed) >= SKIPS_BELOW
@@ -85,6 +84,7 @@ class LearnedGate:
         return Decision(waits, thinks, why, needed)
 
     async def weigh(self, situation: Situation) -> Decision:
+        await self.catch_up()
         return self.decide(situation)
 
     def learn(self, situation: Situation, needed: bool, changed: bool) -> None:
@@ -97,12 +97,12 @@ class LearnedGate:
         """Stay as it is from here on."""
         self._store = None
 
-    def catch_up(self) -> None:
+    async def catch_up(self) -> None:
         """Learn from what was logged since the last time, by any process on this data folder."""
-        if self._store is None or (version := self._store.version()) == self._seen:
+        if self._store is None or (version := await self._store.version()) == self._seen:
             return
         before = self.outcomes
-        for logged in self._new():
+        async for logged in self._new():
             self._take(logged)
         self._seen = version
         if self.outcomes // SAVED_EVERY != before // SAVED_EVERY:
@@ -115,10 +115,11 @@ class LearnedGate:
         named = {"always": 1.0, **{name: float(np.clip(odds[name], -CLIPPED, CLIPPED)) for name in odds}, **numbers}
         return np.concatenate([[named.get(name, 0.0) for name in NAMES], vectors([situation.text])[0]])
 
-    def _new(self) -> Iterator[Logged]:
+    async def _new(self) -> AsyncIterator[Logged]:
         assert self._store is not None
-        while found := self._store.events(self._mind, self._upto, [Heard.kind, Decided.kind, Judged.kind]):
-            yield from found
+        while found := await self._store.events(self._mind, self._upto, [Heard.kind, Decided.kind, Judged.kind]):
+            for row in found:
+                yield row
             self._upto = found[-1].seq
 
     def _take(self, logged: Logged) -> None:
@@ -156,10 +157,10 @@ class LearnedGate:
             self._upto = kept.upto
 
 
-def learned_from(pack: Pack, store: Store, mind: str) -> LearnedGate:
+async def learned_from(pack: Pack, store: Store, mind: str) -> LearnedGate:
     """Return a gate that has learned from the outcomes of one mind, and from nobody else's."""
     gate = LearnedGate(pack, store, mind=mind)
-    gate.catch_up()
+    await gate.catch_up()
     return gate
 
 

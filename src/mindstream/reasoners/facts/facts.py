@@ -33,7 +33,7 @@ class FactsReasoner:
         return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
 
     async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
-        known = occasion.stream.latest("note", KNOWN)
+        known = await occasion.stream.latest("note", KNOWN)
         prompt = ExtractFacts(
             utterances=tuple(utterance.text for utterance in occasion.utterances),
             conversation=lines(occasion.conversation[-6:]),
@@ -51,7 +51,7 @@ class FactsReasoner:
 
 
 async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str) -> Writing:
-    there = occasion.stream.known("note", [fact.text for fact in found.facts])
+    there = await occasion.stream.known("note", [fact.text for fact in found.facts])
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
     if not fresh:
