@@ -29,13 +29,15 @@ def shops(thing: str) -> str:
     return f"{thing}: at the chemist's"
 
 
-def believe(patch: dict[str, Any]) -> list[Call]:
-    return [Call("believe", json.dumps({"patch": patch}))]
+def believe(patch: dict[str, Any], rests_on: str = "Something wakes me.") -> list[Call]:
+    return [Call("believe", json.dumps({"patch": patch, "rests_on": rests_on}))]
 
 
 def looked_up(request: Request) -> list[Call]:
     """Call a tool with what the last observation says is believed: without it there is nothing to look up."""
-    held = json.loads(request.turns[-1].text.split("Believed now: ")[1].rsplit("\n", 1)[0])
+    held = json.loads(
+        request.turns[-1].text.split("Believed now, in place of what stands above: ")[1].rsplit("\n", 1)[0]
+    )
     return [Call("shops", json.dumps({"thing": f"something against {held['sleep_concern'][0]}"}))]
 
 
@@ -49,9 +51,15 @@ async def run(folder: Path, *thinking: Any) -> tuple[Mind, list[Any], Scripted]:
 
 
 async def test_a_belief_changes_between_two_calls_and_the_second_shows_it(folder: Path) -> None:
-    final = json.dumps({"thought": "the lorry wakes them", "patch": {"barriers": ["a lorry at three"]}})
+    final = json.dumps(
+        {"thought": "the lorry wakes them", "patch": {"barriers": ["a lorry at three"]}, "rests_on": "03:10, a lorry"}
+    )
     _, events, scripted = await run(
-        folder, [Call("bedroom_log", '{"night": "Monday"}')], believe({"sleep_concern": ["noise"]}), looked_up, final
+        folder,
+        [Call("bedroom_log", '{"night": "Monday"}')],
+        believe({"sleep_concern": ["noise"]}, "61 dB at 03:10"),
+        looked_up,
+        final,
     )
     kinds = (ToolCalled, Observed, Believed, BeliefChanged)
     told = [event for event in events if isinstance(event, kinds)]

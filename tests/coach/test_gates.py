@@ -201,7 +201,7 @@ async def test_it_learns_from_the_log_once_and_remembers_it(folder: Path) -> Non
     turns = [(planning("The blue folder please"), True), (planning("My sister came over"), False)] * 15
     await _log(store, turns)
     learned = LearnedGate(SLEEP, store, folder)
-    assert learned.decide(planning("The blue folder please")).waits and learned.outcomes == 30
+    assert (await learned.weigh(planning("The blue folder please"))).waits and learned.outcomes == 30
     await learned.catch_up()
     assert learned.outcomes == 30
     again = LearnedGate(SLEEP, store, folder)

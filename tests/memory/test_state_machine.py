@@ -178,18 +178,20 @@ class Machine(RuleBasedStateMachine):
         self.runner.run(self.second.compact())
 
     @invariant()
-    async def everybody_sees_the_same(self) -> None:
+    def everybody_sees_the_same(self) -> None:
         for stream in STREAMS:
             ours = [self.seen(record) for record in self.records.values() if record.stream == stream]
             for store in (self.store, self.second):
-                assert [self.seen(record) for record in (await store.changes(stream, 0)).records] == ours
-                assert [self.seen(record) for record in await store.records(stream, [each.id for each in ours])] == ours
-            assert await self.store.streams() == sorted({record.stream for record in self.records.values()})
+                assert [self.seen(record) for record in (self.runner.run(store.changes(stream, 0))).records] == ours
+                assert [
+                    self.seen(record) for record in self.runner.run(store.records(stream, [each.id for each in ours]))
+                ] == ours
+            assert self.runner.run(self.store.streams()) == sorted({record.stream for record in self.records.values()})
 
     @invariant()
-    async def changes_since_tell_everything(self) -> None:
+    def changes_since_tell_everything(self) -> None:
         for stream in STREAMS:
-            changes = await self.store.changes(stream, self.upto[stream])
+            changes = self.runner.run(self.store.changes(stream, self.upto[stream]))
             self.upto[stream] = changes.upto
             self.mirror |= {record.id: self.seen(record) for record in changes.records}
             for id_ in changes.gone:
@@ -197,14 +199,14 @@ class Machine(RuleBasedStateMachine):
         assert self.mirror == {id_: self.seen(record) for id_, record in self.records.items()}
 
     @invariant()
-    async def what_holds_is_latest_and_known(self) -> None:
+    def what_holds_is_latest_and_known(self) -> None:
         for stream in STREAMS:
             holding = self.holding(stream)
-            assert [each.id for each in await self.store.latest(stream, n=999, now=self.now)] == [
+            assert [each.id for each in self.runner.run(self.store.latest(stream, n=999, now=self.now))] == [
                 each.id for each in holding
             ]
             notes = {normalised(each.text) for each in holding if each.kind == "note"}
-            known = await self.second.known(stream, "note", ["TEA", "coffee.", "nobody"], now=self.now)
+            known = self.runner.run(self.second.known(stream, "note", ["TEA", "coffee.", "nobody"], now=self.now))
             assert known.keys() == notes & {"tea", "coffee"}
 
     def seen(self, record: Record) -> Record:

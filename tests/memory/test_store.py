@@ -126,9 +126,9 @@ async def test_a_newer_file_is_refused_in_words(folder: Path) -> None:
 
 async def test_two_processes_see_each_other(folder: Path) -> None:
     one, two = SqliteStore(folder), SqliteStore(folder)
-    before = two.version()
+    before = await two.version()
     await one.commit(writing(a_record("from one")))
-    assert two.version() != before
+    assert await two.version() != before
     assert [record.text for record in (await two.changes("ann", 0)).records] == ["from one"]
     await one.close()
     await two.close()

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from mindstream import caches
 from mindstream.clock import Moment
@@ -22,9 +19,9 @@ from mindstream.log.events import Logged, Unknown, event, written_text
 from mindstream.memory import carriers, portions
 from mindstream.memory.carriers import Carriers
 from mindstream.memory.door import MAX_VERSION
-from mindstream.memory.record import UNIQUE, Kind, Record, Triple, normalised, same_words
-from mindstream.memory.rows import COLUMNS, INSERT, insertion
-from mindstream.memory.salvage import is_sound, moment, salvaged
+from mindstream.memory.record import UNIQUE, Kind, Record, normalised, same_words
+from mindstream.memory.rows import COLUMNS, INSERT, insertion, record_of
+from mindstream.memory.salvage import moment
 from mindstream.memory.store import Changes, Commit, Entry, Revision, checked_commit
 from mindstream.memory.strength import Held
 from mindstream.memory.sums import sum_of_event, sum_of_vector
@@ -63,7 +60,7 @@ class SqliteStore:
 
     async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
         found = portions.read(self._database, COLUMNS.split(", "), stream, since, after, most)
-        return Changes([_record(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
+        return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
 
     @contextlib.asynccontextmanager
     async def walk(self, stream: str) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
@@ -91,7 +88,7 @@ class SqliteStore:
             rows = self._database.read(  # "+": find them by id, not among all of the stream
                 f"SELECT {COLUMNS} FROM records WHERE id IN ({marks}) AND +stream = ?", [*some, stream]
             )
-            found |= {row[0]: _record(row) for row in rows}
+            found |= {row[0]: record_of(row) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
     async def latest(
@@ -123,7 +120,7 @@ class SqliteStore:
         rows = self._database.read(
             f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY {order} DESC LIMIT ?", [*values, n]
         )
-        return [_record(row) for row in reversed(rows)]
+        return [record_of(row) for row in reversed(rows)]
 
     async def known(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}
@@ -136,7 +133,7 @@ class SqliteStore:
                 f" AND {HOLDS} ORDER BY number DESC",
                 [stream, kind, *some, now],
             )
-            found |= {normalised(record.text): record for record in map(_record, rows)}
+            found |= {normalised(record.text): record for record in map(record_of, rows)}
         return {text: found[text] for text in wanted.values() if text in found}
 
     async def events(
@@ -208,7 +205,7 @@ class SqliteStore:
 
 async def _one_by_one(rows: Iterable[tuple[Any, ...]]) -> AsyncIterator[Record]:
     for row in rows:
-        yield _record(row)
+        yield record_of(row)
 
 
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
@@ -293,7 +290,7 @@ def _revise(connection: sqlite3.Connection, commit: Commit, revision: Revision, 
 def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: Held) -> bool:
     """Tell whether a row in which something odd stands is read as it was before."""
     rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
-    return [(record.level, record.accessed) for record in map(_record, rows)] == [(was.level, was.time)]
+    return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]
 
 
 def _next_change(connection: sqlite3.Connection) -> int:
@@ -305,29 +302,3 @@ def _next_change(connection: sqlite3.Connection) -> int:
             " (SELECT coalesce(max(changed), 0) FROM erased)) RETURNING value"
         ).fetchone()
     return int(row[0])
-
-
-def _record(row: tuple[Any, ...]) -> Record:
-    try:
-        record = _read(row)
-        return record if is_sound(record) else salvaged(row)
-    except (ValueError, TypeError, RecursionError):
-        return salvaged(row)
-
-
-def _read(row: tuple[Any, ...]) -> Record:
-    (
-        id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
-        superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
-        embedder, vector,
-    ) = row  # fmt: skip
-    return Record(
-        id=id_, stream=stream, kind=kind, text=text, created=created, accessed=accessed, by=by, episode=episode,
-        importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,
-        superseded_by=superseded_by, forgotten=forgotten,
-        about=None if subject is None else Triple(subject, predicate, object_),
-        keywords=tuple(json.loads(keywords)) if keywords else (),
-        evidence=tuple(json.loads(evidence)) if evidence else (),
-        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
-        vector=None if vector is None else np.frombuffer(vector, np.float16),
-    )  # fmt: skip

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from mindstream.clock import Clock, Moment, SystemClock
-from mindstream.errors import Conflict, LeaseLost
-from mindstream.log.events import BeliefChanged, Event, Failed, Logged
+from mindstream.log.events import Event, Failed, Logged
 from mindstream.log.feed import Feed
-from mindstream.memory import audit, care, sleep, writing
-from mindstream.memory.belief import Belief, Patch, merged, read, told
+from mindstream.memory import audit, care, revising, sleep, writing
+from mindstream.memory.belief import Belief, Patch, read
 from mindstream.memory.door import checked_name
 from mindstream.memory.lately import Lately
 from mindstream.memory.missing_vectors import MissingVectors
@@ -266,33 +265,13 @@ class Stream:
         self, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
     ) -> Belief[Shape]:
         """Merge a patch into a belief and write the new version; an empty change writes nothing."""
-        while True:
-            revision = await self.revision(slot, patch, shape, evidence=evidence, by=by)
-            if revision is None:
-                return await self.belief(slot, shape)
-            try:
-                await self.commit(revision)
-            except LeaseLost:
-                raise
-            except Conflict:
-                await asyncio.sleep(0)  # somebody was first: merge into what they wrote
-                continue
-            return await self.belief(slot, shape)
+        return await revising.believe(self, slot, patch, shape, evidence, by)
 
     async def revision(
         self, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
     ) -> Entry | None:
         """Make the entry that writes a belief's next version; None where the patch changes nothing."""
-        belief = await self.belief(slot, shape)
-        value, changed = merged(belief, patch)
-        if not changed:
-            return None
-        event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
-        new = New(
-            text=told(slot, value), kind="belief", by=by, evidence=tuple(evidence), slot=slot, version=event.version,
-            data={"value": value.model_dump(mode="json"), "patch": changed},
-        )  # fmt: skip
-        return Entry(event, by, tuple(await self.made([new])))
+        return await revising.revision(self, slot, patch, shape, evidence, by)
 
     async def sleep(self, model: Model | None = None, n: int = sleep.DRAWN, *, rater: Model | None = None) -> str:
         """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (see memory/sleep).

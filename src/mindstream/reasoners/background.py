@@ -140,6 +140,8 @@ class Background(Runner):
         slot.due = None
         before = min(self._held, default=None)
         ours = [work for work in await self._ours(slot) if before is None or work.cause < before]
+        if self._hearing or before != min(self._held, default=None):  # while it was looked up
+            return []
         return await self._take(slot, self._one_by_one(ours) or before) if ours else []
 
     async def _unheld(self, slot: Slot) -> list[Work]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
@@ -12,6 +12,8 @@ from mindstream.models.fence import cut, escaped, indented
 from mindstream.models.model import Message
 
 USER = "user"
+LONGEST_YES = 30
+"""Words of so many characters may confirm what was asked."""
 LONGEST = 4_000
 """How much of a line or a note is shown, in characters."""
 
@@ -55,3 +57,15 @@ def note(record: Record) -> Note:
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:
     """Read chat records as lines."""
     return tuple(Line(by_user=bool(record.data.get("by_user")), text=record.text, by=record.by) for record in records)
+
+
+def stated(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:
+    """Give what the user stated in a talk, the newest utterances last.
+
+    Where the newest words are few ("yes, exactly"), they may confirm what was asked before them: then that, too.
+    """
+    yield from (line.text for line in conversation if line.by_user)
+    asked = next((line.text for line in reversed(conversation) if not line.by_user), "")
+    if len(" ".join(utterances)) <= LONGEST_YES and ("?" in asked or "？" in asked):
+        yield asked
+    yield from utterances

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -54,6 +54,7 @@ class Occasion:
         newer: claims what was said since, so that this run thinks about it too.
         tools: what the mind lets its reasoners call.
         events: the rows of the log that woke it, oldest first: utterances, and whatever else triggers ask for.
+        found: what tools have given so far.
     """
 
     slot: str
@@ -65,6 +66,7 @@ class Occasion:
     newer: Newer = nothing_newer
     tools: Sequence[Tool] = ()
     events: Sequence[Logged] = ()
+    found: list[str] = field(default_factory=list)
 
     @property
     def session(self) -> str:
@@ -77,7 +79,10 @@ class Occasion:
 
     async def given(self, call: Call) -> str | None:
         """Return what a call gave in a run about the same that was broken off; None: it is to be made."""
-        return await self.calls.given(call)
+        given = await self.calls.given(call)
+        if given is not None:
+            self.found.append(given)
+        return given
 
     async def called(self, call: Call) -> None:
         """Log a tool's call."""
@@ -86,6 +91,8 @@ class Occasion:
 
     async def observed(self, call: Call, text: str, failed: bool) -> None:
         """Log what a tool gave back."""
+        if not failed:
+            self.found.append(text)
         event = Observed(slot=self.slot, tool=call.tool, text=text, failed=failed, id=call.id)
         await self.stream.commit(Entry(event, self.slot))
 

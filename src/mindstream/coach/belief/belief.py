@@ -73,7 +73,7 @@ class BeliefReasoner:
             plan = plan.told()
 
         async def write() -> Writing:
-            patch = {"phase": question.phase.name, **believing.composed(found.patch)}
+            patch = {"phase": question.phase.name, **believing.composed(*found.patches)}
             return await self._entries(occasion, patch, found, plan if plan != question.plan else None, by), ()
 
         thought = f"{question.phase.name}: {found.thought}"

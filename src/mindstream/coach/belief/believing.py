@@ -7,15 +7,17 @@ intermediate beliefs are logged, and composed into the next belief when the run 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pydantic import JsonValue
 
+from mindstream.coach.belief.grounding import supported
 from mindstream.coach.belief.think_in_phase import LONGEST_PATCH, composed
 from mindstream.coach.events import Believed
 from mindstream.errors import InputError, ToolError
+from mindstream.language.support import Support, complaint
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.store import Entry
 from mindstream.reasoners.reasoner import Occasion
@@ -43,20 +45,27 @@ class Believing:
     def tool(self) -> Tool:
         """Return the tool by which a belief is written down between two calls."""
 
-        async def believe(patch: dict[str, JsonValue]) -> str:
-            """Write down what you believe of the user now, because of what a tool gave: belief fields that change.
+        async def believe(patch: dict[str, JsonValue], rests_on: str = "") -> str:
+            """Write down what you believe of the user now, because of what a tool gave or was just said.
 
-            Call it before the next call that rests on it. A list adds; {"add": [...], "remove": [...]} does both.
+            Call it before the next call that rests on it.
+
+            Args:
+                patch: belief fields that change. A list adds; {"add": [...], "remove": [...]} does both.
+                rests_on: the words of the user, or of a tool, that it rests on, copied.
             """
-            return await self._believe(patch)
+            return await self._believe(patch, rests_on)
 
         return replace(tool(believe), in_run=True)
 
-    async def _believe(self, patch: dict[str, JsonValue]) -> str:
+    async def _believe(self, patch: dict[str, JsonValue], rests_on: str) -> str:
         if len(self.patches) >= MOST:
             raise ToolError(f"At most {MOST} beliefs between calls. Conclude now.")
         if len(json.dumps(patch, ensure_ascii=False)) > LONGEST_PATCH:
             raise ToolError(f"The patch has more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
+        support = Support([*said_by_user(self._occasion), *self._occasion.found])
+        if unsupported := supported(patch, rests_on, support)[1]:
+            raise ToolError(f"{complaint(unsupported)} Nothing was written down.")
         try:
             value, _ = merged(self._belief, composed([*self.patches, patch]))
         except InputError as error:
@@ -66,7 +75,16 @@ class Believing:
         await occasion.stream.commit(Entry(Believed(slot=occasion.slot, patch=self.patches[-1]), occasion.slot))
         held = value.model_dump(mode="json", exclude_defaults=True)
         held.pop("phase", None)
-        return f"Believed now: {json.dumps(held, ensure_ascii=False)}"
+        return f"Believed now, in place of what stands above: {json.dumps(held, ensure_ascii=False)}"
+
+
+def said_by_user(occasion: Occasion) -> Iterator[str]:
+    """Give what the user said in the talk that a run is about."""
+    for record in occasion.conversation:
+        if record.data.get("by_user"):
+            yield record.text
+    for utterance in occasion.utterances:
+        yield utterance.text
 
 
 def with_belief(tools: Sequence[Tool], believing: Believing) -> list[Tool]:

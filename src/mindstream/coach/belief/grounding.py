@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from pydantic import JsonValue
 
 from mindstream.coach.belief.plan import NamedResource, Plan, StepEdit
 from mindstream.coach.packs.pack import Pack, Resource
 from mindstream.language.links import bare, links, without_links
+from mindstream.language.support import Support
 from mindstream.models.model import Message
 
 SHOWN = 400
@@ -109,6 +112,38 @@ def without_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
     if isinstance(value, dict):
         return {key: without_made_up_links(item, known, made_up) for key, item in value.items()}
     return value
+
+
+def supported(
+    patch: Mapping[str, JsonValue], rests_on: str, support: Support
+) -> tuple[dict[str, JsonValue], list[str]]:
+    """Return what of a patch rests on something, and what does not, as `field: text`.
+
+    Where the words that it names were said, all of it does; else each text whose own words were said.
+    """
+    if support.has(rests_on):
+        return dict(patch), []
+    gone: list[str] = []
+
+    def kept(name: str, value: JsonValue) -> bool:
+        if support.holds(f"{value:g}" if isinstance(value, float) else str(value)):
+            return True
+        gone.append(f"{name}: {value}")
+        return False
+
+    left: dict[str, JsonValue] = {}
+    for name, value in patch.items():
+        if value is None or name == "phase":
+            left[name] = value
+        elif isinstance(value, dict):
+            added = value.get("add")
+            items = added if isinstance(added, list) else [] if added is None else [added]
+            left[name] = {**value, "add": [item for item in items if kept(name, item)]}
+        elif isinstance(value, list):
+            left[name] = [item for item in value if kept(name, item)]
+        elif kept(name, value):
+            left[name] = value
+    return left, gone
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -117,7 +117,8 @@ def step_tool(pack: Pack, language: Language, known: set[str], refused: Sequence
     def find_steps(query: str, count: int = 4, besides: list[str] | None = None) -> list[dict[str, str]]:
         """Find steps in the coach's plan library that suit this user: what to do, why, evidence, caution.
 
-        query: a few words on the trouble and on what the user wants, not on what they do not want.
+        query: a few words on one trouble and what the user wants of it, not on what they do not want; another
+            trouble is another search.
         count: how many, 1 to 8. besides: titles to leave out.
         """
         return steps_in(pack, query, language, max(1, min(count, 8)), known, [*refused, *(besides or ())])

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from mindstream.coach.belief.believed import believed
 from mindstream.coach.belief.plan import OPEN, NamedResource, Plan, PlanStep, StepEdit
 from mindstream.coach.belief.think_in_phase import (
+    LONGEST_QUOTE,
     LONGEST_WORDS,
     MOST_EDITS,
     Feedback,
@@ -29,6 +30,8 @@ from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 from mindstream.models.reply import first_json
 
+QUOTED = 100
+"""So much of each utterance is named as what a belief rests on."""
 AHEAD = 4
 """How many steps a new plan has."""
 CAUTION = 0.25
@@ -45,19 +48,25 @@ def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThough
     if any(alarm.stops for text in ask.utterances if (alarm := recognised(ask.pack, text))):
         return PhaseThought(thought="an alarm: nothing is believed of it, nothing planned")
     patch, told = believed(ask.pack, readings, ask.language, next(reversed(_said(ask)), ""))
+    heard = "…".join(text[:QUOTED] for text in ask.utterances)[:LONGEST_QUOTE]
     thought = cut(f"noted: {', '.join(told)}", 1_000) if told else "nothing new to believe"
     if not ask.phase.plans:
-        return PhaseThought(thought=thought, patch=patch, feedback=_feedback(ask, readings))
+        return PhaseThought(thought=thought, patch=patch, rests_on=heard, feedback=_feedback(ask, readings))
     moves = {move for reading in readings for move in reading.moves}
     change = _change(ask, readings, moves)
     if change is None:
-        return PhaseThought(thought=thought, patch=patch, feedback=_feedback(ask, readings))
+        return PhaseThought(thought=thought, patch=patch, rests_on=heard, feedback=_feedback(ask, readings))
     plan, intro, changed = change
     step = plan.now
     if step is None:
         words = fresh(phrases(ask.pack, "plan_empty", ask.language), _said(ask))
         return PhaseThought(
-            thought=thought, patch=patch, plan=_edits(ask.plan, plan), changed=cut(changed, 900), words=words
+            thought=thought,
+            patch=patch,
+            rests_on=heard,
+            plan=_edits(ask.plan, plan),
+            changed=cut(changed, 900),
+            words=words,
         )
     if "resources" in moves:  # nobody is given a reading list unasked
         if not turns:
@@ -68,6 +77,7 @@ def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThough
     return PhaseThought(
         thought=cut(f"{thought}; the step now: {step.title}", 1_900),
         patch=patch,
+        rests_on=heard,
         feedback=_feedback(ask, readings),
         plan=_edits(ask.plan, plan),
         changed=cut(changed, 900),
