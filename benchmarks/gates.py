@@ -32,7 +32,7 @@ from mindstream.coach.events import Judged
 from mindstream.coach.gates.by_rules import ByRules
 from mindstream.coach.gates.gate import BeliefGate, Decision, Gate, Situation
 from mindstream.coach.gates.learned import LearnedGate
-from mindstream.coach.gates.outcomes import decided
+from mindstream.coach.gates.outcomes import decision_event
 from mindstream.coach.gates.quick import QuickGate
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
@@ -111,7 +111,7 @@ async def logged(folder: Path, pack: Pack, turns: Sequence[Labelled], seed: int,
     for turn, (needed, changed) in zip(turns, outcomes, strict=True):
         heard = Entry(Heard(text=turn.situation.text, session="s", record=""), "user")
         seq = (await store.commit(Commit(mind="user", at=0.0, entries=(heard,))))[0].seq
-        decision = decided(Decision(False), "quick", turn.situation, pack, seq)
+        decision = decision_event(Decision(False), "quick", turn.situation, pack, seq)
         outcome = Judged(about=seq, needed=needed, changed=changed)
         await store.commit(Commit(mind="user", at=0.0, entries=(Entry(decision, "gate"), Entry(outcome, "gate"))))
     return store

@@ -34,7 +34,7 @@ from mindstream.models.model import Message, Model, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.questions.choice import Choice
 from mindstream.models.questions.predicate import Predicate
-from mindstream.models.recording import Line
+from mindstream.models.recording import RecordedCall
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.memory import events
@@ -156,7 +156,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))
             logged = [each.event async for each in events(mind.stream.store, mind.stream.name, kinds=[Failed.kind])]
-        asked = [Line.model_validate_json(line) for line in kept.read_text("utf-8").splitlines()]
+        asked = [RecordedCall.model_validate_json(line) for line in kept.read_text("utf-8").splitlines()]
     sent_back = [each for each in asked if each.messages[-1].text.startswith("(A check of your reply")]
     longest = max((part.output_tokens for each in asked for part in each.parts if isinstance(part, Usage)), default=0)
     limit = LOCAL_TOKENS if model == "local" else WINDOW // 3

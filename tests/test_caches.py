@@ -14,8 +14,8 @@ from mindstream import ManualClock, Mind, SqliteStore, caches
 from mindstream.coach.belief.belief import plan_of
 from mindstream.coach.belief.plan import Plan, PlanStep
 from mindstream.coach.packs.load import load
-from mindstream.coach.packs.reading import read
-from mindstream.coach.packs.safety import recognised
+from mindstream.coach.packs.reading import read_utterance
+from mindstream.coach.packs.safety import find_alarm
 from mindstream.log.events import Remembered
 from mindstream.memory import carriers, sqlite
 from mindstream.memory.record import New
@@ -40,7 +40,7 @@ async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Stream:
     async with Mind.open(store, user=user) as mind:
         plan = Plan(steps=[PlanStep(title=title, state="now")])
         new = New(text=title, kind="plan", slot="sleep.plan", version=1, data={"plan": plan.model_dump(mode="json")})
-        (record,) = await mind.stream.made([new])
+        (record,) = await mind.stream.build_records([new])
         event = Remembered(count=1, kinds={"plan": 1})
         await mind.stream.commit(Entry(event, "test", (replace(record, id=id_),)))
         return mind.stream
@@ -95,8 +95,8 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
             pass
         await mind.settled()
         await mind.stream.recall(SECRET)
-        read(PACK, f"the {SECRET}")
-        recognised(PACK, f"the {SECRET}")
+        read_utterance(PACK, f"the {SECRET}")
+        find_alarm(PACK, f"the {SECRET}")
         assert words_in_caches()
         assert mind.stream._lately._recalls
         columns = await mind.stream.columns()
@@ -117,7 +117,7 @@ async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteSt
     record = await stream.remember(f"The {SECRET} is red.")
     await stream.recall(SECRET, touch=False)
     await other._database.write(lambda each: erased(each, record.id))  # as if elsewhere
-    read(PACK, f"the {SECRET}")
+    read_utterance(PACK, f"the {SECRET}")
     assert await stream.recall("red", touch=False) == []
     assert not any(records for _, records, _ in stream._lately._recalls)
     assert not words_in_caches()

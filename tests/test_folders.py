@@ -15,11 +15,11 @@ from mindstream.memory.door import checked_record
 from mindstream.memory.salvage import UNREADABLE
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import faults
-from mindstream.service.erasing import erase, kept
+from mindstream.service.erasing import erase, list_kept
 from mindstream.service.memory import Memory
 from mindstream.service.mending import mend
 from mindstream.service.readable import looking_into
-from mindstream.service.transfer import export, parsed
+from mindstream.service.transfer import export, parse_export
 
 FOLDERS = sorted((Path(__file__).parent / "folders").glob("*.tar.gz"))
 USERS = ["ann", "bob", "carol"]
@@ -84,9 +84,9 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
             assert (await stream.evidence_of(record.id)).record == record
     memory = Memory(store, "carol", "wordllama", SystemClock())
     lines = [line.encode() async for line in export(memory)]
-    with parsed(lines, "the export", "carol") as read:
+    with parse_export(lines, "the export", "carol") as read:
         assert len(read) == len(lines) - 1
-    await erase(memory, written, kept(memory, written))
+    await erase(memory, written, list_kept(memory, written))
     assert await store.streams() == ["ann", "bob"]
     await store.close()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream.cli.files import LONGEST_LINE, read_lines, write_lines, written
+from mindstream.cli.files import LONGEST_LINE, open_writer, read_lines, write_lines
 from mindstream.errors import InputError
 
 
@@ -46,7 +46,7 @@ async def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Pa
     with pytest.raises(InputError, match="nobody"):
         await write_lines(file, lines())
     assert file.read_text() == "old" and names(tmp_path) == ["ann.jsonl"]
-    with written(file) as write:
+    with open_writer(file) as write:
         write("new")
     assert file.read_text() == "new\n"
 
@@ -78,7 +78,7 @@ def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 def test_what_is_no_file_is_never_written_over(odd: Path, tmp_path: Path) -> None:
     before = odd.lstat()
-    with pytest.raises(InputError, match="and only a file is written over"), written(odd) as write:
+    with pytest.raises(InputError, match="and only a file is written over"), open_writer(odd) as write:
         write("secret")
     assert stat.S_IFMT(odd.lstat().st_mode) == stat.S_IFMT(before.st_mode) and odd.lstat().st_ino == before.st_ino
     assert not (tmp_path / "nothing").exists() and not list(tmp_path.glob(".*"))

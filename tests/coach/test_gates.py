@@ -18,7 +18,7 @@ from mindstream.coach.gates.gate import BeliefGate, Decision, Gate, Situation
 from mindstream.coach.gates.learned import LearnedGate
 from mindstream.coach.gates.logistic import Logistic
 from mindstream.coach.gates.named import gate
-from mindstream.coach.gates.outcomes import decided
+from mindstream.coach.gates.outcomes import decision_event
 from mindstream.coach.gates.quick import QuickGate
 from mindstream.coach.gates.report import gate_report
 from mindstream.coach.packs.load import load
@@ -191,7 +191,7 @@ async def _log(store: SqliteStore, turns: Sequence[tuple[Situation, bool]]) -> N
     for situation, needed in turns:
         heard = Entry(Heard(text=situation.text, session="s", record=""), "ann")
         seq = (await store.commit(Commit(mind="ann", at=0.0, entries=(heard,))))[0].seq
-        taken = decided(QUICK.decide(situation), "quick", situation, SLEEP, seq)
+        taken = decision_event(QUICK.decide(situation), "quick", situation, SLEEP, seq)
         outcome = Judged(about=seq, needed=needed, changed=needed)
         await store.commit(Commit(mind="ann", at=0.0, entries=(Entry(taken, "gate"), Entry(outcome, "gate"))))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mindstream.coach.packs.recogniser import harmless, names, recognises
-from mindstream.language.classifier import Classifier, hashed, views, words
+from mindstream.language.classifier import Classifier, hash_gram, views, words
 
 TIRED = "I was up late with the neighbours' party. We had pizza afterwards. The dog was sick on the carpet too. "
 
@@ -16,7 +16,9 @@ TIRED = "I was up late with the neighbours' party. We had pizza afterwards. The 
 @pytest.fixture
 def of_tea(folder: Path) -> Classifier:
     """A classifier that knows three words."""
-    known = sorted((hashed(gram), weight) for gram, weight in (("wtea", 4.0), ("wcoffee", -4.0), ("wnot tea", -12.0)))
+    known = sorted(
+        (hash_gram(gram), weight) for gram, weight in (("wtea", 4.0), ("wcoffee", -4.0), ("wnot tea", -12.0))
+    )
     folder.mkdir(exist_ok=True)
     np.savez(
         folder / "tea.npz", kinds=np.array(["tea"]), named=np.array(["thirst"]), named_weights=np.array([[2.0]]),
@@ -41,7 +43,7 @@ def test_what_is_unknown_makes_the_rest_count_less(of_tea: Classifier) -> None:
 
 def test_views_do_not_meet() -> None:
     assert not set(words("tea", "s", 2).hashes) & set(views("tea")[0].hashes)
-    assert {hashed("w喝"), hashed("w喝 茶"), hashed("w茶 $"), hashed("w^ 喝 茶")} <= set(
+    assert {hash_gram("w喝"), hash_gram("w喝 茶"), hash_gram("w茶 $"), hash_gram("w^ 喝 茶")} <= set(
         views("喝茶")[0].hashes.tolist()
     )
 

@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from mindstream.coach.packs.load import load, shipped
+from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.language import moves as language_moves
 from mindstream.language.pattern import Patterns, pattern
 from mindstream.language.relax import Form
@@ -24,7 +24,7 @@ def sources() -> list[str]:
     """Return every pattern that ships: moves, alarms, and what spares them."""
     moves = yaml.load(Path(language_moves.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
     found = [source for by in moves.values() for each in by.values() for source in each]
-    for name in shipped():
+    for name in shipped_packs():
         for alarm in load(name).alarms:
             found += [source for part in (alarm.patterns, alarm.unless) for each in part.values() for source in each]
     return found

@@ -181,7 +181,7 @@ async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(
 async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
     stream = world.stream
     first = await stream.remember("Ann grows tomatoes on the roof of her house", "note")
-    copies = await stream.made([New(text="ann grows TOMATOES on the roof of her house", kind="note")])
+    copies = await stream.build_records([New(text="ann grows TOMATOES on the roof of her house", kind="note")])
     near = await stream.remember("Ann grows red tomatoes on the roof of her house", "note")
     greeting = await stream.remember("Hello!", "note")
     prompt = await stream.remember("You are a helpful assistant that keeps notes", "note")

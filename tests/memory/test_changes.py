@@ -40,7 +40,7 @@ async def test_it_holds_until_its_end_for_whoever_asks(store: SqliteStore) -> No
     await store.commit(writing(ends))
     for now, holds in ((1.5e9, True), (2e9, False), (3e9, False)):
         assert bool(await store.latest("ann", ["note"], now=now)) is holds
-        assert bool(await store.known("ann", "note", ["The shop is closed."], now=now)) is holds
+        assert bool(await store.find_same("ann", "note", ["The shop is closed."], now=now)) is holds
     again = Entry(EVENT, "ann", (a_record("the shop is closed"),), distinct=True)
     with pytest.raises(Conflict):
         await store.commit(Commit(mind="ann", at=1.5e9, entries=(again,)))

@@ -25,7 +25,7 @@ from mindstream.log.events import (
     ToolCalled,
 )
 from mindstream.memory.record import New, Record, Triple
-from mindstream.memory.redaction import MARK, Words
+from mindstream.memory.redaction import MARK, ErasedWords
 from mindstream.memory.store import Entry, Revision
 from mindstream.service.damage import faults
 
@@ -41,7 +41,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
 
 async def forgotten(world: World, text: str = SECRET, kind: str = "note") -> Record:
     """Write a record and forget it."""
-    (record,) = await world.stream.made([New(text=text, kind=kind, about=Triple("user", "pet", text))])  # type: ignore[arg-type]
+    (record,) = await world.stream.build_records([New(text=text, kind=kind, about=Triple("user", "pet", text))])  # type: ignore[arg-type]
     await world.stream.commit(Entry(Remembered(count=1, kinds={kind: 1}), "facts", (record,)))
     await world.stream.commit(revisions=[Revision(id=record.id, forgotten=1.0)])
     return record
@@ -118,9 +118,9 @@ async def test_the_doctor_finds_nothing_odd_in_what_lost_its_words(world: World)
 
 
 async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
-    (said,) = await world.stream.made([New(text=SECRET, kind="chat", by="ann")])
-    (answer,) = await world.stream.made([New(text=f"I hear that {SECRET}.", kind="chat", by="mind")])
-    (belief,) = await world.stream.made([New(text=f"pet: {SECRET}", kind="belief", slot="pets", version=1)])
+    (said,) = await world.stream.build_records([New(text=SECRET, kind="chat", by="ann")])
+    (answer,) = await world.stream.build_records([New(text=f"I hear that {SECRET}.", kind="chat", by="mind")])
+    (belief,) = await world.stream.build_records([New(text=f"pet: {SECRET}", kind="belief", slot="pets", version=1)])
     await world.stream.commit(
         Entry(Heard(text=SECRET, session="s", record=said.id), "ann", (said,)),
         Entry(Said(text=answer.text, answers=1, belief_version=0, model="m", record=answer.id), "mind", (answer,)),
@@ -134,8 +134,8 @@ async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
 
 
 async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
-    (said,) = await world.stream.made([New(text="yes Zorro", kind="chat")])
-    (belief,) = await world.stream.made([New(text="pet: Zorro", kind="belief", slot="pets", version=1)])
+    (said,) = await world.stream.build_records([New(text="yes Zorro", kind="chat")])
+    (belief,) = await world.stream.build_records([New(text="pet: Zorro", kind="belief", slot="pets", version=1)])
     await world.stream.commit(
         Entry(Heard(text="yes Zorro", session="s", record=said.id), "ann", (said,)),
         Entry(BeliefChanged(slot="pets", version=1, patch={"pet": "Zorro"}), "pets", (belief,)),
@@ -231,10 +231,10 @@ async def test_what_is_written_while_it_searches_loses_its_words_too(world: Worl
     ],
 )
 def test_words_are_found_whatever_their_script_case_and_space(said: str, text: str, left: str) -> None:
-    assert Words([said]).redact(text) == left
+    assert ErasedWords([said]).redact(text) == left
 
 
 def test_the_head_and_the_tail_of_a_long_text_are_words_of_it() -> None:
     text = " ".join(f"word{n}" for n in range(400))
-    assert Words([text]).redact(f"about: {text[:200].strip()} …") == f"about: {MARK} …"
-    assert MARK in Words([text]).redact(f"… {text[-80:]}")
+    assert ErasedWords([text]).redact(f"about: {text[:200].strip()} …") == f"about: {MARK} …"
+    assert MARK in ErasedWords([text]).redact(f"… {text[-80:]}")

@@ -16,7 +16,7 @@ from mindstream.memory.policies import Cosine, Generative
 from mindstream.memory.question import understood
 from mindstream.memory.recall import Recaller
 from mindstream.memory.record import Kind, Record, Triple, new_id
-from mindstream.memory.rerank import added, reranker
+from mindstream.memory.rerank import add_scores, reranker
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Revision
 
@@ -231,7 +231,7 @@ async def test_a_reranker_is_heard_where_one_is_named(world: World) -> None:
     assert (await world.ask("noise"))[0] == "noise noise"
     world.recaller.reranker = Contrary()
     assert set(await world.ask("noise")) == {"noise noise", "noise, and a great many other words that nobody asked for"}
-    scores = added(np.array([3.0, 1.0, 2.0]), np.array([0.0, 0.0, 9.0]))
+    scores = add_scores(np.array([3.0, 1.0, 2.0]), np.array([0.0, 0.0, 9.0]))
     assert scores.argmax() == 2
 
 

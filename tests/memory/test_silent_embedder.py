@@ -274,7 +274,7 @@ async def test_what_is_erased_meanwhile_is_not_embedded(store: SqliteStore) -> N
 
 async def test_a_record_that_is_never_written_is_not_waited_for(store: SqliteStore) -> None:
     async with a_stream(store, Moody()) as stream:
-        await stream.made([New(text="thought, and not written")])
+        await stream.build_records([New(text="thought, and not written")])
         assert not stream.missing._waiting
         assert stream.missing._task is None
 

@@ -13,7 +13,7 @@ from mindstream import Scripted
 from mindstream.clock import DAY_S
 from mindstream.errors import InputError, ModelUnavailable
 from mindstream.memory.duplicates import alike
-from mindstream.memory.rate_importance import Importance, RateImportance, by_words
+from mindstream.memory.rate_importance import Importance, RateImportance, rate_by_words
 from mindstream.memory.record import FADING, Kind
 from mindstream.memory.store import Revision
 from mindstream.memory.stream import New
@@ -160,7 +160,7 @@ def test_rules_rate_by_words() -> None:
         "Hello!",
         "我失眠",
     )
-    ratings = by_words(RateImportance(who="ann", memories=memories)).ratings
+    ratings = rate_by_words(RateImportance(who="ann", memories=memories)).ratings
     assert ratings == [10, 7, 4, 1, 3, 1, 7]
 
 

@@ -16,7 +16,7 @@ from mindstream.errors import LeaseLost, MindstreamError
 from mindstream.log.events import Failed, Remembered
 from mindstream.log.work import Work
 from mindstream.memory.record import New, Record
-from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Wake
+from mindstream.memory.store import Commit, Entry, NewWork, Revision, WorkDone, WorkReleased
 
 SECRET = "Bob hides the violin under the stairs"
 DAY = 86_400
@@ -57,7 +57,7 @@ READS: dict[str, Callable[[Two], Awaitable[object]]] = {
     "recall as of a moment": lambda two: two.ann.recall(SECRET, as_of=two.clock.now()),
     "the newest": lambda two: two.ann.latest("note", 50, episode="tonight"),
     "by id": lambda two: two.store.records("ann", [two.secret.id]),
-    "by what is known": lambda two: two.ann.known("note", [SECRET]),
+    "by what is known": lambda two: two.ann.find_same("note", [SECRET]),
     "the log": lambda two: two.store.events("ann"),
     "what changed": lambda two: two.store.changes("ann", 0),
     "the archive": lambda two: two.ann.archive(),
@@ -85,20 +85,20 @@ async def put(two: Two, record: Record) -> None:
 
 async def bobs_work(two: Two) -> Work:
     """Return work of Bob's that his process, "bobs process", is at."""
-    heard, (record,) = Remembered(count=1, kinds={}), await two.bob.made([New(text="noise", kind="chat")])
-    await two.bob.commit(Entry(heard, "bob", (record,)), wake=Wake(("sleep",), "bobs process", 9e9))
+    heard, (record,) = Remembered(count=1, kinds={}), await two.bob.build_records([New(text="noise", kind="chat")])
+    await two.bob.commit(Entry(heard, "bob", (record,)), wake=NewWork(("sleep",), "bobs process", 9e9))
     return (await two.store.claim("bob", "sleep", "bobs process", two.clock.now(), 9e9))[0]
 
 
 async def finish(two: Two) -> None:
     work = await bobs_work(two)
     with pytest.raises(LeaseLost):
-        await two.ann.commit(Remembered(count=0, kinds={}), finish=Finish((work.id,), work.owner))
+        await two.ann.commit(Remembered(count=0, kinds={}), finish=WorkDone((work.id,), work.owner))
 
 
 async def put_back(two: Two) -> None:
     work = await bobs_work(two)
-    await two.ann.commit(Remembered(count=0, kinds={}), put_back=PutBack((work.id,), work.owner, "a fault"))
+    await two.ann.commit(Remembered(count=0, kinds={}), put_back=WorkReleased((work.id,), work.owner, "a fault"))
 
 
 WRITES: dict[str, Callable[[Two], Awaitable[object]]] = {
@@ -173,7 +173,7 @@ async def test_a_commit_of_several_minds_is_written_whole_or_not_at_all(folder: 
     said = [Commit(mind=name, at=1.0, entries=(hello,)) for name, hello in hellos.items()]
     logged = await store.commit(*said)
     assert [(row.mind, row.seq) for row in logged] == [("a", 1), ("b", 2)]
-    lost = replace(said[1], finish=Finish((77,), "nobody"))
+    lost = replace(said[1], finish=WorkDone((77,), "nobody"))
     with pytest.raises(LeaseLost):
         await store.commit(said[0], lost)
     assert [row.mind for row in await store.events()] == ["a", "b"], "the first of the two is not there either"

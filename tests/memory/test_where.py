@@ -90,7 +90,7 @@ async def test_of_each_policy_three_are_passed_over_for_one_returned(world: Worl
 
 
 async def test_what_is_erased_while_values_are_compared_is_left_out(world: World) -> None:
-    one, other = await world.stream.made(
+    one, other = await world.stream.build_records(
         [New(text="noise", data={"tags": ["a"]}), New(text="noise", data={"tags": ["a"]})]
     )
     await world.stream.commit(Entry(Remembered(count=2, kinds={}), "test", (one, other)))

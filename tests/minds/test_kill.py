@@ -14,7 +14,7 @@ import pytest
 from mindstream import Mind, Patience, SqliteStore
 from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, FollowUp, Heard, Logged, Thought
-from mindstream.memory.belief import read
+from mindstream.memory.belief import read_belief
 
 TALKING = Path(__file__).with_name("talking.py")
 
@@ -62,7 +62,7 @@ async def check(folder: Path, acknowledged: list[int]) -> None:
     assert versions == list(range(1, len(versions) + 1)), "a belief was torn or written twice"
     shape = load("sleep").belief
     beliefs = [record for record in (await store.changes("ann", 0)).records if record.kind == "belief"]
-    assert [read("sleep", record, shape).version for record in beliefs] == [record.version for record in beliefs]
+    assert [read_belief("sleep", record, shape).version for record in beliefs] == [record.version for record in beliefs]
     assert sorted(record.version or 0 for record in beliefs) == versions
     followed = Counter(row.event.answers for row in rows if isinstance(row.event, FollowUp))
     assert all(times == 1 for times in followed.values()), "a double follow-up"

@@ -63,7 +63,7 @@ async def check(mind: Mind, slots: tuple[str, ...] = ("sleep", "facts")) -> None
 async def take_in(mind: Mind) -> None:
     memory = Memory(mind.stream.store, "ann", "wordllama", SystemClock())
     lines = [line async for line in transfer.export(memory)]
-    with transfer.parsed([line.encode() for line in lines], "x", "ann") as found:
+    with transfer.parse_export([line.encode() for line in lines], "x", "ann") as found:
         await transfer.take_in(memory, found, lambda _: None)
 
 
@@ -250,7 +250,7 @@ async def test_an_export_beside_writing_is_of_one_moment(mind: Mind) -> None:
     rest = [line async for line in lines]
     assert f'"records":{len(rest)}' in head
     assert len(rest) == 200
-    with transfer.parsed([line.encode() for line in (head, *rest)], "x", "ann") as found:
+    with transfer.parse_export([line.encode() for line in (head, *rest)], "x", "ann") as found:
         assert len(found) == 200
 
 

@@ -37,7 +37,7 @@ class Echo:
         heard = await self.mind.take_in(text, phase="echoing", hold=True)
         yield heard
         new = New(text=text, kind="chat", by="echo", episode=self.mind.session, data={"by_user": False})
-        (record,) = await self.mind.stream.made([new])
+        (record,) = await self.mind.stream.build_records([new])
         said = Said(text=text, answers=heard.seq, belief_version=0, model="echo", record=record.id)
         yield (await self.mind.stream.commit(Entry(said, "echo", (record,))))[0]
         self.mind.reasoners.release(heard.seq)

@@ -104,7 +104,7 @@ async def test_the_doctors_question_is_not_carried_elsewhere(door: FakeEndpoint)
     with FakeEndpoint() as other:
         door.listing = redirects(f"{other.url}/models")
         with pytest.raises(ModelUnavailable, match="HTTP 307: it sends us on to") as caught:
-            await reach.reached(f"openai:any@{door.url}")
+            await reach.probe(f"openai:any@{door.url}")
         assert other.asked == [] and OTHER not in str(caught.value)
 
 
@@ -113,14 +113,14 @@ async def test_the_doctor_waits_and_reads_only_so_much(door: FakeEndpoint, monke
     for flood in (Floods(forever(b"x" * 65_536)), Floods(forever(b""), {"X": "a" * 1_000_000})):
         door.listing = flood
         with pytest.raises(ModelUnavailable):
-            await reach.reached(f"{door.url}#any")
+            await reach.probe(f"{door.url}#any")
     assert door.sent < 20_000_000
     door.listing = Sends("[" * 100_000)
-    assert "can be reached" in await reach.reached(f"{door.url}#any")
+    assert "can be reached" in await reach.probe(f"{door.url}#any")
     monkeypatch.setattr(reach, "PATIENCE_S", 0.3)
     door.listing = Stalls()
     with pytest.raises(ModelSilent, match=r"said nothing for 0\.3 s"):
-        await reach.reached(f"{door.url}#any")
+        await reach.probe(f"{door.url}#any")
 
 
 @pytest.mark.parametrize(
@@ -134,12 +134,12 @@ async def test_each_vendor_is_asked_in_its_own_way(
     monkeypatch.setitem(reach.HOMES, vendor, door.url)
     for content_type in ("application/json", "text/plain"):
         door.listing = Sends(listing, content_type)
-        assert await reach.reached(f"{vendor}:small") == f"{vendor}:small can be reached at {door.url}"
+        assert await reach.probe(f"{vendor}:small") == f"{vendor}:small can be reached at {door.url}"
         with pytest.raises(ModelRefused, match="does not offer 'large'; it offers small"):
-            await reach.reached(f"{vendor}:large")
+            await reach.probe(f"{vendor}:large")
     door.listing = Fails(401, f"no such key: {OTHER}")
     with pytest.raises(ModelRefused, match=r"refuses the key \(HTTP 401: no such key: \*\*\*\)"):
-        await reach.reached(f"{vendor}:small")
+        await reach.probe(f"{vendor}:small")
 
 
 # What is kept.

@@ -14,7 +14,7 @@ from mindstream import Mind, Patience, SqliteStore, SystemClock
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Failed, Heard, Logged, Said, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S
-from mindstream.memory.store import Commit, Entry, Wake
+from mindstream.memory.store import Commit, Entry, NewWork
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 
@@ -161,7 +161,7 @@ async def test_a_lease_from_a_clock_that_ran_ahead_does_not_count(folder: Path) 
     heard = Heard(text="hello", session="s", record="r")
     lease = clock.now() + 10 * LONGEST_LEASE_S
     (row,) = await store.commit(
-        Commit(mind="ann", at=clock.now(), entries=(Entry(heard, "ann"),), wake=Wake(("extra",), "dead", lease))
+        Commit(mind="ann", at=clock.now(), entries=(Entry(heard, "ann"),), wake=NewWork(("extra",), "dead", lease))
     )
     await store.claim("ann", "extra", "dead", clock.now(), lease)
     await store.close()

@@ -42,7 +42,7 @@ class Diarist:
         seen = [row.event.text for row in occasion.events if isinstance(row.event, Percept | Heard)]
 
         async def write() -> Any:
-            record = await occasion.stream.made([New(text=f"{self.slot}: {', '.join(seen)}", kind="thought")])
+            record = await occasion.stream.build_records([New(text=f"{self.slot}: {', '.join(seen)}", kind="thought")])
             return [Entry(Remembered(count=1, kinds={"thought": 1}), self.slot, tuple(record))], []
 
         return Conclusion("written", "no model", write)
@@ -61,7 +61,7 @@ async def test_what_happens_is_thought_about_before_the_call_returns(folder: Pat
     async with Stream.open(folder, "isabella", clock=ManualClock(1_000_000.0)) as stream:
         runner = Inline(stream, [first, second])
         (seen,) = await runner.happen(
-            Percept(text="The stove is on."), await stream.made([New(text="The stove is on.")])
+            Percept(text="The stove is on."), await stream.build_records([New(text="The stove is on.")])
         )
         assert await thoughts(stream) == ["diary: The stove is on."]
         await runner.happen(Percept(text="Maria is here."))

@@ -18,7 +18,7 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import Occasion
-from mindstream.reasoners.reflect.insights import Insight, Insights, what_goes_together
+from mindstream.reasoners.reflect.insights import Insight, Insights, recurring_insights
 from mindstream.reasoners.reflect.recurring import recurring
 from mindstream.reasoners.reflect.reflect import START, ReflectReasoner, counter, reflect, reflect_if_due
 from mindstream.reasoners.reflect.salient_questions import Questions
@@ -171,7 +171,7 @@ async def test_rules_group_what_recurs(stream: Stream) -> None:
 def test_what_recurs_is_shared_by_two_texts_or_more() -> None:
     topics = recurring(["Kim sings", "Lee sings a song", "Kim and 3 songs, singing", "3 birds"], besides="kim")
     assert [(topic.word, topic.within) for topic in topics] == [("sings", [1, 2, 3]), ("song", [2, 3])]
-    assert what_goes_together(Insights(who="kim", question="weather?", memories=("a bird", "a bird"))).insights == []
+    assert recurring_insights(Insights(who="kim", question="weather?", memories=("a bird", "a bird"))).insights == []
 
 
 async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Stream) -> None:

@@ -134,17 +134,17 @@ def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
 
 async def erase(opened: Memory, folder: Path) -> None:
     if await opened.is_known():
-        await erasing.erase(opened, folder, erasing.kept(opened, folder))
+        await erasing.erase(opened, folder, erasing.list_kept(opened, folder))
 
 
 async def take_in(opened: Memory, folder: Path) -> None:
     lines = (folder.parent / "export.jsonl").read_bytes().splitlines(keepends=True)
-    with transfer.parsed(lines, "x", opened.user) as found:
+    with transfer.parse_export(lines, "x", opened.user) as found:
         await transfer.take_in(opened, found, lambda _: None)
 
 
 async def take_in_mind(opened: Memory, folder: Path) -> None:
-    packed = minds.parsed((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
+    packed = minds.parse_backup((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
     await minds.take_in(opened, folder, packed, lambda _: None)
 
 

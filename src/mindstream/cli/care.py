@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from mindstream.cli.asking import agreed, named_again
+from mindstream.cli.asking import confirm, confirm_name
 from mindstream.cli.clean import clean, say, short
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.progress import progress
-from mindstream.clock import written
+from mindstream.clock import format_iso
 from mindstream.log.events import Slept
 from mindstream.memory.audit import Audit
 from mindstream.memory.care import Drawn
@@ -57,7 +57,7 @@ def audit(settings: Settings, json: bool) -> int:
     async def audited() -> tuple[Audit, dict[str, Record]]:
         async with memory(settings) as opened:
             with progress("looking"):
-                found = await (await opened.known()).stream.audit()
+                found = await (await opened.require_known()).stream.audit()
             return found, {record.id: record for record in await opened.all()}
 
     found, records = asyncio.run(audited())
@@ -85,7 +85,7 @@ def purge(settings: Settings, older: float | None, yes: bool, json: bool) -> int
 
     async def counted() -> int:
         async with memory(settings) as opened:
-            return len(await care.forgotten(opened, older))
+            return len(await care.list_forgotten(opened, older))
 
     async def purged() -> int:
         async with memory(settings) as opened:
@@ -93,7 +93,7 @@ def purge(settings: Settings, older: float | None, yes: bool, json: bool) -> int
 
     found = asyncio.run(counted())
     what = f"{found} forgotten record{'s' * (found != 1)} of {settings.user}"
-    if found and not yes and not agreed(f"Delete {what} for good?"):  # asked outside: a loop would hold Ctrl-C back
+    if found and not yes and not confirm(f"Delete {what} for good?"):  # asked outside: a loop would hold Ctrl-C back
         say("nothing was deleted", sys.stderr)
         return 0
     gone = asyncio.run(purged()) if found else 0
@@ -127,7 +127,7 @@ def evidence(settings: Settings, id_: str, json: bool) -> int:
 
     async def drawn() -> Drawn:
         async with memory(settings) as opened:
-            return await (await opened.known()).stream.evidence_of(id_)
+            return await (await opened.require_known()).stream.evidence_of(id_)
 
     found = asyncio.run(drawn())
     if json:
@@ -146,11 +146,11 @@ def erase(settings: Settings, yes: bool, json: bool) -> int:
 
     async def looked() -> erasing.Kept | None:
         async with memory(settings) as opened:
-            return erasing.kept(opened, settings.data) if await opened.is_known() or not finished else None
+            return erasing.list_kept(opened, settings.data) if await opened.is_known() or not finished else None
 
     async def erased() -> erasing.Kept:
         async with memory(settings) as opened:
-            kept = erasing.kept(opened, settings.data)
+            kept = erasing.list_kept(opened, settings.data)
             with progress("looking for what is left", len(kept.words)) as told:
                 await erasing.erase(opened, settings.data, kept, told)
             return kept
@@ -160,7 +160,7 @@ def erase(settings: Settings, yes: bool, json: bool) -> int:
         print_json({"user": settings.user, "finished": True}) if json else print(told)
         return 0
     if not yes:
-        named_again(f"All that is kept of {settings.user} in {settings.data} will be gone.", settings.user)
+        confirm_name(f"All that is kept of {settings.user} in {settings.data} will be gone.", settings.user)
     done = asyncio.run(erased())
     files = [str(path.relative_to(settings.data)) for path in done.files]
     rows = {name: done.rows[name] for name in ("records", "log", "work")}
@@ -215,6 +215,6 @@ def _grow(tree: Tree, drawn: Drawn) -> None:
 
 def _told(record: Record) -> Text:
     who = f" {clean(record.by)}" if record.by else ""
-    line = Text(f"{written(record.created)[:16].replace('T', ' ')} {record.kind}{who} {record.id}: ", "dim")
+    line = Text(f"{format_iso(record.created)[:16].replace('T', ' ')} {record.kind}{who} {record.id}: ", "dim")
     line.append(short(record.text, 200), "default")
     return line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindstream.cli.asides import told
+from mindstream.cli.asides import describe_patch
 from mindstream.cli.clean import short
 from mindstream.cli.screens import TextScreen
 from mindstream.coach.belief.plan import Plan, PlanStep, State
@@ -62,7 +62,7 @@ class Commands:
             name: held for name, held in belief.value.model_dump(mode="json").items() if held not in (None, [], "")
         }
         lines = [f"belief v{belief.version}"] if belief.version else ["nothing is believed yet"]
-        self._screen.text("\n".join([*lines, *(f"  {told({name: held})}" for name, held in value.items())]))
+        self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
 
     async def _memory(self, words: str) -> None:
         if not words:

@@ -12,7 +12,7 @@ from mindstream.cli.screens import Screen
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.events import Failed, Logged, Opened, Thought
 from mindstream.minds.mind import Mind
-from mindstream.service.opening import opened
+from mindstream.service.opening import open_mind
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings
 
@@ -73,7 +73,7 @@ class Conversation:
                 heard.set()
         await self.caught_up()
 
-    async def opened(self) -> Logged | None:
+    async def find_opening(self) -> Logged | None:
         """Return the row of the log with which this session began."""
         last = await self.mind.stream.store.last(self.mind.stream.name, Opened.kind)
         return last if last and isinstance(last.event, Opened) and last.event.session == self.mind.session else None
@@ -151,11 +151,11 @@ async def conversing(
 
     with contextlib.ExitStack() as stack:
         try:
-            async with opened(settings, session=wishes.session, record=wishes.record, pace=pace) as mind:
+            async with open_mind(settings, session=wishes.session, record=wishes.record, pace=pace) as mind:
                 conversation = Conversation(mind, screen)
                 screen.watch(conversation)
-                if (began := await conversation.opened()) is not None:
-                    screen.opened(began)
+                if (began := await conversation.find_opening()) is not None:
+                    screen.show_opening(began)
                 events = stack.enter_context(mind.stream.feed.listening())
                 showing = asyncio.create_task(conversation.follow(events))
                 showing.add_done_callback(shown)

@@ -25,7 +25,7 @@ def cost(settings: Settings, user: str | None, by: By | None, json: bool) -> int
         async with memory(settings) as opened:
             found = await bill(opened.store, user)
             if user and not found.total.calls:
-                await opened.known()
+                await opened.require_known()
             return found
 
     found = asyncio.run(added())

@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mindstream import chance
-from mindstream.cli.clean import escaped
+from mindstream.cli.clean import escape_json
 from mindstream.errors import InputError
 
 LONGEST_LINE = 4 << 20
 """In bytes. No line of an export comes near it; a file without line breaks would else be read whole."""
 
 
-def named(file: Path | None) -> Path | None:
+def real_file(file: Path | None) -> Path | None:
     """Return a file; None where it stands for standard input or output."""
     return None if file is None or str(file) == "-" else file
 
 
 def source(file: Path | None) -> str:
     """Name a file to people."""
-    return str(named(file) or "standard input")
+    return str(real_file(file) or "standard input")
 
 
 def read_lines(file: Path | None) -> Iterator[bytes]:
@@ -35,7 +35,7 @@ def read_lines(file: Path | None) -> Iterator[bytes]:
         InputError: it cannot be read, is no file (a folder, a device, a FIFO), or has a line over LONGEST_LINE.
     """
     try:
-        if named(file) is None:
+        if real_file(file) is None:
             if sys.stdin.isatty():
                 print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
             yield from _lines(sys.stdin.buffer, source(file))
@@ -47,7 +47,7 @@ def read_lines(file: Path | None) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def written(file: Path | None) -> Iterator[Callable[[str], None]]:
+def open_writer(file: Path | None) -> Iterator[Callable[[str], None]]:
     """Give what writes a line to a file that only its owner can read, or to standard output.
 
     The file takes its name when the block has ended well. Only a regular file is replaced: a link, device or FIFO is
@@ -56,8 +56,8 @@ def written(file: Path | None) -> Iterator[Callable[[str], None]]:
     Raises:
         InputError: it cannot be written.
     """
-    if named(file) is None or file is None:
-        shown = escaped if sys.stdout.isatty() else str
+    if real_file(file) is None or file is None:
+        shown = escape_json if sys.stdout.isatty() else str
         yield lambda line: print(shown(line))
         return
     _check_replaceable(file)
@@ -82,7 +82,7 @@ def written(file: Path | None) -> Iterator[Callable[[str], None]]:
 async def write_lines(file: Path | None, lines: AsyncIterator[str]) -> int:
     """Write lines as they come (see `written`); return how many."""
     count = 0
-    with written(file) as write:
+    with open_writer(file) as write:
         async for line in lines:
             write(line)
             count += 1

@@ -33,7 +33,7 @@ def report(settings: Settings, user: str | None, json: bool) -> int:
         async with memory(settings) as opened:
             found = await gate_report(opened.store, user)
             if user and not found:
-                await opened.known()
+                await opened.require_known()
             return found
 
     found = asyncio.run(reported())

@@ -25,7 +25,7 @@ def export(settings: Settings, file: Path | None) -> int:
             await files.write_lines(file, minds.export(opened, settings.data, settings))
 
     asyncio.run(write())
-    if written := files.named(file):
+    if written := files.real_file(file):
         print(f"the mind of {settings.user} is in {written}; another folder takes it in by", file=sys.stderr)
         print(f"  {shlex.join(['mindstream', 'mind', 'import', str(written), '--data'])} DIR", file=sys.stderr)
     return 0
@@ -33,7 +33,7 @@ def export(settings: Settings, file: Path | None) -> int:
 
 def import_(settings: Settings, file: Path | None, user: str | None, data: Path | None, json: bool) -> int:
     """Take a mind in, under its own name or another."""
-    packed = minds.parsed(files.read_lines(file), files.source(file))
+    packed = minds.parse_backup(files.read_lines(file), files.source(file))
     settings = settings.model_copy(update={"user": user or packed.header.user or settings.user})
 
     async def take() -> minds.Moved:

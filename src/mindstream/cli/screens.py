@@ -36,7 +36,7 @@ class Screen(Protocol):
     def watch(self, thinker: Thinker) -> None:
         """Learn whom to ask whether somebody is thinking."""
 
-    def opened(self, logged: Logged) -> None:
+    def show_opening(self, logged: Logged) -> None:
         """Show the session that began before anybody looked."""
 
 
@@ -50,7 +50,7 @@ class JsonScreen:
 
     def watch(self, thinker: Thinker) -> None: ...
 
-    def opened(self, logged: Logged) -> None:
+    def show_opening(self, logged: Logged) -> None:
         self.show(logged)
 
 
@@ -74,7 +74,7 @@ class TextScreen:
     def watch(self, thinker: Thinker) -> None:
         self._thinker = thinker
 
-    def opened(self, logged: Logged) -> None: ...
+    def show_opening(self, logged: Logged) -> None: ...
 
     @property
     def thinking(self) -> bool:

@@ -45,11 +45,11 @@ async def talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> int:
 
 
 async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
-    from mindstream.cli.chat import who_answers
+    from mindstream.cli.chat import describe_models
 
     async with conversing(settings, screen, wishes) as conversation:
         mind = conversation.mind
-        screen.note(who_answers(mind.models))
+        screen.note(describe_models(mind.models))
         screen.note(f"{mind.speaker.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
         for record in await mind.stream.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")

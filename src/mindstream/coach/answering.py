@@ -11,9 +11,9 @@ from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Decision
 from mindstream.coach.gates.keeper import Gatekeeper
 from mindstream.coach.packs.pack import Alarm, in_language
-from mindstream.coach.packs.safety import SAFETY, recognised
+from mindstream.coach.packs.safety import SAFETY, find_alarm
 from mindstream.coach.packs.saying import phrases
-from mindstream.coach.talker import AGENT, Talker, after, in_pieces
+from mindstream.coach.talker import AGENT, Talker, after, as_pieces
 from mindstream.errors import ModelError, ModelRefused, ModelResting, ModelUnavailable, StorageError
 from mindstream.isolation import describe, is_ours
 from mindstream.language.moves import language_of
@@ -81,7 +81,7 @@ class Answering:
         Whoever is being answered, or waits for it, when an alarm stops the talk hears no more of that answer.
         """
         self._last_word_s = _now_s()
-        alarm = recognised(self._pack, text)
+        alarm = find_alarm(self._pack, text)
         if alarm and alarm.stops:
             self._break_off()
             turn = asyncio.ensure_future(self._sound(alarm, text, heard, first, exchange))
@@ -114,7 +114,7 @@ class Answering:
         """Say what an alarm says, whoever is speaking or waited for."""
         with contextlib.suppress(Exception):  # the gate's decision is logged if that can be; the words come either way
             await self._gate.waits(await self._talker.situation(text), heard, first)
-        await self._say(await self._begun(heard, SAFETY), in_pieces(self._words_of(alarm, text)), exchange)
+        await self._say(await self._begun(heard, SAFETY), as_pieces(self._words_of(alarm, text)), exchange)
 
     async def _take_turn(self, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
@@ -154,7 +154,7 @@ class Answering:
 
     async def _speak(self, answer: _Answer, text: str, exchange: Exchange, silence: asyncio.Task[None]) -> None:
         """Choose whose words answer: the Reasoner's, or the Talker's own; an alarm that does not stop comes first."""
-        alarm = recognised(self._pack, text)
+        alarm = find_alarm(self._pack, text)
         first = self._words_of(alarm, text) + "\n\n" if alarm else ""
         thought = None
         if answer.waited and not answer.late:
@@ -163,7 +163,7 @@ class Answering:
         if thought and thought.words and thought.about[-1] == answer.heard:
             answer.model = thought.model
             silence.cancel()
-            await self._say(answer, in_pieces(first + thought.words), exchange)
+            await self._say(answer, as_pieces(first + thought.words), exchange)
             return
         own = self._talker.speak(text, answer.heard, answer.late, thought=thought is not None, before=first.strip())
         await self._say(answer, self._or_by_rule(answer, text, after(first, own), silence), exchange)
@@ -219,7 +219,7 @@ class Answering:
         """Commit what was said, and remember it."""
         kept = answer.kept.strip()
         new = New(text=kept, kind="chat", by=AGENT, episode=self._talker.session, data={"by_user": False})
-        records = await self._stream.made([new]) if kept else []
+        records = await self._stream.build_records([new]) if kept else []
         event = Said(
             text=answer.words.strip(), answers=answer.heard, belief_version=answer.belief_version, model=answer.model,
             waited=answer.waited, late=answer.late, record=records[0].id if records else "",
@@ -309,7 +309,7 @@ class Answering:
 
     async def _rule_words(self, answer: _Answer, text: str) -> str:
         try:
-            return await self._talker.by_rule(text, answer.heard, answer.late)
+            return await self._talker.answer_by_rule(text, answer.heard, answer.late)
         except Exception:  # noqa: BLE001 (not even what memory holds can be read: something true is said all the same)
             return next(iter(phrases(self._pack, "no_words", language_of(text, self._pack.languages))), "…")
 

@@ -10,20 +10,20 @@ from pathlib import Path
 
 from mindstream.coach import talk_rules  # noqa: F401 (registers the rule)
 from mindstream.coach.answering import Answering
-from mindstream.coach.belief.belief import BeliefReasoner, plan_slot, planned
+from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import Plan
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Gate, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
 from mindstream.coach.gates.named import gate
-from mindstream.coach.gates.outcomes import judged
+from mindstream.coach.gates.outcomes import judge_outcome
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import SAFETY, look_over
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Logged, Said
-from mindstream.memory.belief import Belief, read
+from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
 from mindstream.minds.mind import Mind
@@ -81,12 +81,12 @@ class Coach:
     @property
     def belief(self) -> Belief:  # type: ignore[type-arg]
         """What is believed of the user now."""
-        return read(self.pack.name, self._stream.held(self.pack.name), self.pack.belief)
+        return read_belief(self.pack.name, self._stream.last_version(self.pack.name), self.pack.belief)
 
     @property
     def plan(self) -> Plan:
         """The plan as it stands."""
-        return planned(self._stream.held(plan_slot(self.pack)))
+        return plan_from(self._stream.last_version(plan_slot(self.pack)))
 
     async def begin(self) -> None:
         """Read what is believed and planned."""
@@ -119,7 +119,7 @@ class Coach:
 
     async def speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
         """Add to what a conclusion writes: what became of the gate's decision, and perhaps a follow-up."""
-        judgement = judged(conclusion, written, occasion.utterances) if occasion.slot == self.pack.name else []
+        judgement = judge_outcome(conclusion, written, occasion.utterances) if occasion.slot == self.pack.name else []
         return [*judgement, *await self._follow_up(conclusion, occasion.utterances)]
 
     async def _situation(self, text: str) -> Situation:
@@ -143,7 +143,7 @@ class Coach:
         if not words or (said and words in said.text):
             return ()
         new = New(text=words, kind="chat", by=AGENT, episode=self._mind.session, data={"by_user": False})
-        (record,) = await self._stream.made([new])
+        (record,) = await self._stream.build_records([new])
         return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]
 
     async def _newest_heard(self) -> int:

@@ -8,14 +8,14 @@ from contextlib import aclosing
 
 from pydantic import JsonValue
 
-from mindstream.clock import spoken
+from mindstream.clock import format_spoken
 from mindstream.coach.belief.belief import open_question, plan_of
 from mindstream.coach.gates.gate import Situation
 from mindstream.coach.packs.filler import states
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
-from mindstream.coach.talk_rules import by_topics_and_moves
+from mindstream.coach.talk_rules import answer_by_topics_and_moves
 from mindstream.errors import ModelError
 from mindstream.language.context import Part, fit
 from mindstream.language.links import links, pieces_without_links
@@ -71,9 +71,9 @@ class Talker:
             recalled = []
         return await self._asked(text, heard, late, [note(found.record) for found in recalled])
 
-    async def by_rule(self, text: str, heard: int, late: bool = False) -> str:
+    async def answer_by_rule(self, text: str, heard: int, late: bool = False) -> str:
         """Answer by rule, where the model cannot."""
-        words: str = by_topics_and_moves(await self._asked(text, heard, late, []))
+        words: str = answer_by_topics_and_moves(await self._asked(text, heard, late, []))
         return words
 
     async def filler(self, text: str, move: str = "wait") -> str:
@@ -112,12 +112,12 @@ class Talker:
             earlier=fitted.cut["history"],
             utterance=text,
             late=late,
-            ask_next=unasked(await open_question(self.stream, self.pack.name), history),
-            now=spoken(self.stream.clock.now()),
+            ask_next=unless_asked(await open_question(self.stream, self.pack.name), history),
+            now=format_spoken(self.stream.clock.now()),
         )
 
 
-def unasked(question: str, history: Sequence[Line]) -> str:
+def unless_asked(question: str, history: Sequence[Line]) -> str:
     """Return a question, unless the mind has asked it in nearly these words already: it was passed over then."""
     wanted = set(terms(question))
     sentences = (found[0] for line in history if not line.by_user for found in SENTENCE.finditer(line.text))
@@ -125,7 +125,7 @@ def unasked(question: str, history: Sequence[Line]) -> str:
     return "" if any(len(wanted & set(terms(each))) >= ALIKE * len(wanted) for each in asked) else question
 
 
-async def in_pieces(words: str) -> AsyncGenerator[str]:
+async def as_pieces(words: str) -> AsyncGenerator[str]:
     """Give words that are ready in pieces, as if they were spoken."""
     for line in words.splitlines(keepends=True):
         yield line

@@ -36,7 +36,7 @@ async def hear(trial: Trial) -> Occasion:
     """Write down what is said; return the occasion that it gives."""
     stream, rows = trial.stream, []
     for text in trial.said:
-        (record,) = await stream.made([New(text=text, kind="chat", by="user", data={"by_user": True})])
+        (record,) = await stream.build_records([New(text=text, kind="chat", by="user", data={"by_user": True})])
         heard = Heard(text=text, session="contract", record=record.id)
         rows += await stream.commit(Entry(heard, "user", (record,)))
     return await occasion_of(stream, trial.reasoner.slot, rows, nothing_newer)

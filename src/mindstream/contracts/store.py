@@ -15,8 +15,8 @@ from mindstream.errors import Conflict, InputError, LeaseLost
 from mindstream.log.events import Heard, Remembered, Thought
 from mindstream.log.work import Work
 from mindstream.memory.record import Kind, Record, Triple, new_id
-from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
-from mindstream.memory.strength import Held
+from mindstream.memory.store import Commit, Entry, NewWork, Revision, Store, WorkDone, WorkReleased
+from mindstream.memory.strength import StrengthState
 
 ANN, BOB, THEN, LATER, NOW = "ann", "bob", 1e9, 2e9, 3e9
 SLOT = "belief"
@@ -108,7 +108,8 @@ async def distinct_holds_against_a_writer_at_the_same_moment(open_store: Factory
         names = sorted(type(each).__name__ for each in await asyncio.gather(*commits, return_exceptions=True))
         expect(names == ["Conflict"] * 4 + ["list"], f"the same words once, not {names}")
         expect(
-            list(await store.known(ANN, "note", ["TEA!"], now=NOW)) == ["tea"], "that it is known by its normal form"
+            list(await store.find_same(ANN, "note", ["TEA!"], now=NOW)) == ["tea"],
+            "that it is known by its normal form",
         )
         await store.commit(once("tea", "chat"))
         await store.commit(once("tea", "chat"))  # a second "yes" is real
@@ -122,7 +123,7 @@ async def a_guarded_revision_is_refused_where_somebody_was_first(open_store: Fac
     async with open_store() as store:
         record = _record("tea")
         await store.commit(_writing(record))
-        first = Revision(id=record.id, level=1, accessed=LATER, was=Held(0, False, THEN))
+        first = Revision(id=record.id, level=1, accessed=LATER, was=StrengthState(0, False, THEN))
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(first,)))
         again = Commit(mind=ANN, at=LATER, revisions=(first,))
         await expect_error(Conflict, store.commit(again), "a level that is another by now is a conflict")
@@ -239,7 +240,7 @@ async def work_that_is_put_back_is_tried_again(open_store: Factory[Store]) -> No
     async with open_store() as store:
         first = await _hear(store, "me", 100.0)
         work = _ids(await store.claim(ANN, SLOT, "me", 50.0, 100.0))
-        await store.commit(Commit(mind=ANN, at=51.0, put_back=PutBack(work, "me", "no answer")))
+        await store.commit(Commit(mind=ANN, at=51.0, put_back=WorkReleased(work, "me", "no answer")))
         left = [(each.error, each.failures, each.running) for each in await store.open_work(ANN)]
         expect(left == [("no answer", 1, False)], f"open work with its failure, not {left}")
         second = await _hear(store, "me", 100.0)
@@ -304,13 +305,13 @@ def _writing(*records: Record, at: float = THEN) -> Commit:
 
 
 async def _hear(store: Store, owner: str, lease: float) -> int:
-    heard, wake = Heard(text="hello", session="s", record="r"), Wake((SLOT,), owner, lease)
+    heard, wake = Heard(text="hello", session="s", record="r"), NewWork((SLOT,), owner, lease)
     return (await store.commit(Commit(mind=ANN, at=THEN, entries=(Entry(heard, ANN),), wake=wake)))[0].seq
 
 
 def _finishing(work: tuple[int, ...], owner: str, *records: Record) -> Commit:
     thought = Entry(Thought(slot=SLOT, about=(1,), text="", model="rules"), SLOT, records)
-    return Commit(mind=ANN, at=THEN, entries=(thought,), finish=Finish(work, owner))
+    return Commit(mind=ANN, at=THEN, entries=(thought,), finish=WorkDone(work, owner))
 
 
 def _ids(work: list[Work]) -> tuple[int, ...]:

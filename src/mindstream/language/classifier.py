@@ -50,7 +50,7 @@ def words(text: str, name: str, longest: int) -> View:
     return _view(name, _words(_plain(text), longest))
 
 
-def hashed(gram: str) -> int:
+def hash_gram(gram: str) -> int:
     """Return the number by which an n-gram, its view's name before it, is known in a file of weights."""
     return zlib.crc32(gram.encode())
 

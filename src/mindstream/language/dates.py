@@ -16,7 +16,7 @@ from mindstream.clock import Moment
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DateSpan:
     """A stretch of time; `until` is no longer part of it."""
 
     since: Moment
@@ -70,7 +70,7 @@ BEFORE = 60
 """So many characters in front of a time may stretch it: 'a couple of weekends before the'."""
 
 
-def spans(text: str, now: Moment) -> list[Span]:
+def spans(text: str, now: Moment) -> list[DateSpan]:
     """Return the stretches of time that a text names, in its order."""
     if not HINT.search(text):
         return []
@@ -84,7 +84,7 @@ def spans(text: str, now: Moment) -> list[Span]:
                 found[match.start()] = _stretched(reading(match, today), before)
                 rest = rest[: match.start()] + "\0" * len(match[0]) + rest[match.end() :]
     named = dict.fromkeys(days for _, days in sorted(found.items()))
-    return [Span(since.timestamp(), until.timestamp()) for since, until in named]
+    return [DateSpan(since.timestamp(), until.timestamp()) for since, until in named]
 
 
 def _stretched(days: Days, before: str) -> Days:

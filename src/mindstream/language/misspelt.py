@@ -61,6 +61,6 @@ def _right(word: str) -> str:
     return word
 
 
-def mended(text: str) -> str:
+def correct_spelling(text: str) -> str:
     """Return an English text with such words put right."""
     return WORD.sub(lambda found: found[0] if (new := _right(found[0].lower())) == found[0].lower() else new, text)

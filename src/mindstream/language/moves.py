@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import yaml
 
-from mindstream.language.misspelt import mended
+from mindstream.language.misspelt import correct_spelling
 from mindstream.language.pattern import Pattern, Patterns
 from mindstream.language.windows import both_ends
 
@@ -57,7 +57,7 @@ def besides(text: str, language: Language, moves: Collection[str]) -> str:
 
 
 def _plain(text: str, language: Language) -> str:
-    return text if language == "zh" else mended(text.replace("’", "'"))
+    return text if language == "zh" else correct_spelling(text.replace("’", "'"))
 
 
 def move_names() -> tuple[str, ...]:

@@ -33,7 +33,7 @@ MEMORY = 16 << 20
 """Bytes for a set of patterns; what it does not need it does not take."""
 
 
-class Budget:
+class SearchBudget:
     """The time that is left for what a text can make slow."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Pattern:
 
     def matches(self, text: str, *, in_doubt: bool = False) -> bool:
         """Tell whether it stands anywhere in a text."""
-        return self.hits(text) and self.stands(text, _form(text), Budget(), in_doubt)
+        return self.hits(text) and self.stands(text, _form(text), SearchBudget(), in_doubt)
 
     def hits(self, text: str) -> bool:
         """Tell whether its relaxed form stands in a text: it may be there."""
@@ -104,7 +104,7 @@ class Pattern:
             return text
         return spaced
 
-    def stands(self, text: str, form: Form, budget: Budget, in_doubt: bool) -> bool:
+    def stands(self, text: str, form: Form, budget: SearchBudget, in_doubt: bool) -> bool:
         """Tell whether it stands in a text in which its relaxed form does; `in_doubt` where that takes too long."""
         if self.form(form)[1]:
             return True
@@ -140,7 +140,7 @@ class Patterns(Generic[Name]):
 
     def matching(self, text: str) -> frozenset[Name]:
         """Return the names of which a pattern stands in a text."""
-        form, budget = _form(text), Budget()
+        form, budget = _form(text), SearchBudget()
         if form not in self._sets:
             self._sets[form] = self._set(form)
         hits = self._sets[form].Match(_encode(text)) or []

@@ -20,7 +20,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 @contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into ones that say what to do."""
     try:
         yield

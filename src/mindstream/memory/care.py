@@ -58,7 +58,7 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
         if normalised(text) == normalised(record.text):
             return record
         now, unique = stream.clock.now(), record.kind in UNIQUE
-        there = await stream.store.known(stream.name, record.kind, [text], now=now) if unique else {}
+        there = await stream.store.find_same(stream.name, record.kind, [text], now=now) if unique else {}
         new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence)
         now = stream.clock.now()
         fresh = () if there else (new,)
@@ -92,7 +92,7 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
         text=text, kind=old.kind, by=by or old.by, episode=old.episode, importance=old.importance, about=about,
         keywords=old.keywords, evidence=(old.id, *evidence), valid_from=stream.clock.now(), data=old.data,
     )  # fmt: skip
-    return (await stream.made([new]))[0]
+    return (await stream.build_records([new]))[0]
 
 
 async def evidence_of(stream: Stream, id_: str) -> Drawn:

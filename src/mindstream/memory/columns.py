@@ -14,7 +14,7 @@ import numpy as np
 from mindstream.language.lexical import Lexical
 from mindstream.language.words import plain_words, terms
 from mindstream.memory.fields import Fields
-from mindstream.memory.growing import Growing
+from mindstream.memory.growing import GrowingArray
 from mindstream.memory.record import KINDS, Record, Vector
 from mindstream.memory.store import Changes, Store
 from mindstream.memory.vectors import Vectors
@@ -58,23 +58,23 @@ class Columns:
         self.names: dict[str, int] = {}
         self.named: dict[str, list[str]] = {}
         self.episodes: dict[str, int] = {}
-        self.kind = Growing(np.int8)
-        self.by = Growing(np.int32)
-        self.episode = Growing(np.int32)
-        self.group = Growing(np.int32)
-        self.before = Growing(np.int32)
-        self.after = Growing(np.int32)
-        self.asks = Growing(np.bool_)
-        self.ends_asking = Growing(np.bool_)
-        self.level = Growing(np.int16)
-        self.lasting = Growing(np.bool_)
-        self.importance = Growing(np.float32)
-        self.created = Growing(np.float64)
-        self.accessed = Growing(np.float64)
-        self.valid_from = Growing(np.float64)
-        self.valid_until = Growing(np.float64)
-        self.forgotten = Growing(np.float64)
-        self.compared = Growing(np.bool_)
+        self.kind = GrowingArray(np.int8)
+        self.by = GrowingArray(np.int32)
+        self.episode = GrowingArray(np.int32)
+        self.group = GrowingArray(np.int32)
+        self.before = GrowingArray(np.int32)
+        self.after = GrowingArray(np.int32)
+        self.asks = GrowingArray(np.bool_)
+        self.ends_asking = GrowingArray(np.bool_)
+        self.level = GrowingArray(np.int16)
+        self.lasting = GrowingArray(np.bool_)
+        self.importance = GrowingArray(np.float32)
+        self.created = GrowingArray(np.float64)
+        self.accessed = GrowingArray(np.float64)
+        self.valid_from = GrowingArray(np.float64)
+        self.valid_until = GrowingArray(np.float64)
+        self.forgotten = GrowingArray(np.float64)
+        self.compared = GrowingArray(np.bool_)
         self.keywords: dict[str, list[int]] = {}
         self.fields = Fields()
         self.only_talk = True
@@ -125,8 +125,8 @@ class Columns:
                 column.reserve(count)
             self.vectors.reserve(count)
 
-    def _columns(self) -> list[Growing[Any]]:
-        return [each for each in vars(self).values() if isinstance(each, Growing)]
+    def _columns(self) -> list[GrowingArray[Any]]:
+        return [each for each in vars(self).values() if isinstance(each, GrowingArray)]
 
     def take(self, changes: Changes) -> None:
         """Take over new and changed records, and lose what was erased."""

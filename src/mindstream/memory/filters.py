@@ -31,7 +31,7 @@ class Filters:
     where: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-def allowed(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
+def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
     """Mark the records that pass; `alike`: where large values are what `where` asks for, as `compare_large` found."""
     at = now if filters.as_of is None else filters.as_of
     mask: Mask = (columns.valid_until.values > at) & (columns.forgotten.values > at)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 T = TypeVar("T", bound=np.generic)
 
 
-class Growing(Generic[T]):
+class GrowingArray(Generic[T]):
     """Rows of one type; adding one costs the same however many there are."""
 
     def __init__(self, dtype: type[T], width: int | None = None) -> None:

@@ -17,7 +17,7 @@ RECALLS = 100
 FOR_S = 10 * MINUTE_S
 
 
-class Lately:
+class RecentTexts:
     """The records of the last recalls of this process; texts are compared only when something is to be written."""
 
     def __init__(self, stream: str) -> None:

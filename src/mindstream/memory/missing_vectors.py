@@ -38,7 +38,7 @@ class MissingVectors:
         """Take note of records that could not be embedded; they count once they are written."""
         _add(self._owed, (record.id for record in records if record.vector is None))
 
-    def written(self, records: Iterable[Record]) -> None:
+    def watch(self, records: Iterable[Record]) -> None:
         """Look after those of these records that are owed a vector."""
         if self._owed:
             ids = [record.id for record in records if record.id in self._owed]

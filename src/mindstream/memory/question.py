@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mindstream.caches import remember
 from mindstream.clock import Moment
-from mindstream.language.dates import Span, spans
+from mindstream.language.dates import DateSpan, spans
 from mindstream.language.windows import both_ends, first_and_last
 from mindstream.language.words import STOP, plain_words, terms
 from mindstream.memory.columns import Columns
@@ -36,7 +36,7 @@ class Question:
     terms: Sequence[str]
     name_terms: list[str]
     who: int
-    spans: list[Span]
+    spans: list[DateSpan]
 
 
 def understood(query: str, columns: Columns, now: Moment) -> Question:

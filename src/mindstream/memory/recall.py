@@ -19,12 +19,12 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.memory.columns import Columns
 from mindstream.memory.embedding import Embedding
-from mindstream.memory.filters import Filters, allowed, compare_large
+from mindstream.memory.filters import Filters, allowed_mask, compare_large
 from mindstream.memory.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals, best
 from mindstream.memory.question import understood
 from mindstream.memory.record import FADING, KINDS, Kind, Record
 from mindstream.memory.relevance import Positions, Scored, Weights, relevance, weights_for
-from mindstream.memory.rerank import Reranker, added
+from mindstream.memory.rerank import Reranker, add_scores
 from mindstream.memory.shelf import Shelf
 from mindstream.memory.store import Store
 from mindstream.models.embedders.embedder import Embedder
@@ -105,7 +105,7 @@ class Recaller:
         vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
         filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {})
         alike = await compare_large(self.store, columns, filters)
-        scored = relevance(columns, question, vectors, allowed(columns, filters, now, alike), self.weights)
+        scored = relevance(columns, question, vectors, allowed_mask(columns, filters, now, alike), self.weights)
         if self.reranker is not None:
             await self._look_again(self.reranker, query, columns, scored, FOUND_PER_RETURNED * k)
         candidates = _candidates(columns, scored, vectors[-1], now)
@@ -123,7 +123,7 @@ class Recaller:
         texts = [record.text for record in await self.store.records(columns.stream, [columns.ids[at] for at in found])]
         if texts and len(texts) == len(found):  # else something was erased just now
             again = await reranker.scores(query, texts)
-            scored.total[found] = added(scored.total[found].astype(np.float64), again)
+            scored.total[found] = add_scores(scored.total[found].astype(np.float64), again)
 
     async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int, without: str) -> Recall:
         """Read the k best from the store, and tell which were passed over."""
@@ -150,7 +150,7 @@ class Recaller:
         columns = await self.shelf.columns(stream)
         if not len(columns):
             return []
-        candidates = allowed(columns, Filters(kinds=kinds), now, {})
+        candidates = allowed_mask(columns, Filters(kinds=kinds), now, {})
         positions = {at for word in keywords for at in columns.keywords.get(word.lower(), ()) if candidates[at]}
         return await self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from mindstream.errors import Conflict, LeaseLost
 from mindstream.log.events import BeliefChanged
-from mindstream.memory.belief import Belief, Patch, merged, told
+from mindstream.memory.belief import Belief, Patch, merged, render_belief
 from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 
@@ -48,7 +48,7 @@ async def revision(
         return None
     event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
     new = New(
-        text=told(slot, value), kind="belief", by=by, evidence=tuple(evidence), slot=slot, version=event.version,
-        data={"value": value.model_dump(mode="json"), "patch": changed},
+        text=render_belief(slot, value), kind="belief", by=by, evidence=tuple(evidence), slot=slot,
+        version=event.version, data={"value": value.model_dump(mode="json"), "patch": changed},
     )  # fmt: skip
-    return Entry(event, by, tuple(await stream.made([new])))
+    return Entry(event, by, tuple(await stream.build_records([new])))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindstream.memory.record import UNIQUE, Record, Triple, same_words
-from mindstream.memory.salvage import is_sound, salvaged
+from mindstream.memory.salvage import is_sound, salvage
 from mindstream.memory.sums import sum_of_record, sum_of_vector
 
 COLUMNS = (
@@ -47,9 +47,9 @@ def record_of(row: tuple[Any, ...]) -> Record:
     """Return the record that stands in the table; what is odd in it is mended as it is read."""
     try:
         record = _read(row)
-        return record if is_sound(record) else salvaged(row)
+        return record if is_sound(record) else salvage(row)
     except (ValueError, TypeError, RecursionError):
-        return salvaged(row)
+        return salvage(row)
 
 
 def _read(row: tuple[Any, ...]) -> Record:

@@ -18,8 +18,8 @@ from mindstream.memory.columns import KIND_CODES, OPEN
 from mindstream.memory.dream import Dream
 from mindstream.memory.record import FADING, New, Record
 from mindstream.memory.store import Entry, Revision
-from mindstream.memory.strength import slept_on
-from mindstream.memory.touch import held_in, revision
+from mindstream.memory.strength import after_sleep
+from mindstream.memory.touch import revision, state_in
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 
@@ -80,8 +80,8 @@ async def _fade(stream: Stream, n: int) -> list[Record]:
         drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]
         revisions: list[Revision] = []
         for id_ in drawn:
-            held = held_in(columns, id_)
-            if laws and held and (after := slept_on(held, now, laws)) != held:
+            held = state_in(columns, id_)
+            if laws and held and (after := after_sleep(held, now, laws)) != held:
                 revisions.append(revision(id_, held, after, now))
         gone = [each.id for each in revisions if each.forgotten is not None]
         event = Slept(step="fading", looked_at=len(drawn), changed=len(revisions), records=tuple(gone))
@@ -98,7 +98,7 @@ async def _dream(stream: Stream, forgotten: list[Record], model: Model) -> str:
     try:
         told = await ask(model, Dream(fragments=tuple(record.text[:LONGEST] for record in forgotten[:MOST])))
         new = New(text=told, kind="dream", by=stream.name, evidence=ids)
-        record = (await stream.made([new]))[0]
+        record = (await stream.build_records([new]))[0]
     except (ModelError, InputError) as error:
         await _tell(stream, Slept(step="dream", looked_at=len(ids), model=model.name, error=str(error)))
         return ""

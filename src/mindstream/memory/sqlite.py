@@ -15,7 +15,7 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
-from mindstream.log.events import Logged, Unknown, event, written_text
+from mindstream.log.events import Logged, Unknown, event, printable
 from mindstream.memory import carriers, portions
 from mindstream.memory.carriers import Carriers
 from mindstream.memory.door import MAX_VERSION
@@ -23,7 +23,7 @@ from mindstream.memory.record import UNIQUE, Kind, Record, normalised, same_word
 from mindstream.memory.rows import COLUMNS, INSERT, insertion, record_of
 from mindstream.memory.salvage import moment
 from mindstream.memory.store import Changes, Commit, Entry, Revision, checked_commit
-from mindstream.memory.strength import Held
+from mindstream.memory.strength import StrengthState
 from mindstream.memory.sums import sum_of_event, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
 from mindstream.paths import usable
@@ -59,7 +59,7 @@ class SqliteStore:
         return self._database.version()
 
     async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
-        found = portions.read(self._database, COLUMNS.split(", "), stream, since, after, most)
+        found = portions.read_portion(self._database, COLUMNS.split(", "), stream, since, after, most)
         return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
 
     @contextlib.asynccontextmanager
@@ -122,7 +122,7 @@ class SqliteStore:
         )
         return [record_of(row) for row in reversed(rows)]
 
-    async def known(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+    async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}
         hashes = list(wanted)
         found: dict[str, Record] = {}
@@ -160,7 +160,7 @@ class SqliteStore:
         """Read rows of the log; who asks for kinds gets none that cannot be read."""
         rows = self._database.read(f"SELECT seq, mind, at, by, kind, payload FROM log {where}", values)
         read = [
-            Logged(seq, mind, moment(at) or 0.0, written_text(by), event(kind, payload))
+            Logged(seq, mind, moment(at) or 0.0, printable(by), event(kind, payload))
             for seq, mind, at, by, kind, payload in rows
         ]
         return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
@@ -172,7 +172,7 @@ class SqliteStore:
         return [row[0] for row in self._database.read("SELECT DISTINCT stream FROM records ORDER BY stream")]
 
     async def open_work(self, mind: str) -> list[work.Work]:
-        return work.unfinished(
+        return work.read_unfinished(
             self._database.read(
                 # named, because SQLite would rather walk through all work that was ever done (index work_once)
                 f"SELECT {work.COLUMNS} FROM work INDEXED BY work_open WHERE mind = ? AND done IS NULL ORDER BY id",
@@ -287,7 +287,7 @@ def _revise(connection: sqlite3.Connection, commit: Commit, revision: Revision, 
         raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
 
 
-def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: Held) -> bool:
+def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: StrengthState) -> bool:
     """Tell whether a row in which something odd stands is read as it was before."""
     rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
     return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]

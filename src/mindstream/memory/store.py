@@ -26,7 +26,7 @@ from mindstream.memory.door import (
     checked_record,
 )
 from mindstream.memory.record import Kind, Record, Vector
-from mindstream.memory.strength import Held
+from mindstream.memory.strength import StrengthState
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class Revision:
     forgotten: Moment | None = None
     embedder: str | None = None
     vector: Vector | None = None
-    was: Held | None = None
+    was: StrengthState | None = None
     holds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
+class NewWork:
     """Work for these slots, caused by the commit's first entry."""
 
     slots: tuple[str, ...]
@@ -77,7 +77,7 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class WorkDone:
     """The end of work, by the commit's first entry."""
 
     work: tuple[int, ...]
@@ -85,7 +85,7 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
-class PutBack:
+class WorkReleased:
     """Work that a failed run lets go of, and why; it is tried again."""
 
     work: tuple[int, ...]
@@ -101,9 +101,9 @@ class Commit:
     at: Moment
     entries: tuple[Entry, ...] = ()
     revisions: tuple[Revision, ...] = ()
-    wake: Wake | None = None
-    finish: Finish | None = None
-    put_back: PutBack | None = None
+    wake: NewWork | None = None
+    finish: WorkDone | None = None
+    put_back: WorkReleased | None = None
 
 
 def checked_commit(commit: Commit) -> Commit:
@@ -213,7 +213,7 @@ class RecordStore(Protocol):
         `before` (a seq): only those that came before that row of the log.
         """
 
-    async def known(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+    async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         """Return what of a kind (one of UNIQUE) holds now and says the same as these texts, by normalised text."""
 
     async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:

@@ -15,15 +15,15 @@ from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.log.events import Event, Failed, Logged
 from mindstream.log.feed import Feed
 from mindstream.memory import audit, care, revising, sleep, writing
-from mindstream.memory.belief import Belief, Patch, read
+from mindstream.memory.belief import Belief, Patch, read_belief
 from mindstream.memory.door import checked_name
-from mindstream.memory.lately import Lately
+from mindstream.memory.lately import RecentTexts
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recalled, recaller_of
 from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
+from mindstream.memory.store import Commit, Entry, NewWork, Revision, Store, WorkDone, WorkReleased
 from mindstream.memory.strength import Strength
 from mindstream.memory.touch import Touches
 from mindstream.models.embedders.embedder import Embedder
@@ -75,7 +75,7 @@ class Stream:
         self.embedding = self._recaller.embedding
         self.missing = MissingVectors(self, self.embedding)
         self._touches = Touches(store, self.columns, self.name, clock, strength)
-        self._lately = Lately(self.name)
+        self._lately = RecentTexts(self.name)
         self._held: dict[str, Record] = {}
         self._looked_for_foreign = self._said_without_vectors = False
 
@@ -149,7 +149,7 @@ class Stream:
         """
         return await writing.remember(self, news)
 
-    async def known(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
+    async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return what says the same as these texts and keeps them from being news, by normalised text.
 
         That is a record of this kind that holds, or any that recall returned lately: memory is not to feed on its own
@@ -158,11 +158,11 @@ class Stream:
         if kind not in UNIQUE:
             return {}
         now = self.clock.now()
-        return self._lately.same(texts, now) | await self.store.known(self.name, kind, texts, now=now)
+        return self._lately.same(texts, now) | await self.store.find_same(self.name, kind, texts, now=now)
 
-    async def made(self, news: Sequence[New]) -> list[Record]:
+    async def build_records(self, news: Sequence[New]) -> list[Record]:
         """Turn what is to be remembered into records, embedded, not yet written; a text too long is shortened."""
-        return await writing.made(self, news)
+        return await writing.build_records(self, news)
 
     async def recall(
         self,
@@ -203,9 +203,9 @@ class Stream:
         self,
         *entries: Entry | Event,
         revisions: Sequence[Revision] = (),
-        wake: Wake | None = None,
-        finish: Finish | None = None,
-        put_back: PutBack | None = None,
+        wake: NewWork | None = None,
+        finish: WorkDone | None = None,
+        put_back: WorkReleased | None = None,
     ) -> list[Logged]:
         """Write events, records, revisions and work together, durably; hand the events to whoever listens."""
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
@@ -220,7 +220,7 @@ class Stream:
     async def _published(self, commit: Commit) -> list[Logged]:
         logged = await self.store.commit(commit)
         for entry in commit.entries:
-            self.missing.written(entry.records)
+            self.missing.watch(entry.records)
             for record in entry.records:
                 if record.slot is not None:
                     self._hold(record.slot, record)
@@ -246,9 +246,9 @@ class Stream:
 
     async def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
         """Return the latest version of a belief; version 0 before there is one."""
-        return read(slot, await self.version(slot), shape)
+        return read_belief(slot, await self.version(slot), shape)
 
-    def held(self, slot: str) -> Record | None:
+    def last_version(self, slot: str) -> Record | None:
         """Return the record of a slot's latest version as it was last read or written through this stream.
 
         What another process has written since is seen when `version` or `belief` is read next.

@@ -25,7 +25,7 @@ async def remember(stream: Stream, news: Sequence[New]) -> list[Record]:
     """
     for new in news:
         checked_text(new.text)
-    records = await made(stream, news)
+    records = await build_records(stream, news)
     while True:
         known = await _known(stream, records)
         fresh = [record for record in records if record.id not in known]
@@ -45,7 +45,7 @@ async def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]
     found: dict[str, Record] = {}
     for kind in {record.kind for record in records} & UNIQUE:
         ours = [record for record in records if record.kind == kind]
-        said = await stream.known(kind, [record.text for record in ours])
+        said = await stream.find_same(kind, [record.text for record in ours])
         for record in ours:
             first = said.setdefault(normalised(record.text), record)
             if first is not record:
@@ -53,7 +53,7 @@ async def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]
     return found
 
 
-async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
+async def build_records(stream: Stream, news: Sequence[New]) -> list[Record]:
     """Turn what is to be remembered into records, embedded, not yet written: the commit checks them (memory/door).
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from mindstream.clock import Clock, SystemClock, written
+from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Event, Heard, Logged, Opened, Said
@@ -104,7 +104,7 @@ class Mind:
         if folder is not None:
             await asyncio.to_thread(finish_all, folder, user)
         clock = clock or SystemClock()
-        session = checked_name(session, "session") if session else written(clock.now())
+        session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
         table = {"default": models} if isinstance(models, str) else models
         shared = table if isinstance(table, Models) else Models.named(table, clock=clock)
@@ -113,7 +113,7 @@ class Mind:
         try:
             stream = Stream(store, user, embed, clock, Feed())
             mind = cls(
-                stream, shared.told_to(calls.take), session, tools=tools, reasoners=reasoners, patience=patience,
+                stream, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, patience=patience,
                 speaker=make,
             )  # fmt: skip
             await mind._begin()
@@ -201,7 +201,7 @@ class Mind:
         """
         with self.reasoners.hearing():
             new = New(text=text, kind="chat", by=self.stream.name, episode=self.session, data={"by_user": True})
-            record = (await self.stream.made([new]))[0]
+            record = (await self.stream.build_records([new]))[0]
             self._turn = Turn(self._turn.number + 1, phase, self._turn.phase)
             wake = self.reasoners.claims(self._turn, besides=besides)
             event = Heard(text=text, session=self.session, record=record.id)
@@ -219,7 +219,7 @@ class Mind:
         """
         stream, phase = self.stream, self._turn.phase
         turn = Turn(await stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
-        entry = Entry(event, by or stream.name, tuple(await stream.made(news)) if news else ())
+        entry = Entry(event, by or stream.name, tuple(await stream.build_records(news)) if news else ())
         (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
         return logged

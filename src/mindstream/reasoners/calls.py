@@ -24,7 +24,7 @@ class Calls:
         self._stream, self._slot, self._since = stream, slot, since
         self._given: defaultdict[tuple[str, str], deque[str]] | None = None
 
-    async def given(self, call: Call) -> str | None:
+    async def recorded_result(self, call: Call) -> str | None:
         """Return what such a call gave, and keep it no longer; None where there was none."""
         if self._given is None:
             self._given = await self._read()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from mindstream.clock import written
+from mindstream.clock import format_iso
 from mindstream.memory.record import Record
 from mindstream.models.fence import cut, escaped, indented
 from mindstream.models.model import Message
@@ -51,7 +51,7 @@ class Note(BaseModel):
 
 def note(record: Record) -> Note:
     """Read a record as a note."""
-    return Note(day=written(record.created)[:10], text=record.text)
+    return Note(day=format_iso(record.created)[:10], text=record.text)
 
 
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:
@@ -59,7 +59,7 @@ def lines(records: Sequence[Record]) -> tuple[Line, ...]:
     return tuple(Line(by_user=bool(record.data.get("by_user")), text=record.text, by=record.by) for record in records)
 
 
-def stated(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:
+def user_statements(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:
     """Give what the user stated in a talk, the newest utterances last.
 
     Where the newest words are few ("yes, exactly"), they may confirm what was asked before them: then that, too.

@@ -73,23 +73,23 @@ class Occasion:
         """The session of the newest utterance; "" where there is none."""
         return self.utterances[-1].session if self.utterances else ""
 
-    async def steered(self) -> str:
+    async def take_newer(self) -> str:
         """Take what was said since the run began into it; return its words, "" where there are none."""
         return "\n".join(utterance.text for utterance in await self.newer())
 
-    async def given(self, call: Call) -> str | None:
+    async def recorded_result(self, call: Call) -> str | None:
         """Return what a call gave in a run about the same that was broken off; None: it is to be made."""
-        given = await self.calls.given(call)
+        given = await self.calls.recorded_result(call)
         if given is not None:
             self.found.append(given)
         return given
 
-    async def called(self, call: Call) -> None:
+    async def log_call(self, call: Call) -> None:
         """Log a tool's call."""
         event = ToolCalled(slot=self.slot, tool=call.tool, arguments=call.arguments, id=call.id)
         await self.stream.commit(Entry(event, self.slot))
 
-    async def observed(self, call: Call, text: str, failed: bool) -> None:
+    async def log_observation(self, call: Call, text: str, failed: bool) -> None:
         """Log what a tool gave back."""
         if not failed:
             self.found.append(text)
@@ -102,7 +102,7 @@ class Occasion:
         since = min((row.seq for row in self.events), default=None)
         return Calls(self.stream, self.slot, since)
 
-    async def failed(self, error: Exception) -> None:
+    async def log_failure(self, error: Exception) -> None:
         """Log that something did not work, though the run goes on."""
         await self.stream.commit(Entry(Failed(text=f"{self.slot}: {describe(error)}", where=self.slot), self.slot))
 

@@ -52,13 +52,13 @@ class Prediction:
     levels: Sequence[Forgetting]
 
 
-async def predicted(memory: Memory, habit: Habit) -> Prediction:
+async def predict_forgetting(memory: Memory, habit: Habit) -> Prediction:
     """Predict how the records of each level are forgotten.
 
     Raises:
         InputError: nothing is remembered of that user.
     """
-    stream = (await memory.known()).stream
+    stream = (await memory.require_known()).stream
     laws = stream.strength or Strength()
     columns = await stream.columns()
     there = np.isin(columns.kind.values, [KIND_CODES[kind] for kind in FADING])
@@ -81,19 +81,19 @@ async def predicted(memory: Memory, habit: Habit) -> Prediction:
     )  # fmt: skip
 
 
-async def forgotten(memory: Memory, older_than_days: float | None = None) -> list[Record]:
+async def list_forgotten(memory: Memory, older_than_days: float | None = None) -> list[Record]:
     """Return what a purge would delete, in the order of writing."""
     before = _before(memory, older_than_days)
     return [
         record
-        for record in await (await memory.known()).stream.archive()
+        for record in await (await memory.require_known()).stream.archive()
         if before is None or (record.forgotten or 0) < before
     ]
 
 
 async def purge(memory: Memory, older_than_days: float | None = None) -> int:
     """Delete for good what is forgotten (for longer than so many days); return how many."""
-    return await (await memory.known()).stream.purge(_before(memory, older_than_days))
+    return await (await memory.require_known()).stream.purge(_before(memory, older_than_days))
 
 
 async def reembed(memory: Memory, progress: Callable[[int, int | None], None]) -> int:
@@ -105,7 +105,7 @@ async def reembed(memory: Memory, progress: Callable[[int, int | None], None]) -
         InputError: nothing is remembered of that user.
         ModelError: the embedder does not answer; what is done is kept.
     """
-    await memory.known()
+    await memory.require_known()
     inner = embedder(memory.embedder_name)
     await width_of(inner)
     total = (await Stream(memory.store, memory.user, inner, memory.clock).columns()).foreign

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from pydantic import JsonValue
 
-from mindstream.clock import written
+from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.memory.store import LogStore
 from mindstream.service.memory import events
@@ -82,7 +82,7 @@ async def bill(store: LogStore, user: str | None = None) -> Bill:
     async for logged, call in _calls(store, user):
         total.add(call)
         names: dict[By, str] = {
-            "day": written(logged.at)[:10], "user": logged.mind, "role": call.role, "model": call.model,
+            "day": format_iso(logged.at)[:10], "user": logged.mind, "role": call.role, "model": call.model,
         }  # fmt: skip
         for by, name in names.items():
             parts[by].setdefault(name, Total(name)).add(call)

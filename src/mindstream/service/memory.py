@@ -53,7 +53,7 @@ class Memory:
         found = {kind: await self.store.latest(self.user, [kind], n, now=self.clock.now()) for kind in kinds}
         return {kind: records for kind, records in found.items() if records}
 
-    async def held(self) -> list[Record]:
+    async def beliefs_and_plans(self) -> list[Record]:
         """Return the latest version of each belief and plan."""
         latest: dict[str, Record] = {}
         for record in await self.store.latest(self.user, ["belief", "plan"], 1000, now=self.clock.now()):
@@ -69,7 +69,7 @@ class Memory:
         """Tell whether something was ever logged of that user."""
         return bool(await self.store.events(self.user, limit=1))
 
-    async def known(self) -> Memory:
+    async def require_known(self) -> Memory:
         """Return itself, sure that there is something to work on.
 
         Raises:
@@ -132,7 +132,7 @@ def nobody(user: str) -> str:
     return f"nobody is called {user!r} here: choose another --user, or another folder with --data"
 
 
-def kinds_named(names: Sequence[str]) -> list[Kind]:
+def parse_kinds(names: Sequence[str]) -> list[Kind]:
     """Read kinds of records by name; all of them where none is named.
 
     Raises:

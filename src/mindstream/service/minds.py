@@ -19,19 +19,19 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mindstream.clock import written
+from mindstream.clock import format_iso
 from mindstream.coach.events import Decided
 from mindstream.coach.gates.learned import learned_from, without_log
 from mindstream.coach.gates.named import GATES as GATE_NAMES
 from mindstream.coach.gates.weights import OtherVersion
-from mindstream.coach.packs.load import load, shipped
+from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Opened
 from mindstream.log.folder import gates_in
 from mindstream.memory.door import checked_name
 from mindstream.service import transfer
 from mindstream.service.memory import Memory
-from mindstream.service.reading import Export, Header, fitted, read
+from mindstream.service.reading import Export, Header, read_export, validate_as
 from mindstream.service.transfer import Imported
 from mindstream.settings import DEFAULT, Settings
 
@@ -103,10 +103,10 @@ async def export(memory: Memory, folder: Path, settings: Settings) -> AsyncItera
     Raises:
         InputError: nothing is known of that user.
     """
-    gates = await _gates(await memory.known(), gates_in(folder))
+    gates = await _gates(await memory.require_known(), gates_in(folder))
     async with memory.store.walk(memory.user) as (count, records):
         header = MindHeader(
-            user=memory.user, exported=written(memory.clock.now()), records=count,
+            user=memory.user, exported=format_iso(memory.clock.now()), records=count,
             settings=await _habits(memory, settings), gates=len(gates),
         )  # fmt: skip
         yield header.model_dump_json()
@@ -116,7 +116,7 @@ async def export(memory: Memory, folder: Path, settings: Settings) -> AsyncItera
         yield line.model_dump_json()
 
 
-def parsed(lines: Iterable[bytes], source: str) -> Packed:
+def parse_backup(lines: Iterable[bytes], source: str) -> Packed:
     """Check a mind, all of it before anything is written; close what is returned.
 
     Raises:
@@ -129,7 +129,7 @@ def parsed(lines: Iterable[bytes], source: str) -> Packed:
     def taken(data: object) -> bool:
         if not (isinstance(data, dict) and "gate" in data):
             return False
-        line = fitted(GateLine, data)
+        line = validate_as(GateLine, data)
         if line.gate in gates or line.gate in outdated or len(gates) + len(outdated) == FEW:
             raise InputError(f"gate: at most {FEW} are wanted, each once")
         try:
@@ -140,7 +140,7 @@ def parsed(lines: Iterable[bytes], source: str) -> Packed:
             raise InputError(f"{line.gate}: {error}") from None
         return True
 
-    records = read(lines, source, MindHeader, "", taken)
+    records = read_export(lines, source, MindHeader, "", taken)
     try:
         _check_header(records.header, source, len(gates) + len(outdated))
     except InputError:
@@ -163,7 +163,7 @@ async def take_in(memory: Memory, folder: Path, mind: Packed, progress: Callable
 def next_words(habits: Habits, user: str, data: Path | None) -> str:
     """Return the command that goes on with a mind, quoted for a shell; `data` None: in the usual folder."""
     words = ["mindstream", "chat", "--user", user]
-    words += ["--pack", habits.pack] if habits.pack in shipped() else []
+    words += ["--pack", habits.pack] if habits.pack in shipped_packs() else []
     words += ["--session", habits.session] if habits.session else []
     words += ["--gate", habits.gate] if habits.gate in GATE_NAMES else []
     words += ["--data", str(data)] if data else []
@@ -175,7 +175,7 @@ def next_words(habits: Habits, user: str, data: Path | None) -> str:
 
 def missing_pack(habits: Habits) -> str:
     """Name the pack that a mind was talked to with and that does not come with mindstream, or ""."""
-    return habits.pack if habits.pack not in shipped() else ""
+    return habits.pack if habits.pack not in shipped_packs() else ""
 
 
 async def _habits(memory: Memory, settings: Settings) -> Habits:
@@ -211,7 +211,7 @@ async def _gates(memory: Memory, files: Sequence[Path]) -> list[GateLine]:
     lines = []
     for path in files:
         pack = path.stem.removeprefix("gate-")
-        gate = await learned_from(load(pack), memory.store, memory.user) if pack in shipped() else None
+        gate = await learned_from(load(pack), memory.store, memory.user) if pack in shipped_packs() else None
         if gate and gate.outcomes:
             lines.append(GateLine(gate=path.name, npz=base64.b64encode(without_log(gate.state())).decode()))
     return lines

@@ -24,7 +24,7 @@ HOMES = {
 }
 
 
-async def reached(name: str) -> str:
+async def probe(name: str) -> str:
     """Say in a sentence that a model can be had.
 
     Raises:

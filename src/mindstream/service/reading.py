@@ -43,7 +43,7 @@ class Header(BaseModel):
     records: int | None = Field(None, ge=0)
 
 
-class Line(BaseModel):
+class ExportLine(BaseModel):
     """A record as it is written down; times are seconds since 1970 UTC. What may stand there: memory/record."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -81,8 +81,8 @@ class Line(BaseModel):
         if self.slot and self.kind == "belief" and not isinstance(self.data.get("value"), dict):
             raise InputError("data.value: a belief has its value there")
         if self.slot and self.kind == "plan":
-            fitted(Plan, self.data.get("plan"), "data.plan.")
-        held: dict[str, Any] = {name: getattr(self, name) for name in Line.model_fields}
+            validate_as(Plan, self.data.get("plan"), "data.plan.")
+        held: dict[str, Any] = {name: getattr(self, name) for name in ExportLine.model_fields}
         held["about"] = Triple(*self.about) if self.about else None
         held["accessed"] = self.created if self.accessed is None else self.accessed
         return checked_record(Record(stream=stream, **held))
@@ -117,7 +117,7 @@ class Export(Generic[H]):
         batch: list[Record] = []
         size = 0
         for text in self.copy:
-            batch.append(Line.model_validate(_json(text)).record(self.stream))
+            batch.append(ExportLine.model_validate(_json(text)).record(self.stream))
             size += len(text)
             if len(batch) == BATCH or size >= BATCH_BYTES:
                 yield batch
@@ -179,7 +179,7 @@ class _Index:
             )
 
 
-def read(
+def read_export(
     lines: Iterable[bytes],
     source: str,
     shape: type[H],
@@ -208,7 +208,7 @@ def read(
                     header = _header(data, shape)
                 elif not taken(data):
                     _check_size(text)
-                    index.add(fitted(Line, data).record(stream), number)
+                    index.add(validate_as(ExportLine, data).record(stream), number)
                     _put_aside(copy, text)
             except InputError as error:
                 raise InputError(f"{source}:{number}: {error}; nothing was imported") from None
@@ -266,13 +266,13 @@ def _header(data: object, shape: type[H]) -> H:
         raise InputError(
             f'not an export of a {wanted}, which begins with {{"mindstream": "{wanted}", "format": {FORMAT}, …}}'
         )
-    header = fitted(shape, data)
+    header = validate_as(shape, data)
     if header.format != FORMAT:
         raise InputError(f"it has the format {header.format}, and this mindstream reads {FORMAT}; upgrade mindstream")
     return header
 
 
-def fitted(shape: type[M], data: object, within: str = "") -> M:
+def validate_as(shape: type[M], data: object, within: str = "") -> M:
     """Return data in a shape.
 
     Raises:

@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mindstream.clock import written
+from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.record import Record
 from mindstream.memory.store import Entry
 from mindstream.service.memory import Memory, plain
-from mindstream.service.reading import Export, Header, read
+from mindstream.service.reading import Export, Header, read_export
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ async def export(memory: Memory) -> AsyncIterator[str]:
     Raises:
         InputError: nothing is known of that user.
     """
-    async with (await memory.known()).store.walk(memory.user) as (count, records):
-        yield Header(user=memory.user, exported=written(memory.clock.now()), records=count).model_dump_json()
+    async with (await memory.require_known()).store.walk(memory.user) as (count, records):
+        yield Header(user=memory.user, exported=format_iso(memory.clock.now()), records=count).model_dump_json()
         async for record in records:
             yield line(record)
 
@@ -57,14 +57,14 @@ def line(record: Record) -> str:
     return json.dumps(plain(record), ensure_ascii=False)
 
 
-def parsed(lines: Iterable[bytes], source: str, stream: str) -> Export[Header]:
+def parse_export(lines: Iterable[bytes], source: str, stream: str) -> Export[Header]:
     """Check an export, all of it before anything is written; close what is returned.
 
     Raises:
         InputError: naming the line that is wrong.
         StorageError: it cannot be put aside.
     """
-    return read(lines, source, Header, stream)
+    return read_export(lines, source, Header, stream)
 
 
 async def take_in(memory: Memory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
@@ -113,4 +113,4 @@ async def _check_owners(memory: Memory, export: Export[Header]) -> None:
 
 async def _own_slots(memory: Memory, export: Export[Header]) -> set[str | None]:
     """Name the slots of which this memory holds a version that the import does not know: two histories do not mix."""
-    return {record.slot for record in await memory.held() if record.id not in export.lines}
+    return {record.slot for record in await memory.beliefs_and_plans() if record.id not in export.lines}

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from mindstream.clock import spoken
-from mindstream.coach.belief.believing import Believing, with_belief
+from mindstream.clock import format_spoken
+from mindstream.coach.belief.believing import InterimBelief, with_belief
 from mindstream.coach.belief.infer_phase import InferPhase
 from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.plan import Plan, read_plan
@@ -63,17 +63,17 @@ class BeliefReasoner:
     async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
         belief = await occasion.stream.belief(self.slot, self.pack.belief)
         question = await self._question(occasion, model, belief)
-        believing = Believing(occasion, belief)
+        believing = InterimBelief(occasion, belief)
         tools = with_belief(self._tools(question, occasion.tools), believing)
         found = await solve(model, question, tools, occasion, steps=self.steps)
         by = self.slot if model is self.model else BY
         words = found.words if occasion.waits else ""
-        plan = question.plan.edited(found.plan)
+        plan = question.plan.edit(found.plan)
         if words or found.follow_up:
-            plan = plan.told()
+            plan = plan.mark_as_told()
 
         async def write() -> Writing:
-            patch = {"phase": question.phase.name, **believing.composed(*found.patches)}
+            patch = {"phase": question.phase.name, **believing.compose(*found.patches)}
             return await self._entries(occasion, patch, found, plan if plan != question.plan else None, by), ()
 
         thought = f"{question.phase.name}: {found.thought}"
@@ -106,7 +106,7 @@ class BeliefReasoner:
             waits=occasion.waits,
             open_question=await open_question(stream, self.slot),
             language=language_of(" ".join(utterances), pack.languages),
-            now=spoken(stream.clock.now()),
+            now=format_spoken(stream.clock.now()),
         )
 
     def _tools(self, question: ThinkInPhase, minds: Sequence[Tool]) -> list[Tool]:
@@ -134,7 +134,7 @@ class BeliefReasoner:
                 for each in found.feedback
             ]  # fmt: skip
             event = Remembered(count=len(news), kinds={"feedback": len(news)})
-            entries.append(Entry(event, by, tuple(await stream.made(news))))
+            entries.append(Entry(event, by, tuple(await stream.build_records(news))))
         return entries
 
     async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...], by: str) -> Entry:
@@ -146,7 +146,7 @@ class BeliefReasoner:
             data={"plan": plan.model_dump(mode="json")},
         )  # fmt: skip
         event = PlanMade(version=version, text=found.words or plan.written(), changed=found.changed)
-        return Entry(event, by, tuple(await stream.made([new])))
+        return Entry(event, by, tuple(await stream.build_records([new])))
 
 
 async def open_question(stream: Stream, slot: str) -> str:
@@ -165,9 +165,9 @@ def plan_slot(pack: Pack) -> str:
 
 async def plan_of(stream: Stream, pack: Pack) -> Plan:
     """Return the plan as it stands; empty before there is one."""
-    return planned(await stream.version(plan_slot(pack)))
+    return plan_from(await stream.version(plan_slot(pack)))
 
 
-def planned(record: Record | None) -> Plan:
+def plan_from(record: Record | None) -> Plan:
     """Return the plan that a version of its slot holds; empty where there is none."""
     return read_plan(record.data.get("plan")) if record else Plan()

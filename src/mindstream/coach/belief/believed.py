@@ -25,13 +25,13 @@ HOURS = re.compile(
 )
 
 
-def believed(
+def patch_by_rules(
     pack: Pack, readings: Sequence[Reading], language: Language, said: str
 ) -> tuple[dict[str, JsonValue], list[str]]:
     """Return the patch that the utterances make, and what it says; `said`: what the mind said before them."""
     patch: dict[str, Any] = {}
     told: list[str] = []
-    asked = asked_for(pack, said, language)
+    asked = requested_field(pack, said, language)
     for reading in readings:
         told += _topics(pack, reading, language, patch)
         answered = [asked] if asked and not pack.fields[asked].moves and answers(reading) else []
@@ -41,7 +41,7 @@ def believed(
     return patch, told
 
 
-def asked_for(pack: Pack, said: str, language: Language) -> str:
+def requested_field(pack: Pack, said: str, language: Language) -> str:
     """Name the field that the mind asked for in its own words; "" where it asked for none."""
     return next(
         (name for name, spec in pack.fields.items() if any(ask in said for ask in choices(spec.ask, language))), ""

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from mindstream.coach.belief.grounding import supported
-from mindstream.coach.belief.think_in_phase import LONGEST_PATCH, composed
+from mindstream.coach.belief.grounding import ground_patch
+from mindstream.coach.belief.think_in_phase import LONGEST_PATCH, compose_patches
 from mindstream.coach.events import Believed
 from mindstream.errors import InputError, ToolError
 from mindstream.language.support import Support, complaint
@@ -27,7 +27,7 @@ MOST = 12
 """So many intermediate beliefs a run may have."""
 
 
-class Believing:
+class InterimBelief:
     """What a run has come to believe so far, on top of the belief that it began from.
 
     Attributes:
@@ -38,9 +38,9 @@ class Believing:
         self.patches: list[dict[str, JsonValue]] = []
         self._occasion, self._belief = occasion, belief
 
-    def composed(self, *more: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    def compose(self, *more: dict[str, JsonValue]) -> dict[str, JsonValue]:
         """Return the intermediate beliefs, and what was concluded from them, as one patch."""
-        return composed([*self.patches, *more])
+        return compose_patches([*self.patches, *more])
 
     def tool(self) -> Tool:
         """Return the tool by which a belief is written down between two calls."""
@@ -63,11 +63,11 @@ class Believing:
             raise ToolError(f"At most {MOST} beliefs between calls. Conclude now.")
         if len(json.dumps(patch, ensure_ascii=False)) > LONGEST_PATCH:
             raise ToolError(f"The patch has more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
-        support = Support([*said_by_user(self._occasion), *self._occasion.found])
-        if unsupported := supported(patch, rests_on, support)[1]:
+        support = Support([*user_texts(self._occasion), *self._occasion.found])
+        if unsupported := ground_patch(patch, rests_on, support)[1]:
             raise ToolError(f"{complaint(unsupported)} Nothing was written down.")
         try:
-            value, _ = merged(self._belief, composed([*self.patches, patch]))
+            value, _ = merged(self._belief, compose_patches([*self.patches, patch]))
         except InputError as error:
             raise ToolError(f"The patch does not fit: {error}") from None
         self.patches.append({name: held for name, held in patch.items() if name != "phase"})
@@ -78,7 +78,7 @@ class Believing:
         return f"Believed now, in place of what stands above: {json.dumps(held, ensure_ascii=False)}"
 
 
-def said_by_user(occasion: Occasion) -> Iterator[str]:
+def user_texts(occasion: Occasion) -> Iterator[str]:
     """Give what the user said in the talk that a run is about."""
     for record in occasion.conversation:
         if record.data.get("by_user"):
@@ -87,6 +87,6 @@ def said_by_user(occasion: Occasion) -> Iterator[str]:
         yield utterance.text
 
 
-def with_belief(tools: Sequence[Tool], believing: Believing) -> list[Tool]:
+def with_belief(tools: Sequence[Tool], believing: InterimBelief) -> list[Tool]:
     """Return tools, and where there are any, the one by which a belief is written down between them."""
     return [*tools, believing.tool()] if tools else []

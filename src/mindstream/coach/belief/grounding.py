@@ -53,7 +53,7 @@ class MadeUp:
         return ", ".join(named)[:SHOWN]
 
 
-def given(pack: Pack, plan: Plan, said: Iterable[str], turns: Sequence[Message]) -> Given:
+def gather_given(pack: Pack, plan: Plan, said: Iterable[str], turns: Sequence[Message]) -> Given:
     """Gather what a thought may name; a link that the model itself put into a call is not given by its echo."""
     known: set[str] = set()
     own: set[str] = set()
@@ -83,7 +83,7 @@ def _named(resources: Iterable[Resource | NamedResource]) -> tuple[frozenset[str
     return frozenset(links_of), frozenset(titles)
 
 
-def grounded_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> list[StepEdit]:
+def ground_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> list[StepEdit]:
     """Return a plan's changes without resources, and links of resources, that nothing gave."""
 
     def kept(resource: NamedResource) -> NamedResource | None:
@@ -101,20 +101,20 @@ def grounded_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> 
     ]
 
 
-def without_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
+def drop_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
     """Return a value without the links in its texts that nobody gave or said."""
     if isinstance(value, str):
         text, gone = without_links(value, known.said)
         made_up.links += gone
         return text
     if isinstance(value, list):
-        return [without_made_up_links(item, known, made_up) for item in value]
+        return [drop_made_up_links(item, known, made_up) for item in value]
     if isinstance(value, dict):
-        return {key: without_made_up_links(item, known, made_up) for key, item in value.items()}
+        return {key: drop_made_up_links(item, known, made_up) for key, item in value.items()}
     return value
 
 
-def supported(
+def ground_patch(
     patch: Mapping[str, JsonValue], rests_on: str, support: Support
 ) -> tuple[dict[str, JsonValue], list[str]]:
     """Return what of a patch rests on something, and what does not, as `field: text`.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mindstream.coach.belief.plan import NamedResource
 from mindstream.coach.packs.pack import Pack, Resource, Step, in_language
-from mindstream.coach.packs.reading import read
+from mindstream.coach.packs.reading import read_utterance
 from mindstream.language.moves import Language
 from mindstream.language.words import terms
 from mindstream.models.embedders.wordllama import vectors
@@ -60,7 +60,7 @@ OWN = 1.0
 
 def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[float]]:
     """Return what a query is about: its topics, its terms, and how like it each step or resource is in meaning."""
-    topics = set(read(pack, query).topics) | {topic.id for topic in pack.topics if topic.id in query.split()}
+    topics = set(read_utterance(pack, query).topics) | {topic.id for topic in pack.topics if topic.id in query.split()}
 
     def embedded() -> NDArray[np.float32]:
         texts = [_words(each) for each in (pack.steps if of == "steps" else pack.resources)]

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mindstream.coach.belief.grounding import (
     MadeUp,
-    given,
-    grounded_edits,
-    supported,
-    without_made_up_links,
+    drop_made_up_links,
+    gather_given,
+    ground_edits,
+    ground_patch,
 )
 from mindstream.coach.belief.plan import Plan, StepEdit
 from mindstream.coach.packs.pack import Pack, Phase
@@ -23,7 +23,7 @@ from mindstream.language.support import Support, complaint, named
 from mindstream.memory.belief import Belief, merged
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt
-from mindstream.reasoners.conversation import Line, stated
+from mindstream.reasoners.conversation import Line, user_statements
 
 LONGEST_WORDS, LONGEST_PATCH = 6_000, 16_000
 """So many characters words to the user, and all that changes in a belief, may have."""
@@ -138,7 +138,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
         found = super().parse(text)
         if len(json.dumps(found.patches, ensure_ascii=False)) > LONGEST_PATCH:
             raise ReplyInvalid(f"The patches have more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
-        patch = composed(found.patches)
+        patch = compose_patches(found.patches)
         shape = self.pack.belief
         try:
             merged(Belief("belief", self.version, shape.model_validate(self.belief)), patch)
@@ -148,7 +148,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
             raise ReplyInvalid('Only one step of the plan can have the state "now".')
         return found
 
-    def grounded(self, reply: PhaseThought, turns: Sequence[Message]) -> tuple[PhaseThought, str]:
+    def ground(self, reply: PhaseThought, turns: Sequence[Message]) -> tuple[PhaseThought, str]:
         """Leave out beliefs that rest on nothing, and resources and links that nobody gave; the thought says which."""
         supported, unsupported = self._supported(reply, turns)
         kept, made_up = self._without_made_up(supported, turns)
@@ -160,7 +160,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
         gone: list[str] = []
 
         def kept(patch: dict[str, JsonValue], rests_on: str) -> dict[str, JsonValue]:
-            left, more = supported(patch, rests_on, support)
+            left, more = ground_patch(patch, rests_on, support)
             gone.extend(more)
             return left
 
@@ -174,7 +174,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
 
     def _said(self, turns: Sequence[Message]) -> Iterator[str]:
         """Give what a belief may rest on: the user's words, notes, what is believed already, and what tools gave."""
-        yield from stated(self.conversation, self.utterances)
+        yield from user_statements(self.conversation, self.utterances)
         yield from self.notes
         yield from (turn.text for turn in turns if turn.role in ("tool", "user"))
         yield json.dumps(self.belief, ensure_ascii=False)
@@ -185,9 +185,9 @@ class ThinkInPhase(Prompt[PhaseThought]):
         if not resources and not has_links(json.dumps(whole, ensure_ascii=False)):
             return reply, ""
         said = [line.text for line in self.conversation] + [*self.notes, *self.utterances, self.reply]
-        known, made_up = given(self.pack, self.plan, said, turns), MadeUp()
-        edits = grounded_edits(reply.plan, known, made_up)
-        whole = without_made_up_links(whole | {"plan": [edit.model_dump() for edit in edits]}, known, made_up)
+        known, made_up = gather_given(self.pack, self.plan, said, turns), MadeUp()
+        edits = ground_edits(reply.plan, known, made_up)
+        whole = drop_made_up_links(whole | {"plan": [edit.model_dump() for edit in edits]}, known, made_up)
         if not str(made_up):
             return reply, ""
         thought = f"{whole['thought']} (Left out, because nothing gave it: {made_up}.)"
@@ -195,7 +195,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
         return kept, f"No tool gave this: {made_up}. Name only resources and links that a tool gave, as it gave them."
 
 
-def composed(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
+def compose_patches(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
     """Compose intermediate beliefs into one patch: what is added and removed gathers, the later counts.
 
     The phase is not theirs to set.

@@ -14,9 +14,9 @@ from mindstream.coach.events import Decided, Judged
 from mindstream.coach.gates.features import Features
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.logistic import Logistic, Row
-from mindstream.coach.gates.outcomes import seen
-from mindstream.coach.gates.quick import QuickGate, heard, shipped
-from mindstream.coach.gates.weights import Weights, packed, read_bounded, unpacked, write_private
+from mindstream.coach.gates.outcomes import situation_of
+from mindstream.coach.gates.quick import QuickGate, classifier_input, shipped_classifier
+from mindstream.coach.gates.weights import GateWeights, pack_weights, read_bounded, unpack_weights, write_private
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError
 from mindstream.log.events import Heard, Logged
@@ -111,7 +111,10 @@ class LearnedGate:
     def _row(self, situation: Situation) -> Row:
         """Put a situation into numbers: what the quick gate says of it first."""
         numbers, _ = self._quick.numbers(situation)
-        odds = {f"quick {kind}": value for kind, value in shipped().log_odds(heard(situation), numbers).items()}
+        odds = {
+            f"quick {kind}": value
+            for kind, value in shipped_classifier().log_odds(classifier_input(situation), numbers).items()
+        }
         named = {"always": 1.0, **{name: float(np.clip(odds[name], -CLIPPED, CLIPPED)) for name in odds}, **numbers}
         return np.concatenate([[named.get(name, 0.0) for name in NAMES], vectors([situation.text])[0]])
 
@@ -127,7 +130,7 @@ class LearnedGate:
         if isinstance(event, Heard):
             self._heard[logged.seq] = event.text
         elif isinstance(event, Decided) and event.pack == self._pack.name and event.answers in self._heard:
-            self._open[event.answers] = seen(event, self._heard.pop(event.answers), self._pack)
+            self._open[event.answers] = situation_of(event, self._heard.pop(event.answers), self._pack)
         elif isinstance(event, Judged) and (situation := self._open.pop(event.about, None)):
             self.learn(situation, event.needed, event.changed)
         for remembered in (self._heard, self._open):
@@ -139,7 +142,7 @@ class LearnedGate:
         models = {"needed": self.needed, "changed": self.changed}
         means = {name: model.mean for name, model in models.items()}
         covariances = {name: model.covariance for name, model in models.items()}
-        return packed(Weights(self.outcomes, self._upto, means, covariances), VERSION, NAMES)
+        return pack_weights(GateWeights(self.outcomes, self._upto, means, covariances), VERSION, NAMES)
 
     def _save(self) -> None:
         if self._file is not None:
@@ -164,7 +167,7 @@ async def learned_from(pack: Pack, store: Store, mind: str) -> LearnedGate:
     return gate
 
 
-def read_weights(content: bytes) -> Weights:
+def read_weights(content: bytes) -> GateWeights:
     """Read a gate's file.
 
     Raises:
@@ -172,7 +175,7 @@ def read_weights(content: bytes) -> Weights:
         InputError: it holds no weights.
     """
     spreads = {name: _spread() for name in ("needed", "changed")}
-    return unpacked(content, VERSION, NAMES, spreads)
+    return unpack_weights(content, VERSION, NAMES, spreads)
 
 
 def without_log(content: bytes) -> bytes:
@@ -181,7 +184,7 @@ def without_log(content: bytes) -> bytes:
     Raises:
         OtherVersion, InputError: as `read_weights`.
     """
-    return packed(replace(read_weights(content), upto=0), VERSION, NAMES)
+    return pack_weights(replace(read_weights(content), upto=0), VERSION, NAMES)
 
 
 def _begun(trusted: str) -> Logistic:

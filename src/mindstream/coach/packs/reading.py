@@ -71,7 +71,7 @@ class Reading:
         return [mention.topic for mention in self.mentions if not mention.denied]
 
 
-def read(pack: Pack, text: str) -> Reading:
+def read_utterance(pack: Pack, text: str) -> Reading:
     """Read an utterance as the rules understand it; what was read lately is remembered."""
     return pack.cached(("readings", ""), lambda: remember(REMEMBERED)(partial(_read, pack)))(text)
 

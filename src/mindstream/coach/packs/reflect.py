@@ -35,7 +35,7 @@ FRAGMENT = re.compile(
 LONGEST = 110
 
 
-def reflected(text: str, language: Language) -> str:
+def mirror(text: str, language: Language) -> str:
     """Return what was said as said to its speaker, without its last mark; "" where that would not read well."""
     plain = " ".join(text.replace("’", "'").split()).strip().rstrip(".!。！…~～ ")
     if not plain or len(plain) > LONGEST or SECOND.search(plain) or re.search(r"[?？!！\n*_`<>]", plain):

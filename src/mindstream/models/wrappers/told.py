@@ -10,7 +10,7 @@ from mindstream.models.model import Model, Part, Request
 from mindstream.models.wrappers.meter import Metered
 
 
-class Told:
+class WithListener:
     """Passes requests on with `on_call` in them; the meter below tells it of each attempt."""
 
     def __init__(self, model: Model, on_call: Callable[[Metered], None]) -> None:

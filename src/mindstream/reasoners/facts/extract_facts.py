@@ -17,7 +17,7 @@ from mindstream.language.moves import language_of, moves_of
 from mindstream.language.support import Support, complaint
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt, rule
-from mindstream.reasoners.conversation import Line, stated
+from mindstream.reasoners.conversation import Line, user_statements
 
 
 class Fact(BaseModel):
@@ -54,9 +54,9 @@ class ExtractFacts(Prompt[Facts]):
     known: tuple[str, ...] = ()
     now: str = ""
 
-    def grounded(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
+    def ground(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
         """Leave out facts that rest on nothing the user said, and links that nobody said: a note may be said again."""
-        support = Support(stated(self.conversation, self.utterances))
+        support = Support(user_statements(self.conversation, self.utterances))
         held = [fact for fact in reply.facts if support.has(fact.rests_on) or support.holds(fact.text)]
         gone = [fact.text for fact in reply.facts if fact not in held]
         found, links_gone = self._without_made_up_links(Facts(facts=held) if gone else reply)
@@ -122,7 +122,7 @@ LOOKED_AT = 100
 
 
 @rule(ExtractFacts)
-def in_their_own_words(ask: ExtractFacts) -> Facts:
+def facts_by_clauses(ask: ExtractFacts) -> Facts:
     """Keep what users state of themselves as they said it; read a name, an age, a job as such."""
     found = (_fact(clause, ask.known) for clause in islice(_clauses(ask.utterances), LOOKED_AT))
     return Facts(facts=list(islice(filter(None, found), MOST)))

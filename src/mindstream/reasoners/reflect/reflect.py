@@ -154,13 +154,13 @@ async def _insights(stream: Stream, model: Model, question: str) -> list[tuple[I
 async def _entry(stream: Stream, reflection: _Reflection, model: Model) -> Entry:
     """Make what is to be written: the thoughts that are not known already, and the counter's new beginning."""
     first = {normalised(each[0].text): each for each in reversed(reflection.insights)}
-    known = await stream.known("thought", [insight.text for insight, _ in reflection.insights])
+    known = await stream.find_same("thought", [insight.text for insight, _ in reflection.insights])
     news = [
         New(text=insight.text, kind="thought", by="reflect", evidence=evidence)
         for said, (insight, evidence) in reversed(first.items())
         if said not in known
     ]
-    thoughts = tuple(await stream.made(news))
+    thoughts = tuple(await stream.build_records(news))
     event = Reflected(
         upto=reflection.upto, questions=reflection.questions, thoughts=tuple(record.id for record in thoughts),
         model=model.name,
