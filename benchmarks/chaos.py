@@ -260,7 +260,7 @@ async def talk(folder: Path, utterances: int, faults: Faults, patience: Patience
     settled = lives = False
     async with Mind.open(
         FaultyStore(store, faults),
-        user="ann", models=models, gate_=FaultyGate(faults), embed=FaultyEmbedder(faults), reasoners=reasoners,
+        user="ann", models=models, gate=FaultyGate(faults), embed=FaultyEmbedder(faults), reasoners=reasoners,
         patience=patience,
     ) as mind:  # fmt: skip
         for start in range(0, utterances, 3):

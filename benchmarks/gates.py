@@ -203,7 +203,7 @@ def dialogues(pack: Pack, count: int, seed: int) -> list[list[str]]:
 async def played(pack: Pack, gate: Gate, talk: Sequence[str]) -> tuple[Any, int]:
     """Play a dialogue with rules; return the belief and the plan that came of it, and the belief reasoner's runs."""
     with tempfile.TemporaryDirectory() as folder:
-        async with Mind.open(folder, pack=pack, user="ann", gate_=gate) as mind:
+        async with Mind.open(folder, pack=pack, user="ann", gate=gate) as mind:
             for text in talk:
                 async for _ in mind.hear(text):
                     pass

@@ -9,11 +9,11 @@ from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.plan import Plan, StepEdit
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError, ReplyInvalid
-from mindstream.language.moves import language_of
 from mindstream.memory.belief import Belief, merged
 from mindstream.models.model import Call, Model
 from mindstream.models.prompt import Prompt
 from mindstream.reasoners.conversation import Line
+from mindstream.text.moves import language_of
 from mindstream.tools.loop import solve
 
 

@@ -107,7 +107,7 @@ async def minds(store: Store, models: Models, gate: str, count: int) -> AsyncIte
                     user=f"user{n}",
                     models=models,
                     embed=embed,
-                    gate_=Always() if gate == "always" else gate,
+                    gate=Always() if gate == "always" else gate,
                 )
             )
             for n in range(count)
@@ -234,7 +234,7 @@ async def flat(given: argparse.Namespace) -> dict[str, Any]:
     marks = [10**n for n in range(1, 8) if 10**n <= given.turns] or [given.turns]
     taken: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
-        async with Mind.open(folder, user="ann", gate_=given.gate) as mind:
+        async with Mind.open(folder, user="ann", gate=given.gate) as mind:
             for n in range(given.turns + 20):
                 cpu = time.process_time()
                 said = await turn(mind, re.sub(r"\W*$", "", SAID[n % len(SAID)]) + f" ({n}).")

@@ -27,7 +27,7 @@ from mindstream.coach.gates.features import Features
 from mindstream.coach.gates.quick import FILE, QuickGate, classifier_input
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.recogniser import ABOVE, FOLDER, parts
-from mindstream.language.classifier import View, views
+from mindstream.text.classifier import View, views
 
 TRAINING = Path(__file__).with_name("training")
 KEPT = 24_000

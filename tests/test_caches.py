@@ -90,7 +90,7 @@ def words_in_caches() -> bool:
 
 
 async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStore) -> None:
-    async with Mind.open(store, user="ann", gate_="quick") as mind:
+    async with Mind.open(store, user="ann", gate="quick") as mind:
         async for _ in mind.hear(f"My {SECRET} keeps me awake, what can I do?"):
             pass
         await mind.settled()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mindstream.coach.belief.believed import patch_by_rules
+from mindstream.coach.belief.belief_rules import patch_by_rules
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.reading import read_utterance
 

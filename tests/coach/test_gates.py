@@ -17,7 +17,7 @@ from mindstream.coach.gates.asking import AskingGate
 from mindstream.coach.gates.gate import BeliefGate, Decision, Gate, Situation
 from mindstream.coach.gates.learned import LearnedGate
 from mindstream.coach.gates.logistic import Logistic
-from mindstream.coach.gates.named import gate
+from mindstream.coach.gates.named import gate_named
 from mindstream.coach.gates.outcomes import decision_event
 from mindstream.coach.gates.quick import QuickGate
 from mindstream.coach.gates.report import gate_report
@@ -123,7 +123,7 @@ def test_there_is_nothing_to_wait_for_before_a_trouble_is_known() -> None:
 
 def test_an_unknown_gate_is_refused_by_name() -> None:
     with pytest.raises(SettingsError, match="belief, quick, learned"):
-        gate("clever", SLEEP)
+        gate_named("clever", SLEEP)
 
 
 # A small model.
@@ -131,7 +131,7 @@ def test_an_unknown_gate_is_refused_by_name() -> None:
 
 async def test_a_small_model_says_whether_to_wait_where_one_is_configured() -> None:
     model = Scripted({"needs_reasoner": ['{"waits": true}', '{"waits": false}']}, name="small")
-    asking = gate("quick", SLEEP, Models(Rules(), {"gate": model}))
+    asking = gate_named("quick", SLEEP, Models(Rules(), {"gate": model}))
     assert (await asking.weigh(planning("Hm, my evenings are something else."))).waits
     assert not (await asking.weigh(planning("Give me the next step"))).waits
     assert asking.decide(planning("Give me the next step")).waits, "at once, only the rule is heard"
@@ -150,7 +150,7 @@ async def test_the_rule_stands_where_the_model_does_not_answer() -> None:
 
 
 async def test_without_the_role_no_model_is_asked() -> None:
-    assert isinstance(gate("quick", SLEEP, Models(Rules())), QuickGate)
+    assert isinstance(gate_named("quick", SLEEP, Models(Rules())), QuickGate)
 
 
 # Learning.
@@ -242,7 +242,7 @@ async def kept(mind: Mind, *kinds: type) -> list[Logged]:
 
 
 async def test_decisions_and_what_came_of_them_are_logged(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", gate_="quick") as mind:
+    async with Mind.open(folder, user="ann", gate="quick") as mind:
         await turn(mind, "The noise from the street keeps me up.")
         events = await turn(mind, "Can you make me a plan?")
         assert [type(row.event) for row in events][:2] == [Heard, Waiting]
@@ -255,7 +255,7 @@ async def test_decisions_and_what_came_of_them_are_logged(folder: Path) -> None:
 
 
 async def test_small_talk_wakes_the_facts_reasoner_only(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", gate_="quick") as mind:
+    async with Mind.open(folder, user="ann", gate="quick") as mind:
         await turn(mind, "Hello!")
         assert {row.event.slot for row in await kept(mind, Thought) if isinstance(row.event, Thought)} == {"facts"}
         decision = (await kept(mind, Decided))[0].event
@@ -279,12 +279,12 @@ class Hasty:
 
 async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(folder: Path) -> None:
     talk = ["The noise keeps me awake.", "Can you make me a plan?", "My aunt lives in Rome.", "thanks"]
-    async with Mind.open(folder, user="ann", gate_=Hasty()) as mind:
+    async with Mind.open(folder, user="ann", gate=Hasty()) as mind:
         for text in talk:
             await turn(mind, text)
         (hasty,) = await gate_report(mind.stream.store, "ann")
     assert hasty.turns == 4 and hasty.wait_rate == 0 and hasty.spoke_too_soon == 0.25 == hasty.regret
-    async with Mind.open(folder, user="bob", gate_="belief") as mind:
+    async with Mind.open(folder, user="bob", gate="belief") as mind:
         for text in talk:
             await turn(mind, text)
         (belief,) = await gate_report(mind.stream.store, "bob")
@@ -293,7 +293,7 @@ async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(fo
 
 
 async def test_an_alarm_waits_for_nobody(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", gate_="quick") as mind:
+    async with Mind.open(folder, user="ann", gate="quick") as mind:
         await turn(mind, "The noise keeps me awake.")
         said = (await turn(mind, "I want to kill myself. Make me a plan."))[-1].event
         assert isinstance(said, Said) and said.model == "safety" and not said.waited
@@ -302,7 +302,7 @@ async def test_an_alarm_waits_for_nobody(folder: Path) -> None:
 
 
 async def test_the_learned_gate_works_in_a_mind_and_learns_there(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", gate_="learned") as mind:
+    async with Mind.open(folder, user="ann", gate="learned") as mind:
         await turn(mind, "The noise from the street keeps me up.")
         await turn(mind, "Can you make me a plan?")
         await turn(mind, "thanks")

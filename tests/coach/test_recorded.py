@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from mindstream import Mind, Models, tool
@@ -41,19 +42,30 @@ async def test_twenty_turns_with_a_language_mind(folder: Path) -> None:
     assert "nurse" in facts and belief["phase"] == "planning" and plan.now is not None
 
 
+DIARY = [
+    {"day": "Mon", "to_bed": "23:10", "asleep": "01:40", "up": "06:30", "coffee": "8:00, 13:00, 17:30",
+     "note": "scrolled on phone in bed"},
+    {"day": "Tue", "to_bed": "22:50", "asleep": "00:20", "up": "06:30", "coffee": "8:00, 13:00", "note": ""},
+    {"day": "Wed", "to_bed": "23:30", "asleep": "02:00", "up": "06:30", "coffee": "8:00, 14:00, 18:00",
+     "note": "neighbour's music until one"},
+    {"day": "Thu", "to_bed": "22:45", "asleep": "00:10", "up": "06:30", "coffee": "8:00", "note": "earplugs"},
+]  # fmt: skip
+
+
 @tool
 def read_sleep_diary(days: int) -> str:
-    """Read what the user wrote into their sleep diary in the last days."""
-    return '[{"day": "Wed", "coffee": "8:00, 14:00, 18:00", "note": "neighbour\'s music until one"}]'
+    """Read what the user wrote into their sleep diary in the last days: bedtimes, coffee, notes."""
+    return json.dumps(DIARY[-days:], ensure_ascii=False)
 
 
 @tool
 def look_up_shop(thing: str, near: str) -> str:
-    """Look up where a thing can be bought near a place."""
-    return f'[{{"shop": "Löwen-Apotheke", "thing": "{thing}", "near": "{near}"}}]'
+    """Look up where a thing can be bought near a place: shop, price, opening hours."""
+    found = {"shop": "Löwen-Apotheke", "thing": thing, "price": "6.90 EUR", "open": "8:00-18:30"}
+    return json.dumps([found], ensure_ascii=False)
 
 
-async def test_what_it_believes_between_two_calls_is_what_the_next_call_rests_on(folder: Path) -> None:
+async def test_what_it_believes_before_a_call_is_what_the_call_rests_on(folder: Path) -> None:
     """A mind behind a door wrote down that the noise is gone, and then looked for steps against the phone alone."""
     utterances = (RECORDINGS / "sleep_diary.txt").read_text("utf-8").splitlines()
     recorded = Models.named({"default": f"playback:{RECORDINGS / 'sleep_diary.jsonl'}"})
@@ -65,11 +77,11 @@ async def test_what_it_believes_between_two_calls_is_what_the_next_call_rests_on
         events = [row.event for row in await mind.stream.store.events("ann")]
         belief = mind.belief.value.model_dump()
     assert not [event for event in events if isinstance(event, Failed)]
-    at = next(n for n, event in enumerate(events) if isinstance(event, Believed))
-    called = next(event for event in events[at:] if isinstance(event, ToolCalled))
-    assert called.tool == "find_steps" and "phone" in called.arguments and "noise" not in called.arguments
-    concluded = next(event for event in events[at:] if isinstance(event, BeliefChanged))
+    calls = [event for event in events if isinstance(event, ToolCalled)]
+    at = next(n for n, call in enumerate(calls) if call.tool == "believe" and "moved out" in call.arguments)
+    assert calls[at + 1].tool == "find_steps"
+    assert "phone" in calls[at + 1].arguments and "music" not in calls[at + 1].arguments
+    assert any("environment" in event.patch for event in events if isinstance(event, Believed))
     assert not any("music until one" in held for held in belief["environment"])
-    assert any("moved out" in held for held in belief["environment"]) and "environment" in concluded.patch
-    used = {event.tool for event in events if isinstance(event, ToolCalled)}
-    assert used == {"read_sleep_diary", "look_up_shop", "find_steps", "believe"}
+    assert any("moved out" in held for held in belief["environment"])
+    assert {call.tool for call in calls} == {"read_sleep_diary", "look_up_shop", "find_steps", "believe"}

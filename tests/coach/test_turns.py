@@ -64,7 +64,7 @@ def said(events: Sequence[Logged]) -> Said:
 
 async def test_an_alarm_waits_neither_for_a_reasoner_nor_for_whoever_waits_for_it(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
-    async with Mind.open(folder, user="ann", models=models, gate_=Waits()) as mind:
+    async with Mind.open(folder, user="ann", models=models, gate=Waits()) as mind:
         waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
         queued = asyncio.ensure_future(turn(mind, "hello?"))
         async with asyncio.timeout(25):
@@ -121,7 +121,7 @@ async def test_a_broken_off_answer_is_remembered_as_far_as_it_was_shown(folder: 
 async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
     patience = Patience(deadline_s=0.5, word_s=0.1)
-    async with Mind.open(folder, user="ann", models=models, gate_=Waits(), patience=patience) as mind:
+    async with Mind.open(folder, user="ann", models=models, gate=Waits(), patience=patience) as mind:
         events = await turn(mind, "Noise keeps me awake. Can you make me a plan?")
         fillers = [row.event.text for row in events if isinstance(row.event, Waiting)]
         assert len(fillers) >= 3 and len(set(fillers)) == len(fillers)
@@ -178,7 +178,7 @@ async def test_a_gate_that_fails_leaves_the_papers_rule(folder: Path, where: str
         def fail(self) -> Decision:
             raise ValueError("no idea")
 
-    async with Mind.open(folder, user="ann", gate_=Faulty()) as mind:
+    async with Mind.open(folder, user="ann", gate=Faulty()) as mind:
         assert not said(await turn(mind, "The noise keeps me awake")).waited
         (decided,) = await mind.stream.store.events("ann", kinds=["decided"])
         assert "the gate failed: ValueError: no idea" in decided.event.model_dump_json()

@@ -15,7 +15,7 @@ from mindstream import Mind
 from mindstream.coach.belief.plan import read_plan
 from mindstream.errors import InputError
 from mindstream.log.events import KINDS, Said, Unknown, event
-from mindstream.memory.care import DEEPEST, Drawn
+from mindstream.memory.curation import DEEPEST, Drawn
 from mindstream.memory.record import Kind
 from mindstream.memory.store import Commit, Entry, Revision
 from mindstream.memory.stream import New

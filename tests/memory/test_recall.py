@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from mindstream import chance
 from mindstream.errors import InputError, SettingsError
-from mindstream.language.words import terms
 from mindstream.log.events import Remembered
 from mindstream.memory.policies import Cosine, Generative
 from mindstream.memory.question import understood
@@ -19,6 +18,7 @@ from mindstream.memory.record import Kind, Record, Triple, new_id
 from mindstream.memory.rerank import add_scores, reranker
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Revision
+from mindstream.text.words import terms
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream import ManualClock, SqliteStore, Stream, chance
-from mindstream.language.words import terms
 from mindstream.log.events import Event, Slept
 from mindstream.memory.record import Record
 from mindstream.memory.strength import Strength
+from mindstream.text.words import terms
 
 LAWS = Strength()
 

@@ -224,7 +224,7 @@ async def test_the_talker_knows_what_an_alarm_says_ahead_of_it(folder: Path) -> 
 
 async def test_after_a_thought_without_words_the_talker_promises_nothing(folder: Path) -> None:
     talker = says("You're welcome.")
-    async with opened(folder, talker, thinks(NOTHING), gate_=Waits()) as mind:
+    async with opened(folder, talker, thinks(NOTHING), gate=Waits()) as mind:
         said = (await turn(mind, "thanks"))[-1].event
         assert isinstance(said, Said) and said.waited and said.text == "You're welcome."
         assert "promise nothing that is to come" in talker.asked[0].messages[-1].text

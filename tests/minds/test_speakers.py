@@ -107,7 +107,7 @@ async def test_a_speaker_of_ones_own_is_handed_over(tmp_path: Path) -> None:
 
 
 async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
-    for more in ({}, {"pack": "sleep"}, {"speaker": "coach", "gate_": "quick"}, {"speaker": coach(load("sleep"))}):
+    for more in ({}, {"pack": "sleep"}, {"speaker": "coach", "gate": "quick"}, {"speaker": coach(load("sleep"))}):
         async with Mind.open(tmp_path, user="ann", **more) as mind:
             assert isinstance(coach_of(mind), Coach)
             assert await mind.say("Hello!")
@@ -116,7 +116,7 @@ async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"pakc": "sleep"}, "pakc.*pack, gate_"),
+        ({"pakc": "sleep"}, "pakc.*pack, gate"),
         ({"speaker": "parrot"}, "parrot.*coach"),
         ({"speaker": None, "pack": "sleep"}, "pack: said of a speaker by name"),
         ({"tools": [clock, clock]}, "two tools are called 'clock'"),

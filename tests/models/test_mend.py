@@ -20,7 +20,7 @@ from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.mend import Mend
 from mindstream.models.wrappers.meter import Meter, Metered
 from mindstream.models.wrappers.repair import Repair
-from mindstream.models.wrappers.told import WithListener
+from mindstream.models.wrappers.with_listener import WithListener
 
 
 def judged_by(*replies: str, times: int = 2) -> tuple[WithListener, Scripted, list[Metered]]:

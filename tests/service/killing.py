@@ -38,7 +38,7 @@ from mindstream.models.model import Request
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.wrappers.cache import Cache
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
-from mindstream.service import damage, erasing, minds, transfer
+from mindstream.service import backup, damage, erasing, transfer
 from mindstream.service import prompts as words
 from mindstream.service.memory import Memory
 from mindstream.service.mending import mend
@@ -123,7 +123,7 @@ def with_memory(doing: Callable[[Memory, Path], Any], user: str = "ann") -> Doin
 def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
     async def run(folder: Path) -> None:
         patience = Patience(lease_s=0.5)
-        async with Mind.open(folder, user="ann", session="s", pack=pack, gate_=gate, patience=patience) as mind:
+        async with Mind.open(folder, user="ann", session="s", pack=pack, gate=gate, patience=patience) as mind:
             for text in texts:
                 async for _ in mind.hear(text):
                     pass
@@ -144,8 +144,8 @@ async def take_in(opened: Memory, folder: Path) -> None:
 
 
 async def take_in_mind(opened: Memory, folder: Path) -> None:
-    packed = minds.parse_backup((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
-    await minds.take_in(opened, folder, packed, lambda _: None)
+    packed = backup.parse_backup((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
+    await backup.take_in(opened, folder, packed, lambda _: None)
 
 
 async def export(opened: Memory, folder: Path) -> None:
@@ -310,7 +310,7 @@ def begin(work: Path) -> Path:
     opened = memory(work / "elsewhere", "carol")
     asyncio.run(opened.stream.remember_all([New(text=text, kind="note") for text in CAROLS]))
     asyncio.run(write_lines(work / "export.jsonl", transfer.export(opened)))
-    mind = minds.export(opened, source, Settings(data=source, user="carol"))
+    mind = backup.export(opened, source, Settings(data=source, user="carol"))
     asyncio.run(write_lines(work / "mind.jsonl", mind))
     asyncio.run(opened.stream.close())
     asyncio.run(opened.store.close())

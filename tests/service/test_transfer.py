@@ -13,8 +13,8 @@ from mindstream.errors import InputError
 from mindstream.memory.stream import New
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
+from mindstream.service.export_file import BATCH
 from mindstream.service.memory import Memory
-from mindstream.service.reading import BATCH
 
 COUNT = 5 * BATCH + 7
 

@@ -9,8 +9,8 @@ from mindstream.cli.clean import say
 from mindstream.cli.files import open_writer
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.plot import plot, svg
-from mindstream.service.care import Forgetting, Habit, Prediction, predict_forgetting
 from mindstream.service.memory import memory
+from mindstream.service.upkeep import Forgetting, Habit, Prediction, predict_forgetting
 from mindstream.settings import Settings
 
 

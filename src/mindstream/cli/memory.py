@@ -93,7 +93,7 @@ def export(settings: Settings, file: Path | None) -> int:
     return 0
 
 
-def import_(settings: Settings, file: Path | None, json: bool) -> int:
+def import_memory(settings: Settings, file: Path | None, json: bool) -> int:
     """Take in an export."""
 
     async def take() -> Imported:

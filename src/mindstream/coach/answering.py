@@ -16,12 +16,12 @@ from mindstream.coach.packs.saying import phrases
 from mindstream.coach.talker import AGENT, Talker, after, as_pieces
 from mindstream.errors import ModelError, ModelRefused, ModelResting, ModelUnavailable, StorageError
 from mindstream.isolation import describe, is_ours
-from mindstream.language.moves import language_of
 from mindstream.log.events import Failed, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 from mindstream.minds.patience import Patience
 from mindstream.reasoners.background import Background
+from mindstream.text.moves import language_of
 
 WRITES = 3
 """So often an answer that was shown is tried to be kept."""

@@ -15,7 +15,7 @@ from mindstream.coach.belief.plan import Plan
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Gate, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
-from mindstream.coach.gates.named import gate
+from mindstream.coach.gates.named import gate_named
 from mindstream.coach.gates.outcomes import judge_outcome
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
@@ -32,12 +32,12 @@ from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
 
 
-def coach(pack: str | Path | Pack = "sleep", gate_: str | Gate = "belief") -> MakeSpeaker:
+def coach(pack: str | Path | Pack = "sleep", gate: str | Gate = "belief") -> MakeSpeaker:
     """Return how a coach is made for a mind.
 
     Args:
         pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
-        gate_: when the Talker waits for the Reasoner: `belief`, `quick`, `learned`, or a gate.
+        gate: when the Talker waits for the Reasoner: `belief`, `quick`, `learned`, or a gate.
 
     Raises:
         UserError: an unknown or broken pack, an unknown gate.
@@ -45,7 +45,7 @@ def coach(pack: str | Path | Pack = "sleep", gate_: str | Gate = "belief") -> Ma
     domain = pack if isinstance(pack, Pack) else load(pack)
 
     def speaker(mind: Mind) -> Coach:
-        chosen = gate(gate_, domain, mind.models, mind.stream.store) if isinstance(gate_, str) else gate_
+        chosen = gate_named(gate, domain, mind.models, mind.stream.store) if isinstance(gate, str) else gate
         return Coach(mind, domain, chosen)
 
     return speaker
@@ -65,7 +65,7 @@ def coach_of(mind: Mind) -> Coach:
 class Coach:
     """Speaks for a mind: hears with its gate, answers by its Talker, and lets the belief reasoner think behind."""
 
-    def __init__(self, mind: Mind, pack: Pack, gate_: Gate) -> None:
+    def __init__(self, mind: Mind, pack: Pack, gate: Gate) -> None:
         self.name, self.title, self.pack = pack.name, pack.title, pack
         self._mind, self._stream = mind, mind.stream
         models, thinking_s = mind.models, mind.patience.thinking_s
@@ -74,7 +74,7 @@ class Coach:
             BeliefReasoner(models.of("reasoner"), pack, patience_s=thinking_s),
             FactsReasoner(models.of("facts", "reasoner"), patience_s=thinking_s),
         )
-        self._gate = Gatekeeper(gate_, pack)
+        self._gate = Gatekeeper(gate, pack)
         self._answering = Answering(self.talker, self._gate, mind.reasoners, mind.floor, mind.patience)
         self._heard = 0
 

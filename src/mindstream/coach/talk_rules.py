@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from mindstream import chance
 from mindstream.coach.belief.plan import PlanStep
+from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
 from mindstream.coach.packs.reading import Reading, read_utterance
-from mindstream.coach.packs.reflect import goes_on, mirror
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
-from mindstream.language.moves import ABOUT_A_STEP
 from mindstream.models.prompt import rule
+from mindstream.text.moves import ABOUT_A_STEP
 
 FEW = 4
 """With fewer notes than this, what is remembered names the trouble as it is believed, too."""

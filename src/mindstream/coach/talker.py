@@ -17,14 +17,14 @@ from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
 from mindstream.coach.talk_rules import answer_by_topics_and_moves
 from mindstream.errors import ModelError
-from mindstream.language.context import Part, fit
-from mindstream.language.links import links, pieces_without_links
-from mindstream.language.moves import language_of
-from mindstream.language.words import terms
 from mindstream.memory.stream import Stream
 from mindstream.models.ask import speak
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import Line, Note, lines, note
+from mindstream.text.context import Part, fit
+from mindstream.text.links import links, pieces_without_links
+from mindstream.text.moves import language_of
+from mindstream.text.words import terms
 
 AGENT = "coach"
 """Signs what the Talker says."""

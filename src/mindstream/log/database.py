@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
-from mindstream.log.explaining import BUSY_S, MEND, explain_errors, is_busy
 from mindstream.log.files import private_database, private_folder
+from mindstream.log.sqlite_errors import BUSY_S, MEND, explain_errors, is_busy
 
 T = TypeVar("T")
 Write = Callable[[sqlite3.Connection], Any]

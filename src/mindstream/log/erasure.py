@@ -20,8 +20,8 @@ from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, rewrite
-from mindstream.log.explaining import BUSY_S, explain_errors
 from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history
+from mindstream.log.sqlite_errors import BUSY_S, explain_errors
 from mindstream.paths import read_text
 
 if sys.platform != "win32":

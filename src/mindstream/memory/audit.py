@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mindstream.clock import DAY_S, Moment
-from mindstream.language.words import terms
 from mindstream.memory import duplicates
 from mindstream.memory.record import FADING, UNIQUE, Kind, Record, normalised
 from mindstream.memory.store import read_all
+from mindstream.text.words import terms
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream

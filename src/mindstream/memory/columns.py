@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from mindstream.language.lexical import Lexical
-from mindstream.language.words import plain_words, terms
 from mindstream.memory.fields import Fields
-from mindstream.memory.growing import GrowingArray
+from mindstream.memory.growing_array import GrowingArray
 from mindstream.memory.record import KINDS, Record, Vector
 from mindstream.memory.store import Changes, Store
 from mindstream.memory.vectors import Vectors
+from mindstream.text.lexical import Lexical
+from mindstream.text.words import plain_words, terms
 
 EPISODIC = frozenset({"chat", "observation"})
 """Kinds whose neighbours in the same episode are their context."""

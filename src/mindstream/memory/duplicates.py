@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindstream.language.words import plain_words
 from mindstream.memory.columns import KIND_CODES, OPEN, Columns
 from mindstream.memory.record import Kind, Record, new_id
+from mindstream.text.words import plain_words
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from mindstream.caches import remember
 from mindstream.clock import Moment
-from mindstream.language.dates import DateSpan, spans
-from mindstream.language.windows import both_ends, first_and_last
-from mindstream.language.words import STOP, plain_words, terms
 from mindstream.memory.columns import Columns
+from mindstream.text.dates import DateSpan, spans
+from mindstream.text.windows import both_ends, first_and_last
+from mindstream.text.words import STOP, plain_words, terms
 
 MOST_TERMS = 400
 """So many words of a question are looked up, the first and the last of it."""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.clock import DAY_S
-from mindstream.language.lexical import telling
 from mindstream.memory.columns import KIND_CODES, Columns
 from mindstream.memory.question import Question
+from mindstream.text.lexical import telling
 
 Floats = NDArray[np.float32]
 Positions = NDArray[np.int64]

@@ -14,13 +14,13 @@ from pydantic import BaseModel, JsonValue
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.log.events import Event, Failed, Logged
 from mindstream.log.feed import Feed
-from mindstream.memory import audit, care, revising, sleep, writing
+from mindstream.memory import audit, curation, revising, sleep, writing
 from mindstream.memory.belief import Belief, Patch, read_belief
 from mindstream.memory.door import checked_name
-from mindstream.memory.lately import RecentTexts
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recalled, recaller_of
+from mindstream.memory.recent_texts import RecentTexts
 from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, NewWork, Revision, Store, WorkDone, WorkReleased
@@ -283,23 +283,23 @@ class Stream:
 
     async def supersede(self, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
         """Correct a record (its id) by a new text; the old one is history, to be read with `as_of`."""
-        return await care.supersede(self, old, text, by=by, evidence=evidence)
+        return await curation.supersede(self, old, text, by=by, evidence=evidence)
 
-    async def evidence_of(self, id_: str) -> care.Drawn:
+    async def evidence_of(self, id_: str) -> curation.Drawn:
         """Return a record with what it was drawn from, down to what was seen."""
-        return await care.evidence_of(self, id_)
+        return await curation.evidence_of(self, id_)
 
     async def archive(self) -> list[Record]:
         """Return what is forgotten, in the order of writing."""
-        return await care.archive(self)
+        return await curation.archive(self)
 
     async def purge(self, before: Moment | None = None) -> int:
         """Delete what is forgotten (before that moment) for good; return how many."""
-        return await care.purge(self, before)
+        return await curation.purge(self, before)
 
-    async def reembed(self, batch: int = care.BATCH) -> int:
+    async def reembed(self, batch: int = curation.BATCH) -> int:
         """Give a vector of this embedder to each record that has none; return how many. May be broken off."""
-        return await care.reembed(self, batch)
+        return await curation.reembed(self, batch)
 
     async def audit(self) -> audit.Audit:
         """Look for what should not be there: duplicates, junk, echoes. Changes nothing."""
@@ -314,6 +314,6 @@ class Stream:
             self._said_without_vectors = True
             return
         self._said_without_vectors = False
-        if not self._looked_for_foreign and (offer := await care.offer(self)):
+        if not self._looked_for_foreign and (offer := await curation.offer(self)):
             self.show(Failed(text=offer, where="recall"))
         self._looked_for_foreign = True

@@ -27,8 +27,8 @@ from mindstream.models.wrappers.meter import Meter, Metered
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.retry import Retry
 from mindstream.models.wrappers.reworded import Reworded
-from mindstream.models.wrappers.told import WithListener
 from mindstream.models.wrappers.traced import Traced
+from mindstream.models.wrappers.with_listener import WithListener
 
 
 class Models:

@@ -17,7 +17,7 @@ from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
 from mindstream.service.damage import Damage, faults, standing
-from mindstream.service.reach import probe
+from mindstream.service.probe import probe
 from mindstream.service.readable import looking_into
 from mindstream.settings import DEFAULT, ROLES, Chosen, Settings, unknown_variables
 

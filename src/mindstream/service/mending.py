@@ -21,8 +21,8 @@ from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.database import APPLICATION_ID, FILE
 from mindstream.log.events import Unknown, event, printable
-from mindstream.log.explaining import explain_errors, is_busy
 from mindstream.log.files import BESIDE, check_plain, private_file
+from mindstream.log.sqlite_errors import explain_errors, is_busy
 from mindstream.memory.door import checked_record
 from mindstream.memory.record import SLOTTED, Record
 from mindstream.memory.rows import FIELDS, INSERT, insertion, row_of

@@ -35,7 +35,7 @@ async def open_mind(
     folder = private(settings.data)
     async with answering(settings, record=record) as models, Mind.open(
         folder, pack=settings.pack, user=settings.user, session=session,
-        models=pace.slow_down(models) if pace else models, gate_=settings.gate, embed=settings.embedder,
+        models=pace.slow_down(models) if pace else models, gate=settings.gate, embed=settings.embedder,
         patience=Patience(deadline_s=settings.deadline_s),
     ) as mind:  # fmt: skip
         yield mind

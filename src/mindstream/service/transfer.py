@@ -22,8 +22,8 @@ from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.record import Record
 from mindstream.memory.store import Entry
+from mindstream.service.export_file import Export, Header, read_export
 from mindstream.service.memory import Memory, plain
-from mindstream.service.reading import Export, Header, read_export
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,25 +26,25 @@ from mindstream.coach.gates.quick import QuickGate
 from mindstream.coach.packs import reading, safety
 from mindstream.coach.packs.filler import states
 from mindstream.coach.packs.load import SHIPPED, load, shipped_packs
+from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import choices
 from mindstream.coach.packs.recogniser import parts
-from mindstream.coach.packs.reflect import goes_on, mirror
 from mindstream.coach.talker import unless_asked
 from mindstream.errors import PackError
-from mindstream.language import dates
-from mindstream.language import moves as language_moves
-from mindstream.language.classifier import views
-from mindstream.language.context import estimated_tokens
-from mindstream.language.misspelt import correct_spelling
-from mindstream.language.pattern import pattern
-from mindstream.language.windows import sentences
-from mindstream.language.words import terms
 from mindstream.memory import audit
 from mindstream.memory.columns import Columns
 from mindstream.memory.question import understood
 from mindstream.minds.mind import Mind
 from mindstream.reasoners.conversation import Line
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, facts_by_clauses
+from mindstream.text import dates
+from mindstream.text import moves as language_moves
+from mindstream.text.classifier import views
+from mindstream.text.context import estimated_tokens
+from mindstream.text.pattern import pattern
+from mindstream.text.spelling import correct_spelling
+from mindstream.text.windows import sentences
+from mindstream.text.words import terms
 
 SLEEP = load("sleep")
 HANGS = "hahahahahahahahahahahahahahahahahahahahahahahahahahaha, I still cannot sleep"
@@ -195,7 +195,7 @@ async def test_a_long_text_does_not_stop_what_else_goes_on(tmp_path: Path) -> No
             await asyncio.sleep(0.001)
             longest, last = max(longest, (now := time.thread_time()) - last), now
 
-    async with Mind.open(tmp_path, gate_="quick") as mind:
+    async with Mind.open(tmp_path, gate="quick") as mind:
         async for _ in mind.hear("hello"):
             pass
         task = asyncio.create_task(ticking())

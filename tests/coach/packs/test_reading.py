@@ -6,7 +6,7 @@ import pytest
 
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.reading import read_utterance
-from mindstream.language.moves import language_of, moves_of
+from mindstream.text.moves import language_of, moves_of
 
 SLEEP = load("sleep")
 

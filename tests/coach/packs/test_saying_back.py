@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindstream.coach.packs.reflect import goes_on, mirror
+from mindstream.coach.packs.mirror import goes_on, mirror
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pydantic import JsonValue
 
 from mindstream.coach.belief.plan import NamedResource, Plan, StepEdit
 from mindstream.coach.packs.pack import Pack, Resource
-from mindstream.language.links import bare, links, without_links
-from mindstream.language.support import Support
 from mindstream.models.model import Message
+from mindstream.text.links import bare, links, without_links
+from mindstream.text.support import Support
 
 SHOWN = 400
 """How much of what was made up is named, in characters."""

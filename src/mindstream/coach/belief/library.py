@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from mindstream.coach.belief.plan import NamedResource
 from mindstream.coach.packs.pack import Pack, Resource, Step, in_language
 from mindstream.coach.packs.reading import read_utterance
-from mindstream.language.moves import Language
-from mindstream.language.words import terms
 from mindstream.models.embedders.wordllama import vectors
+from mindstream.text.moves import Language
+from mindstream.text.words import terms
 from mindstream.tools.tool import FunctionTool, tool
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pydantic import TypeAdapter
 
-from mindstream.coach.belief.believed import patch_by_rules
+from mindstream.coach.belief.belief_rules import patch_by_rules
 from mindstream.coach.belief.plan import OPEN, NamedResource, Plan, PlanStep, StepEdit
 from mindstream.coach.belief.think_in_phase import (
     LONGEST_QUOTE,
@@ -23,12 +23,12 @@ from mindstream.coach.packs.pack import Step, in_language
 from mindstream.coach.packs.reading import Reading, read_utterance
 from mindstream.coach.packs.safety import find_alarm
 from mindstream.coach.packs.saying import fresh, phrases
-from mindstream.language.moves import ABOUT_A_STEP, Language
-from mindstream.language.words import terms
 from mindstream.models.fence import CUT_NOTE, cut
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 from mindstream.models.reply import first_json
+from mindstream.text.moves import ABOUT_A_STEP, Language
+from mindstream.text.words import terms
 
 QUOTED = 100
 """So much of each utterance is named as what a belief rests on."""

@@ -18,12 +18,12 @@ from mindstream.coach.belief.grounding import (
 from mindstream.coach.belief.plan import Plan, StepEdit
 from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.errors import InputError, ReplyInvalid
-from mindstream.language.links import has_links
-from mindstream.language.support import Support, complaint, named
 from mindstream.memory.belief import Belief, merged
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt
 from mindstream.reasoners.conversation import Line, user_statements
+from mindstream.text.links import has_links
+from mindstream.text.support import Support, complaint, named
 
 LONGEST_WORDS, LONGEST_PATCH = 6_000, 16_000
 """So many characters words to the user, and all that changes in a belief, may have."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.reading import Reading, read_utterance
-from mindstream.language.moves import ADAPTS, ASKS, CJK, CONSENTS, FILLING, PUTS_OFF, SOCIAL, besides, moves_of
-from mindstream.language.windows import both_ends, first_and_last, sentences
-from mindstream.language.words import stem, terms
+from mindstream.text.moves import ADAPTS, ASKS, CJK, CONSENTS, FILLING, PUTS_OFF, SOCIAL, besides, moves_of
+from mindstream.text.windows import both_ends, first_and_last, sentences
+from mindstream.text.words import stem, terms
 
 CLAUSES = re.compile(r"[.,!?;。，！？；\n]+")
 ABOUT = re.compile(r"\b(about|abuot|against|because of|due to) (my|the|all|these|our|his|her)\b", re.I)

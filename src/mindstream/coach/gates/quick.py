@@ -12,8 +12,8 @@ from mindstream.coach.gates.features import Features
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.logistic import sigmoid
 from mindstream.coach.packs.pack import Pack
-from mindstream.language.classifier import Classifier, View, views, words
-from mindstream.language.windows import both_ends
+from mindstream.text.classifier import Classifier, View, views, words
+from mindstream.text.windows import both_ends
 
 FILE = Path(__file__).with_name("quick.npz")
 """Written by benchmarks/train_classifiers.py."""

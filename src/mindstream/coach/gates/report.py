@@ -49,7 +49,7 @@ class _Counts:
 async def gate_report(store: LogStore, mind: str | None = None) -> list[GateReport]:
     """Return a report per gate, in the order of first use; `mind` None: all minds of the data folder."""
     counts: dict[str, _Counts] = {}
-    open_: dict[int, Decided] = {}
+    undecided: dict[int, Decided] = {}
     async for logged in _rows(store, mind):
         event = logged.event
         if isinstance(event, Decided):
@@ -57,8 +57,8 @@ async def gate_report(store: LogStore, mind: str | None = None) -> list[GateRepo
             count.turns += 1
             count.waits += event.waits
             count.avoided += not event.thinks
-            open_[event.answers] = event
-        elif isinstance(event, Judged) and (decision := open_.pop(event.about, None)):
+            undecided[event.answers] = event
+        elif isinstance(event, Judged) and (decision := undecided.pop(event.about, None)):
             count = counts[decision.gate]
             count.judged += 1
             count.nothing += decision.waits and not event.needed

@@ -8,7 +8,7 @@ from functools import partial
 from mindstream.caches import remember
 from mindstream.coach.packs.pack import Alarm, Pack
 from mindstream.coach.packs.recogniser import harmless, recognises
-from mindstream.language.pattern import Patterns, pattern
+from mindstream.text.pattern import Patterns, pattern
 
 SAFETY = "safety"
 """Named as the model of an answer that an alarm gave."""

@@ -11,13 +11,13 @@ from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mindstream.language import moves
-from mindstream.language.links import has_links, links, without_links
-from mindstream.language.moves import language_of, moves_of
-from mindstream.language.support import Support, complaint
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt, rule
 from mindstream.reasoners.conversation import Line, user_statements
+from mindstream.text import moves
+from mindstream.text.links import has_links, links, without_links
+from mindstream.text.moves import language_of, moves_of
+from mindstream.text.support import Support, complaint
 
 
 class Fact(BaseModel):

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mindstream.language.words import plain_words, stem, terms
+from mindstream.text.words import plain_words, stem, terms
 
 OF_REFLECTION = frozenset(terms("keeps coming up with, go together, what matters to, day today time thing"))
 """Words of our own thoughts, and words that tell nothing: no topics."""

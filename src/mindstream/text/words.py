@@ -12,7 +12,7 @@ import unicodedata
 import Stemmer
 
 from mindstream.caches import remember
-from mindstream.language.irregular import BASE
+from mindstream.text.irregular import BASE
 
 STOP_WORDS = """
 a about all also an and any are aren as at be been but by can could couldn d did didn do does doesn don for from had

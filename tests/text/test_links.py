@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream.language.links import links, pieces_without_links, without_links
+from mindstream.text.links import links, pieces_without_links, without_links
 
 GIVEN = links(["https://www.sleep.org/a"])
 

@@ -1,4 +1,4 @@
-from mindstream.language.words import plain_words, terms
+from mindstream.text.words import plain_words, terms
 
 
 def test_english_is_stemmed_and_stop_words_leave() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mindstream.coach.packs.recogniser import harmless, names, recognises
-from mindstream.language.classifier import Classifier, hash_gram, views, words
+from mindstream.text.classifier import Classifier, hash_gram, views, words
 
 TIRED = "I was up late with the neighbours' party. We had pizza afterwards. The dog was sick on the carpet too. "
 

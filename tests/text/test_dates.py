@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream.language.dates import spans
+from mindstream.text.dates import spans
 
 NOW = datetime(2023, 8, 16, 15, 30, tzinfo=UTC).timestamp()  # a Wednesday
 

@@ -12,7 +12,7 @@ from world import Words, World
 from mindstream.clock import DAY_S, MINUTE_S
 from mindstream.errors import InputError
 from mindstream.log.events import Failed, Remembered
-from mindstream.memory.care import Drawn
+from mindstream.memory.curation import Drawn
 from mindstream.memory.record import Kind, Triple
 from mindstream.memory.store import Entry, Revision
 from mindstream.memory.stream import New

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream.language.lexical import K1, B, Lexical
+from mindstream.text.lexical import K1, B, Lexical
 
 DOCUMENTS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=12), min_size=1, max_size=12)
 

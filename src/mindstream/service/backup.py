@@ -30,8 +30,8 @@ from mindstream.log.events import Opened
 from mindstream.log.folder import gates_in
 from mindstream.memory.door import checked_name
 from mindstream.service import transfer
+from mindstream.service.export_file import Export, Header, read_export, validate_as
 from mindstream.service.memory import Memory
-from mindstream.service.reading import Export, Header, read_export, validate_as
 from mindstream.service.transfer import Imported
 from mindstream.settings import DEFAULT, Settings
 

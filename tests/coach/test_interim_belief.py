@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream import Mind, Models, Patience, Scripted, tool
-from mindstream.coach.belief.believing import MOST
+from mindstream.coach.belief.interim_belief import MOST
 from mindstream.coach.coach import coach_of
 from mindstream.coach.events import Believed
 from mindstream.log.events import BeliefChanged, Failed, Observed, ToolCalled

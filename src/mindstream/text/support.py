@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cached_property
 
-from mindstream.language.words import terms
+from mindstream.text.words import terms
 
 SHARE = 0.5
 """So much of a text's words must have been said where it names no words that it rests on."""

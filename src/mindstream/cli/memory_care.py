@@ -20,9 +20,9 @@ from mindstream.cli.progress import progress
 from mindstream.clock import format_iso
 from mindstream.log.events import Slept
 from mindstream.memory.audit import Audit
-from mindstream.memory.care import Drawn
+from mindstream.memory.curation import Drawn
 from mindstream.memory.record import Record
-from mindstream.service import care, erasing
+from mindstream.service import erasing, upkeep
 from mindstream.service import sleeping as night
 from mindstream.service.memory import memory, plain
 from mindstream.settings import Settings
@@ -85,11 +85,11 @@ def purge(settings: Settings, older: float | None, yes: bool, json: bool) -> int
 
     async def counted() -> int:
         async with memory(settings) as opened:
-            return len(await care.list_forgotten(opened, older))
+            return len(await upkeep.list_forgotten(opened, older))
 
     async def purged() -> int:
         async with memory(settings) as opened:
-            return await care.purge(opened, older)
+            return await upkeep.purge(opened, older)
 
     found = asyncio.run(counted())
     what = f"{found} forgotten record{'s' * (found != 1)} of {settings.user}"
@@ -110,7 +110,7 @@ def reembed(settings: Settings, json: bool) -> int:
     async def reembedded() -> int:
         async with memory(settings) as opened:
             with progress("embedding") as told:
-                return await care.reembed(opened, told)
+                return await upkeep.reembed(opened, told)
 
     done = asyncio.run(reembedded())
     if json:

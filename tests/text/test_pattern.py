@@ -13,9 +13,9 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from mindstream.coach.packs.load import load, shipped_packs
-from mindstream.language import moves as language_moves
-from mindstream.language.pattern import Patterns, pattern
-from mindstream.language.relax import Form
+from mindstream.text import moves as language_moves
+from mindstream.text.pattern import Patterns, pattern
+from mindstream.text.relax import Form
 
 TESTS = Path(__file__).parents[1]
 

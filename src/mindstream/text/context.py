@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from mindstream.language.words import UNSPACED
+from mindstream.text.words import UNSPACED
 
 T = TypeVar("T")
 WIDE = re.compile(f"[{UNSPACED}]")

@@ -13,8 +13,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from mindstream.language.relax import LARGE, Form, translate
-from mindstream.language.windows import windows
+from mindstream.text.relax import LARGE, Form, translate
+from mindstream.text.windows import windows
 
 if TYPE_CHECKING:
     import re2

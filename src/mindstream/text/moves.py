@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import yaml
 
-from mindstream.language.misspelt import correct_spelling
-from mindstream.language.pattern import Pattern, Patterns
-from mindstream.language.windows import both_ends
+from mindstream.text.pattern import Pattern, Patterns
+from mindstream.text.spelling import correct_spelling
+from mindstream.text.windows import both_ends
 
 Language: TypeAlias = str
 """A language code: en, zh, …"""

@@ -17,10 +17,10 @@ from mindstream.coach.belief.grounding import ground_patch
 from mindstream.coach.belief.think_in_phase import LONGEST_PATCH, compose_patches
 from mindstream.coach.events import Believed
 from mindstream.errors import InputError, ToolError
-from mindstream.language.support import Support, complaint
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.store import Entry
 from mindstream.reasoners.reasoner import Occasion
+from mindstream.text.support import Support, complaint
 from mindstream.tools.tool import Tool, tool
 
 MOST = 12
