@@ -31,8 +31,9 @@ from mindstream.models.rules import Rules
 SLEEP = load("sleep")
 HERE = Path(__file__).parent
 BATTERIES = sorted(HERE.glob("battery*.yaml"))
-UNSEEN = sorted(HERE.glob("unseen_*.tsv"))
-"""Written by people who saw neither the code nor the training sentences; nothing was changed in view of them."""
+BY_OTHERS = sorted(HERE.glob("unseen_*.tsv"))
+"""Written by people who saw neither the code nor the training sentences; but thresholds were chosen, and data grew, while
+these were watched: they are seen by now."""
 UNDERSTANDING, PLANNING = SLEEP.phases[0], SLEEP.phases[-1]
 QUICK = QuickGate(SLEEP)
 
@@ -73,7 +74,7 @@ def planning(text: str, said: str = "") -> Situation:
     return Situation(text, PLANNING, {"sleep_concern": ["noise"]}, True, said)
 
 
-@pytest.mark.parametrize("path", UNSEEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BY_OTHERS, ids=lambda path: path.stem)
 def test_on_situations_it_never_saw_quick_regrets_a_twentieth_and_leaves_nothing_unthought(path: Path) -> None:
     battery = unseen(path)
     assert regret(QUICK, battery) <= 0.05 < 0.3 < regret(BeliefGate(), battery)
@@ -100,7 +101,7 @@ def test_no_training_sentence_stands_in_a_set_that_tests() -> None:
     trained = {line.split("\t")[-1] for file in files for line in file.read_text("utf-8").splitlines()}
     turns = yaml.safe_load((benchmarks / "gate_turns.yaml").read_text("utf-8"))["classes"]
     simulated = {text for each in turns for text in [*each["en"], *each["zh"]]}
-    tested = {situation.text for path in UNSEEN for situation, _, _ in unseen(path)}
+    tested = {situation.text for path in BY_OTHERS for situation, _, _ in unseen(path)}
     short = 12  # 'Good evening.' may stand anywhere
     assert not {text for text in (trained | simulated) & tested if len(text) > short}
 

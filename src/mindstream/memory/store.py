@@ -35,7 +35,7 @@ class Entry:
 
     Attributes:
         distinct: Conflict where a note, thought or exemplar that holds says the same as one of `records` already (see
-            `Store.known`): the one check that a writer at the same moment cannot slip past.
+            `Store.find_same`): the one check that a writer at the same moment cannot slip past.
     """
 
     event: Event

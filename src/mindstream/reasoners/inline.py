@@ -25,7 +25,7 @@ class Inline(Runner):
         """Write down that something happens, and let whoever it wakes think about it; return what was logged of it.
 
         Args:
-            records: what is remembered of it (see Stream.made).
+            records: what is remembered of it (see Stream.build_records).
             by: who did it; the stream itself where nobody is named.
             phase: what triggers may ask for.
         """
