@@ -32,8 +32,8 @@ SLEEP = load("sleep")
 HERE = Path(__file__).parent
 BATTERIES = sorted(HERE.glob("battery*.yaml"))
 BY_OTHERS = sorted(HERE.glob("unseen_*.tsv"))
-"""Written by people who saw neither the code nor the training sentences; but thresholds were chosen, and data grew, while
-these were watched: they are seen by now."""
+"""Written by people who saw neither the code nor the training sentences; but thresholds were chosen, and data grew,
+while these were watched: they are seen by now."""
 UNDERSTANDING, PLANNING = SLEEP.phases[0], SLEEP.phases[-1]
 QUICK = QuickGate(SLEEP)
 

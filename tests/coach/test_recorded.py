@@ -33,7 +33,9 @@ async def test_twenty_turns_with_a_language_mind(folder: Path) -> None:
     third = turns[2]
     assert isinstance(third[1], Waiting) and any(isinstance(event, ToolCalled) for event in third)
     assert any(event.words == answers[2].text for event in third if isinstance(event, Thought))
-    assert any(event.changed for event in turns[3] if isinstance(event, PlanMade)), "the disliked step is dropped"
+    assert not any(isinstance(event, PlanMade) for event in turns[3]), "what they refuse is no part of the plan"
+    assert answers[3].text.endswith("?")
+    assert any(event.changed for event in turns[5] if isinstance(event, PlanMade)), "no drilling: that part goes"
     assert "Ann" in answers[6].text and "nurse" in answers[6].text, "asked what it remembers"
     assert not any(event.patch for event in turns[15] if isinstance(event, BeliefChanged)), (
         "an injection changes nothing"

@@ -152,7 +152,8 @@ def _single(clause: str, known: tuple[str, ...]) -> Fact | None:
             if found := pattern.search(clause):
                 old = [n for n, text in enumerate(known, 1) if text.startswith(f"{predicate}: ")]
                 value = found["o"][:LONGEST]
+                quoted = found[0][:LONGEST]
                 return Fact(
-                    text=f"{predicate}: {value}", predicate=predicate, object=value, rests_on=found[0], replaces=old
+                    text=f"{predicate}: {value}", predicate=predicate, object=value, rests_on=quoted, replaces=old
                 )
     return None
