@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, replace
 
 from mindstream.coach.exchange import Exchange
-from mindstream.coach.gates.gate import Decision
+from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
 from mindstream.coach.packs.pack import Alarm, in_language
 from mindstream.coach.packs.safety import SAFETY, find_alarm
@@ -38,7 +38,6 @@ class _Answer:
     """
 
     heard: int
-    belief_version: int
     model: str
     waited: bool = False
     late: bool = False
@@ -75,18 +74,18 @@ class Answering:
         """Tell whether an utterance (its seq) is being answered now."""
         return heard in self._answering
 
-    def begin(self, text: str, heard: int, first: Decision, exchange: Exchange) -> asyncio.Task[None]:
+    def begin(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> asyncio.Task[None]:
         """Begin the turn of an utterance, in a task of its own; it hands its events over and closes the exchange.
 
         Whoever is being answered, or waits for it, when an alarm stops the talk hears no more of that answer.
         """
         self._last_word_s = _now_s()
-        alarm = find_alarm(self._pack, text)
+        alarm = find_alarm(self._pack, situation.text)
         if alarm and alarm.stops:
             self._break_off()
-            turn = asyncio.ensure_future(self._sound(alarm, text, heard, first, exchange))
+            turn = asyncio.ensure_future(self._sound(alarm, situation, heard, first, exchange))
         else:
-            turn = asyncio.ensure_future(self._take_turn(text, heard, first, exchange))
+            turn = asyncio.ensure_future(self._take_turn(situation, heard, first, exchange))
             self._turns.add(turn)
 
         def end(turn: asyncio.Task[None]) -> None:
@@ -110,31 +109,34 @@ class Answering:
             turn.cancel()
         return turns
 
-    async def _sound(self, alarm: Alarm, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
+    async def _sound(self, alarm: Alarm, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> None:
         """Say what an alarm says, whoever is speaking or waited for."""
         with contextlib.suppress(Exception):  # the gate's decision is logged if that can be; the words come either way
-            await self._gate.waits(await self._talker.situation(text), heard, first)
-        await self._say(await self._begun(heard, SAFETY), as_pieces(self._words_of(alarm, text)), exchange)
+            await self._gate.waits(situation, heard, first)
+        await self._say(_Answer(heard, SAFETY), as_pieces(self._words_of(alarm, situation.text)), exchange)
 
-    async def _take_turn(self, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
+    async def _take_turn(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
+        text, queued = situation.text, self._in_turn.locked() or self._floor.locked()
         with self._filling_silence(text, heard, exchange) as silence:
             async with self._in_turn:
                 self._answering.add(heard)
                 try:
-                    waited, late = await self._wait(text, heard, first, exchange)
+                    if queued:  # what is believed may have moved on
+                        situation = await self._talker.situation(text)
+                    waited, late = await self._wait(situation, heard, first, exchange)
                     async with self._floor:
-                        answer = replace(await self._begun(heard, self._talker.model.name), waited=waited, late=late)
+                        answer = replace(_Answer(heard, self._talker.model.name), waited=waited, late=late)
                         await self._speak(answer, text, exchange, silence)
                 finally:
                     self._answering.discard(heard)
 
-    async def _wait(self, text: str, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
+    async def _wait(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
         """Wait for the Reasoner where the gate says so; return whether it waited, and whether in vain."""
         try:
-            if not await self._gate.waits(await self._talker.situation(text), heard, first):
+            if not await self._gate.waits(situation, heard, first):
                 return False, False
-            await exchange.show(await self._say_waiting(text, heard))
+            await exchange.show(await self._say_waiting(situation.text, heard))
             self._reasoners.release(heard)
             return True, not await self._settled(heard)
         except BaseException as error:  # whatever failed in waiting, an answer follows
@@ -221,7 +223,7 @@ class Answering:
         new = New(text=kept, kind="chat", by=AGENT, episode=self._talker.session, data={"by_user": False})
         records = await self._stream.build_records([new]) if kept else []
         event = Said(
-            text=answer.words.strip(), answers=answer.heard, belief_version=answer.belief_version, model=answer.model,
+            text=answer.words.strip(), answers=answer.heard, belief_version=self._belief_version(), model=answer.model,
             waited=answer.waited, late=answer.late, record=records[0].id if records else "",
         )  # fmt: skip
         entries = [Entry(event, AGENT, tuple(records)), *self._gate.decision(answer.heard)]
@@ -234,14 +236,10 @@ class Answering:
                 await asyncio.sleep(0.1 * attempt)
         raise AssertionError("unreachable")
 
-    async def _begun(self, heard: int, model: str) -> _Answer:
-        return _Answer(heard, await self._belief_version(), model)
-
-    async def _belief_version(self) -> int:
-        try:
-            return (await self._stream.belief(self._pack.name, self._pack.belief)).version
-        except Exception:  # noqa: BLE001 (what cannot be read now is not a reason to be silent)
-            return 0
+    def _belief_version(self) -> int:
+        """Return the version of the belief that was read last, which is what an answer is spoken from."""
+        record = self._stream.last_version(self._pack.name)
+        return (record.version or 0) if record else 0
 
     async def _thought(self, heard: int) -> Thought | None:
         """Return what the Reasoner came to about an utterance."""
@@ -256,9 +254,7 @@ class Answering:
 
     async def _say_waiting(self, text: str, heard: int, longer: bool = False) -> Logged:
         filler = await self._talker.filler(text, "wait_longer" if longer else "wait")
-        event = Waiting(
-            text=filler, slots=(self._pack.name,), answers=heard, belief_version=await self._belief_version()
-        )
+        event = Waiting(text=filler, slots=(self._pack.name,), answers=heard, belief_version=self._belief_version())
         return (await self._stream.commit(Entry(event, AGENT), *self._gate.decision(heard)))[0]
 
     async def _say_longer(self, text: str, heard: int) -> Logged:

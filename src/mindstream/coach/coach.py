@@ -102,7 +102,7 @@ class Coach:
         heard = await self._mind.take_in(text, phase=situation.phase.name, besides=besides, hold=True)
         self._heard = max(self._heard, heard.seq)
         exchange = Exchange()
-        turn = self._answering.begin(text, heard.seq, first, exchange)
+        turn = self._answering.begin(situation, heard.seq, first, exchange)
         try:
             yield heard
             async with contextlib.aclosing(exchange.events()) as events:
