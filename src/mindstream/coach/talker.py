@@ -14,23 +14,19 @@ from mindstream.coach.gates.gate import Situation
 from mindstream.coach.packs.filler import states
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.saying import fresh, phrases
+from mindstream.coach.recollection import Recollection, fitted, recollect
 from mindstream.coach.talk import Talk
 from mindstream.coach.talk_rules import answer_by_topics_and_moves
-from mindstream.errors import ModelError
 from mindstream.memory.stream import Stream
 from mindstream.models.ask import speak
 from mindstream.models.model import Model
-from mindstream.reasoners.conversation import Line, Note, lines, note
-from mindstream.text.context import Part, fit
+from mindstream.reasoners.conversation import Line
 from mindstream.text.links import links, pieces_without_links
 from mindstream.text.moves import language_of
 from mindstream.text.words import terms
 
 AGENT = "coach"
 """Signs what the Talker says."""
-BUDGET_TOKENS = 6_000
-"""What notes, recalled records and history may take together."""
-HISTORY, NOTES, RECALLED = 60, 20, 6
 SENTENCE = re.compile(r"[^.!?。！？\n]+[?？]?")
 ALIKE = 0.7
 """The share of a question's words by which another is taken for the same."""
@@ -65,15 +61,13 @@ class Talker:
 
     async def question(self, text: str, heard: int, late: bool = False) -> Talk:
         """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""
-        try:
-            recalled = await self.stream.recall(text, k=RECALLED, kinds=["note", "thought", "observation", "document"])
-        except ModelError:  # an embedder that cannot be had: the newest notes must do
-            recalled = []
-        return await self._asked(text, heard, late, [note(found.record) for found in recalled])
+        return await self._asked(text, late, await recollect(self.stream, self.session, text, heard))
 
     async def answer_by_rule(self, text: str, heard: int, late: bool = False) -> str:
         """Answer by rule, where the model cannot."""
-        words: str = answer_by_topics_and_moves(await self._asked(text, heard, late, []))
+        words: str = answer_by_topics_and_moves(
+            await self._asked(text, late, await fitted(self.stream, self.session, heard, []))
+        )
         return words
 
     async def filler(self, text: str, move: str = "wait") -> str:
@@ -89,30 +83,23 @@ class Talker:
         newest = await self.stream.latest("chat", 1)
         return max(0, newest[0].seq - 200) if newest else 0
 
-    async def _asked(self, text: str, heard: int, late: bool, recalled: Sequence[Note]) -> Talk:
+    async def _asked(self, text: str, late: bool, memory: Recollection) -> Talk:
         belief = await self.stream.belief(self.pack.name, self.pack.belief)
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
-        talk = await self.stream.latest("chat", HISTORY, episode=self.session)
-        history = lines([record for record in talk if record.seq < heard or not record.data.get("by_user")])
-        notes = [note(record) for record in await self.stream.latest("note", NOTES)]
-        others = [found for found in recalled if found not in notes]
-        fitted = fit(
-            [Part("notes", notes, 2, "last"), Part("recalled", others, 1), Part("history", history, 5, "last")],
-            BUDGET_TOKENS,
-        )
         return Talk(
             pack=self.pack,
             phase=phase,
             belief={name: held for name, held in value.items() if held not in (None, [], "")},
             plan=await plan_of(self.stream, self.pack),
-            notes=fitted.kept("notes", notes),
-            recalled=fitted.kept("recalled", others),
-            history=fitted.kept("history", history),
-            earlier=fitted.cut["history"],
+            notes=memory.notes,
+            recalled=memory.recalled,
+            talks=memory.talks,
+            history=memory.history,
+            earlier=memory.left_out,
             utterance=text,
             late=late,
-            ask_next=unless_asked(await open_question(self.stream, self.pack.name), history),
+            ask_next=unless_asked(await open_question(self.stream, self.pack.name), memory.history),
             now=format_spoken(self.stream.clock.now()),
         )
 

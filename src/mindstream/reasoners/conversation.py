@@ -37,6 +37,15 @@ class Line(BaseModel):
         return Message("user" if self.by_user else "assistant", escaped(self.text))
 
 
+class DatedLine(Line):
+    """A line of an earlier talk, with its day."""
+
+    day: str
+
+    def __str__(self) -> str:
+        return f"{self.day} {super().__str__()}"
+
+
 class Note(BaseModel):
     """Something that memory holds, with the day it was learnt."""
 
@@ -52,6 +61,12 @@ class Note(BaseModel):
 def note(record: Record) -> Note:
     """Read a record as a note."""
     return Note(day=format_iso(record.created)[:10], text=record.text)
+
+
+def dated_line(record: Record) -> DatedLine:
+    """Read a chat record as a line of an earlier talk."""
+    by_user = bool(record.data.get("by_user"))
+    return DatedLine(day=format_iso(record.created)[:10], by_user=by_user, text=record.text, by=record.by)
 
 
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:

@@ -24,13 +24,11 @@ class Part:
     """Something to send, made of items (counted as they are written) that can be left out one by one.
 
     Attributes:
-        share: how much of the budget it may take, relative to the other parts; what one part leaves, others may use.
         keep: which items stay when not all fit: the first, or the last (a history).
     """
 
     name: str
     items: Sequence[object]
-    share: float
     keep: Literal["first", "last"] = "first"
 
 
@@ -48,27 +46,18 @@ class Fitted:
 
 
 def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estimated_tokens) -> Fitted:
-    """Choose the items that fit into `budget` tokens; each part gets its share, then what others left over."""
-    sizes = {part.name: [tokens(str(item)) for item in part.items] for part in parts}
-    shares = sum(part.share for part in parts) or 1.0
-    allowed = {part.name: budget * part.share / shares for part in parts}
-    spare = sum(max(0.0, allowed[name] - sum(size)) for name, size in sizes.items())
+    """Choose the items that fit into `budget` tokens: parts in the order in which they are needed, each as it fits."""
+    room = budget
     places: dict[str, list[int]] = {}
     for part in parts:
-        size, room = sizes[part.name], allowed[part.name]
-        extra = min(spare, max(0.0, sum(size) - room))
-        spare -= extra
-        places[part.name] = sorted(_kept(size, room + extra, part.keep))
+        kept: list[int] = []
+        order = range(len(part.items)) if part.keep == "first" else range(len(part.items) - 1, -1, -1)
+        for n in order:
+            size = tokens(str(part.items[n]))
+            if size > room:
+                break
+            room -= size
+            kept.append(n)
+        places[part.name] = sorted(kept)
     cut = {part.name: len(part.items) - len(places[part.name]) for part in parts}
-    return Fitted(places, cut, sum(sizes[name][place] for name, kept in places.items() for place in kept))
-
-
-def _kept(sizes: Sequence[int], room: float, keep: Literal["first", "last"]) -> set[int]:
-    kept: set[int] = set()
-    order = range(len(sizes)) if keep == "first" else range(len(sizes) - 1, -1, -1)
-    for n in order:
-        room -= sizes[n]
-        if room < 0:
-            break
-        kept.add(n)
-    return kept
+    return Fitted(places, cut, budget - room)
