@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -260,7 +260,7 @@ async def talk(folder: Path, utterances: int, faults: Faults, patience: Patience
     settled = lives = False
     async with Mind.open(
         FaultyStore(store, faults),
-        user="ann", models=models, gate_=FaultyGate(faults), embed=FaultyEmbedder(faults), reasoners=reasoners,
+        user="ann", models=models, gate=FaultyGate(faults), embed=FaultyEmbedder(faults), reasoners=reasoners,
         patience=patience,
     ) as mind:  # fmt: skip
         for start in range(0, utterances, 3):
@@ -279,10 +279,10 @@ async def talk(folder: Path, utterances: int, faults: Faults, patience: Patience
     return seen, settled, lives
 
 
-def judge(folder: Path, seen: Seen, settled: bool, lives: bool) -> Iterator[tuple[str, bool, str]]:
+async def judge(folder: Path, seen: Seen, settled: bool, lives: bool) -> AsyncIterator[tuple[str, bool, str]]:
     """Give what was promised, whether it held, and the figures."""
     store = SqliteStore(folder)
-    rows = store.events("ann", limit=1_000_000)
+    rows = await store.events("ann", limit=1_000_000)
     heard = {row.seq for row in rows if row.event.kind == "heard"}
     yield "the runner lives", lives, ""
     yield "settled() returns", settled, ""
@@ -308,6 +308,10 @@ def judge(folder: Path, seen: Seen, settled: bool, lives: bool) -> Iterator[tupl
     yield "no belief twice or torn", versions == list(range(1, len(versions) + 1)), f"version {len(versions)}"
 
 
+async def judged(folder: Path, seen: Seen, settled: bool, lives: bool) -> list[tuple[str, bool, str]]:
+    return [row async for row in judge(folder, seen, settled, lives)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--utterances", type=int, default=300)
@@ -319,7 +323,7 @@ def main() -> None:
     faults = Faults(given.seed, given.faults, given.rate)
     with tempfile.TemporaryDirectory() as place:
         seen, settled, lives = asyncio.run(talk(Path(place), given.utterances, faults))
-        rows = list(judge(Path(place), seen, settled, lives))
+        rows = asyncio.run(judged(Path(place), seen, settled, lives))
     print(file=sys.stderr)
     if given.json:
         report = {name: {"held": held, "figures": figures} for name, held, figures in rows}

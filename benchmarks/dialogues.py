@@ -34,11 +34,11 @@ async def by_two(models: Models, utterances: list[str], gate: str) -> list[tuple
     lines: list[tuple[str, str]] = []
     with tempfile.TemporaryDirectory() as folder:
         patience = Patience(deadline_s=1_800, thinking_s=1_800)
-        async with Mind.open(folder, user="judge", session="s", models=models, gate_=gate, patience=patience) as mind:
+        async with Mind.open(folder, user="judge", session="s", models=models, gate=gate, patience=patience) as mind:
             for text in utterances:
                 heard, *_ = [row.seq async for row in mind.hear(text)]
                 await mind.settled()
-                rows = mind.stream.store.events("judge", after=heard)
+                rows = await mind.stream.store.events("judge", after=heard)
                 said = [row.event.text for row in rows if isinstance(row.event, Said | FollowUp)]
                 lines.append((text, "\n".join(said)))
     return lines

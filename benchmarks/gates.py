@@ -32,7 +32,7 @@ from mindstream.coach.events import Judged
 from mindstream.coach.gates.by_rules import ByRules
 from mindstream.coach.gates.gate import BeliefGate, Decision, Gate, Situation
 from mindstream.coach.gates.learned import LearnedGate
-from mindstream.coach.gates.outcomes import decided
+from mindstream.coach.gates.outcomes import decision_event
 from mindstream.coach.gates.quick import QuickGate
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
@@ -111,7 +111,7 @@ async def logged(folder: Path, pack: Pack, turns: Sequence[Labelled], seed: int,
     for turn, (needed, changed) in zip(turns, outcomes, strict=True):
         heard = Entry(Heard(text=turn.situation.text, session="s", record=""), "user")
         seq = (await store.commit(Commit(mind="user", at=0.0, entries=(heard,))))[0].seq
-        decision = decided(Decision(False), "quick", turn.situation, pack, seq)
+        decision = decision_event(Decision(False), "quick", turn.situation, pack, seq)
         outcome = Judged(about=seq, needed=needed, changed=changed)
         await store.commit(Commit(mind="user", at=0.0, entries=(Entry(decision, "gate"), Entry(outcome, "gate"))))
     return store
@@ -140,7 +140,7 @@ async def trained(pack: Pack, turns: int, seed: int, shuffled: bool = False) -> 
     with tempfile.TemporaryDirectory() as folder:
         store = await logged(Path(folder), pack, simulated(pack, turns, seed), seed, shuffled)
         gate, begun = LearnedGate(pack, store), time.perf_counter()
-        gate.catch_up()
+        await gate.catch_up()
         each_ms = (time.perf_counter() - begun) * 1000 / max(1, turns)
         await store.close()
     gate.stop_learning()
@@ -203,12 +203,12 @@ def dialogues(pack: Pack, count: int, seed: int) -> list[list[str]]:
 async def played(pack: Pack, gate: Gate, talk: Sequence[str]) -> tuple[Any, int]:
     """Play a dialogue with rules; return the belief and the plan that came of it, and the belief reasoner's runs."""
     with tempfile.TemporaryDirectory() as folder:
-        async with Mind.open(folder, pack=pack, user="ann", gate_=gate) as mind:
+        async with Mind.open(folder, pack=pack, user="ann", gate=gate) as mind:
             for text in talk:
                 async for _ in mind.hear(text):
                     pass
                 await mind.settled()
-            rows = mind.stream.store.events("ann", kinds=["thought"], limit=10_000)
+            rows = await mind.stream.store.events("ann", kinds=["thought"], limit=10_000)
             runs = sum(getattr(row.event, "slot", "") == pack.name for row in rows)
             steps = [(step.source, step.state) for step in mind.plan.steps]
             return (mind.belief.value.model_dump(mode="json"), steps), runs

@@ -6,7 +6,8 @@ Decisions: 200 everyday ones (decisions.yaml), each by one token's log-probabili
 prior` takes out what the model answers about "N/A" (Zhao 2021). Prefix: how long until the first words while a talk
 grows, and the longest time for which nothing else on the event loop had its turn meanwhile. Turns: a talk with the
 sleep coach through the public interface, the model in every role; counted are errors that reach the user, errors that
-the log tells of, structured replies that had to be sent back, replies beyond their limit.
+the log tells of, structured replies that had to be sent back, replies beyond their limit; and, of all that is believed
+and noted in the end, what holds no word that was said (how much was left out on the way shows that somebody looked).
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel
 
 from mindstream import Mind, Patience
-from mindstream.log.events import Failed, Said
+from mindstream.log.events import Failed, Said, Thought
 from mindstream.models.address import WINDOW
 from mindstream.models.calibration import Judged, accuracy, brier_score, calibration_error, coin
 from mindstream.models.decide import Probabilities, Question, decide
@@ -34,10 +36,11 @@ from mindstream.models.model import Message, Model, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.questions.choice import Choice
 from mindstream.models.questions.predicate import Predicate
-from mindstream.models.recording import Line
+from mindstream.models.recording import RecordedCall
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.memory import events
+from mindstream.text.words import terms
 
 HERE = Path(__file__).parent
 SETTLED_S = 900.0
@@ -155,18 +158,34 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         ):
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))
-            logged = [each.event for each in events(mind.stream.store, mind.stream.name, kinds=[Failed.kind])]
-        asked = [Line.model_validate_json(line) for line in kept.read_text("utf-8").splitlines()]
-    sent_back = [each for each in asked if each.messages[-1].text.startswith("(A check of your reply")]
+            rows = [each.event async for each in events(mind.stream.store, mind.stream.name)]
+            logged = [each for each in rows if isinstance(each, Failed)]
+            held = [*_texts(mind.belief.value), *(note.text for note in await mind.stream.latest("note", 1_000))]
+        asked = [RecordedCall.model_validate_json(line) for line in kept.read_text("utf-8").splitlines()]
+    checked = [each for each in asked if each.messages[-1].text.startswith("(A check of your reply")]
+    doubted = [each for each in checked if "rests_on" in each.messages[-1].text]
+    sent_back = [each for each in checked if each not in doubted]
+    said = {term for line in lines for term in terms(line)}
     longest = max((part.output_tokens for each in asked for part in each.parts if isinstance(part, Usage)), default=0)
     limit = LOCAL_TOKENS if model == "local" else WINDOW // 3
     return {
         "turns": shown, "errors_shown": errors, "calls": len(calls),
         "structured_sent_back": len(sent_back), "of_prompts": sorted({each.prompt for each in sent_back}),
+        "beliefs_sent_back": len(doubted),
+        "thoughts_with_beliefs_left_out": sum(
+            isinstance(each, Thought) and "rests on nothing" in each.text for each in rows
+        ),
+        "believed_and_noted": held, "of_which_no_word_was_said": [each for each in held if not said & set(terms(each))],
         "errors_logged": [f"{each.where}: {each.text}"[:200] for each in logged if isinstance(each, Failed)],
         "failed_calls": [f"{call.prompt}: {call.error}"[:200] for call in calls if call.error],
         "longest_reply_tokens": longest, "replies_over_their_limit": int(longest > limit),
     }  # fmt: skip
+
+
+def _texts(value: BaseModel) -> list[str]:
+    """Return what a belief says, text by text; its phase is not the model's to invent."""
+    held = value.model_dump(mode="json", exclude={"phase"})
+    return [str(item) for each in held.values() for item in (each if isinstance(each, list) else [each]) if item]
 
 
 async def _turn(mind: Mind, line: str, calls: list[Metered], errors: list[str]) -> dict[str, Any]:

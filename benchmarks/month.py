@@ -169,13 +169,13 @@ class Month:
                 text = f"{chance.pick(SEEN, *key, 0)} {chance.pick(DID, *key, 1)} {chance.pick(WHERE, *key, 2)}"
                 await mind.stream.remember(f"{text}, day {self.day + 1}", importance=3)
                 self.clock.advance(0.25 * HOUR_S)
-            self.take_in(mind.stream)
+            await self.take_in(mind.stream)
             for question in self.asked():
                 await self.say(mind, question)
             self.clock.advance(8 * HOUR_S)
             await reflect_if_due(mind.stream, Rules())
             await mind.stream.settle()
-            self.take_in(mind.stream)
+            await self.take_in(mind.stream)
             self.clock.advance(3 * HOUR_S)
             await self.sleep(mind.stream)
             self.clock.advance((self.day + 1) * DAY_S - (self.clock.now() - 1_700_000_000.0 // DAY_S * DAY_S))
@@ -185,16 +185,20 @@ class Month:
             pass
         await mind.settled()
         await mind.stream.settle()
-        self.take_in(mind.stream)
+        await self.take_in(mind.stream)
         self.clock.advance(0.05 * HOUR_S)
 
-    def take_in(self, stream: Stream) -> None:
+    async def take_in(self, stream: Stream) -> None:
         """Note what was written since the last time."""
-        columns = stream.columns()
+        columns = await stream.columns()
         for at, id_ in enumerate(columns.ids):
             kind = KINDS[columns.kind.values[at]]
             if kind in FADING and id_ not in self.lives:
-                group = self.group(stream.store.records(stream.name, [id_])[0].text) if kind == "note" else f"{kind}s"
+                group = (
+                    self.group((await stream.store.records(stream.name, [id_]))[0].text)
+                    if kind == "note"
+                    else f"{kind}s"
+                )
                 self.lives[id_] = Life(id_, group, self.day)
 
     def group(self, text: str) -> str:
@@ -203,7 +207,7 @@ class Month:
 
     async def sleep(self, stream: Stream) -> None:
         """Predict the night, sleep, and note how everything is held after it."""
-        columns, now = stream.columns(), self.clock.now()
+        columns, now = await stream.columns(), self.clock.now()
         there = np.isin(columns.kind.values, [code for code, kind in enumerate(KINDS) if kind in FADING])
         there &= (columns.forgotten.values == OPEN) & (columns.valid_until.values > now)
         drawn = min(1.0, self.drawn / max(1, int(there.sum())))
@@ -211,8 +215,8 @@ class Month:
         for life in self.lives.values():
             life.risks.append(drawn if weak[columns.position[life.id]] else 0.0)
         self.dreams += [dream] if (dream := await stream.sleep(Rules(), self.drawn)) else []
-        self.take_in(stream)
-        columns = stream.columns()
+        await self.take_in(stream)
+        columns = await stream.columns()
         for life in self.lives.values():
             at = columns.position[life.id]
             life.levels.append(-1 if columns.forgotten.values[at] < OPEN else int(columns.level.values[at]))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field, JsonValue
 
-from mindstream.clock import SystemClock, spoken
+from mindstream.clock import SystemClock, format_spoken
 from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.plan import Plan, StepEdit
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError, ReplyInvalid
-from mindstream.language.moves import language_of
 from mindstream.memory.belief import Belief, merged
 from mindstream.models.model import Call, Model
 from mindstream.models.prompt import Prompt
 from mindstream.reasoners.conversation import Line
+from mindstream.text.moves import language_of
 from mindstream.tools.loop import solve
 
 
@@ -61,7 +61,7 @@ class Agent:
         language = language_of(text, self.pack.languages)
         prompt = SingleAgent(
             pack=self.pack, phase=self.phase, belief=self.belief, plan=self.plan, conversation=tuple(self.lines),
-            utterance=text, now=spoken(SystemClock().now()),
+            utterance=text, now=format_spoken(SystemClock().now()),
         )  # fmt: skip
         planned = [step.title for step in self.plan.steps]
         tools = [step_tool(self.pack, language, set(), planned), resource_tool(self.pack, language)]
@@ -69,20 +69,20 @@ class Agent:
         value, _ = merged(Belief("belief", 1, self.pack.belief.model_validate(self.belief)), _own(found.patch))
         held = value.model_dump(mode="json")
         self.belief = {name: each for name, each in held.items() if name != "phase" and each not in (None, [], "")}
-        self.phase, self.plan = found.phase or self.phase, self.plan.edited(found.plan)
+        self.phase, self.plan = found.phase or self.phase, self.plan.edit(found.plan)
         self.lines += [Line(by_user=True, text=text), Line(by_user=False, text=found.words)]
         return found.words
 
-    def given(self, call: Call) -> str | None:  # noqa: ARG002
+    async def recorded_result(self, call: Call) -> str | None:  # noqa: ARG002
         return None
 
-    async def called(self, call: Call) -> None:
+    async def log_call(self, call: Call) -> None:
         """Nobody watches."""
 
-    async def observed(self, call: Call, text: str, failed: bool) -> None:
+    async def log_observation(self, call: Call, text: str, failed: bool) -> None:
         """Nobody watches."""
 
-    async def steered(self) -> str:
+    async def take_newer(self) -> str:
         """Nothing comes up meanwhile."""
         return ""
 

@@ -107,7 +107,7 @@ async def minds(store: Store, models: Models, gate: str, count: int) -> AsyncIte
                     user=f"user{n}",
                     models=models,
                     embed=embed,
-                    gate_=Always() if gate == "always" else gate,
+                    gate=Always() if gate == "always" else gate,
                 )
             )
             for n in range(count)
@@ -148,11 +148,11 @@ def served(port: int) -> dict[str, tuple[float, float]]:
     return {asked["mark"]: (asked["came"], asked["first"]) for asked in log if asked["model"] == "talker"}
 
 
-def staleness(store: SqliteStore, slot: str) -> list[int]:
+async def staleness(store: SqliteStore, slot: str) -> list[int]:
     """Count, for each answer, the earlier utterances whose thought came only after it."""
     counts = []
-    for name in store.streams():
-        rows = store.events(name, limit=10**6)
+    for name in await store.streams():
+        rows = await store.events(name, limit=10**6)
         thought = {
             seq: row.seq for row in rows if isinstance(row.event, Thought) and row.event.slot == slot
             for seq in row.event.about
@@ -188,7 +188,7 @@ async def conversations(given: argparse.Namespace) -> dict[str, Any]:
             turns = await load(talking, given.seconds, given.per_second)
             spent, cpu = time.monotonic() - begun, time.process_time() - cpu
             own = served(port)
-            stale = staleness(store, talking[0].speaker.name)
+            stale = await staleness(store, talking[0].speaker.name)
         async with (
             Models.named(names, at_once=1000) as models,
             minds(SqliteStore(Path(folder) / "single"), models, "always", given.single) as talking,
@@ -234,7 +234,7 @@ async def flat(given: argparse.Namespace) -> dict[str, Any]:
     marks = [10**n for n in range(1, 8) if 10**n <= given.turns] or [given.turns]
     taken: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
-        async with Mind.open(folder, user="ann", gate_=given.gate) as mind:
+        async with Mind.open(folder, user="ann", gate=given.gate) as mind:
             for n in range(given.turns + 20):
                 cpu = time.process_time()
                 said = await turn(mind, re.sub(r"\W*$", "", SAID[n % len(SAID)]) + f" ({n}).")

@@ -28,15 +28,15 @@ from unittest.mock import patch
 import numpy as np
 from talks_data import Message, Talk, joined, read_talks, stream_of
 
-from mindstream.language.lexical import Lexical, resisting, saturated
-from mindstream.language.persons import Persons
-from mindstream.language.words import terms
 from mindstream.memory import question as question_of_recall
 from mindstream.memory.recall import Recaller
 from mindstream.memory.relevance import Weights, weights_for
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder as embedder_named
+from mindstream.text.lexical import Lexical, resisting, saturated
+from mindstream.text.persons import Persons
+from mindstream.text.words import terms
 
 KS = (5, 10, 20, 50)
 K1, B = 1.2, 0.75

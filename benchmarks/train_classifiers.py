@@ -24,10 +24,10 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 
 from mindstream.coach.gates.features import Features
-from mindstream.coach.gates.quick import FILE, QuickGate, heard
+from mindstream.coach.gates.quick import FILE, QuickGate, classifier_input
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.recogniser import ABOVE, FOLDER, parts
-from mindstream.language.classifier import View, views
+from mindstream.text.classifier import View, views
 
 TRAINING = Path(__file__).with_name("training")
 KEPT = 24_000
@@ -108,7 +108,7 @@ def gate_task() -> Task:
     sets |= {path.stem: battery(pack, path) for path in sorted(BATTERIES.glob("battery*.yaml"))}
     for name, rows in sets.items():
         writers[name] = [
-            Example(tuple(heard(each.situation)), gate.numbers(each.situation)[0],
+            Example(tuple(classifier_input(each.situation)), gate.numbers(each.situation)[0],
                     {"waits": each.waits, "thinks": each.thinks}, each.kind)
             for each in rows
         ]  # fmt: skip

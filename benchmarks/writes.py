@@ -64,12 +64,12 @@ async def batches(stream: Stream, texts: list[str]) -> float:
     return len(texts) / (time.perf_counter() - start)
 
 
-def memory_of_a_record(store: SqliteStore, stream: str) -> float:
+async def memory_of_a_record(store: SqliteStore, stream: str) -> float:
     """Return the bytes that a stream's columns hold, divided by its records."""
     columns = Columns(stream, WordLlama.name, WordLlama.width)
     gc.collect()
     tracemalloc.start()
-    columns.catch_up(store)
+    await columns.catch_up(store)
     columns.vectors.cosines(np.ones(WordLlama.width, np.float32), np.arange(1))
     gc.collect()
     held, _ = tracemalloc.get_traced_memory()
@@ -88,7 +88,7 @@ async def run(count: int) -> dict[str, float]:
         result["batch_per_s"] = await batches(filled, texts[2 * SINGLES :])
         result["single_p50_ms"] = await singles(filled, texts[:SINGLES], note=False)
         result["single_note_p50_ms"] = await singles(filled, texts[SINGLES : 2 * SINGLES], note=True)
-        result["bytes_per_record"] = memory_of_a_record(store, "filled")
+        result["bytes_per_record"] = await memory_of_a_record(store, "filled")
         await store.close()
         result["bytes_per_record_on_disk"] = (Path(folder) / FILE).stat().st_size / (count + 2 * SINGLES)
     return {name: round(value, 3 if name.endswith("ms") else 0) for name, value in result.items()}

@@ -14,8 +14,8 @@ from mindstream import ManualClock, Mind, SqliteStore, caches
 from mindstream.coach.belief.belief import plan_of
 from mindstream.coach.belief.plan import Plan, PlanStep
 from mindstream.coach.packs.load import load
-from mindstream.coach.packs.reading import read
-from mindstream.coach.packs.safety import recognised
+from mindstream.coach.packs.reading import read_utterance
+from mindstream.coach.packs.safety import find_alarm
 from mindstream.log.events import Remembered
 from mindstream.memory import carriers, sqlite
 from mindstream.memory.record import New
@@ -40,7 +40,7 @@ async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Stream:
     async with Mind.open(store, user=user) as mind:
         plan = Plan(steps=[PlanStep(title=title, state="now")])
         new = New(text=title, kind="plan", slot="sleep.plan", version=1, data={"plan": plan.model_dump(mode="json")})
-        (record,) = await mind.stream.made([new])
+        (record,) = await mind.stream.build_records([new])
         event = Remembered(count=1, kinds={"plan": 1})
         await mind.stream.commit(Entry(event, "test", (replace(record, id=id_),)))
         return mind.stream
@@ -50,26 +50,26 @@ async def test_a_plan_of_another_folder_with_the_same_id_is_not_shown(store: Sql
     other = SqliteStore(tmp_path / "other")
     ann = await a_plan(store, "ann", "Ann's own step", "0000000001abcdefgh")
     bob = await a_plan(other, "bob", "Bob's own step", "0000000001abcdefgh")
-    assert [step.title for step in plan_of(ann, PACK).steps] == ["Ann's own step"]
-    assert [step.title for step in plan_of(bob, PACK).steps] == ["Bob's own step"]
+    assert [step.title for step in (await plan_of(ann, PACK)).steps] == ["Ann's own step"]
+    assert [step.title for step in (await plan_of(bob, PACK)).steps] == ["Bob's own step"]
     await other.close()
 
 
 async def test_a_plan_that_a_caller_changes_stays_as_it_is_written(store: SqliteStore) -> None:
     ann = await a_plan(store, "ann", "Ann's own step", "0000000001abcdefgh")
-    plan_of(ann, PACK).steps.clear()
-    assert len(plan_of(ann, PACK).steps) == 1
+    (await plan_of(ann, PACK)).steps.clear()
+    assert len((await plan_of(ann, PACK)).steps) == 1
 
 
 async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> None:
     for user in ("ann", "bob"):
         async with Mind.open(store, user=user) as mind:
             await mind.stream.remember_all([New(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})])
-    [of_ann] = store.latest("ann", ["chat"], now=NOW)
+    [of_ann] = await store.latest("ann", ["chat"], now=NOW)
     of_ann.data["leak"] = "of ann"  # type: ignore[index]
     of_ann.data["tags"].append("of ann")  # type: ignore[union-attr]
     for user in ("ann", "bob"):
-        assert store.latest(user, ["chat"], now=NOW)[0].data == {"by_user": True, "tags": ["a"]}
+        assert (await store.latest(user, ["chat"], now=NOW))[0].data == {"by_user": True, "tags": ["a"]}
 
 
 def words_in_caches() -> bool:
@@ -90,16 +90,16 @@ def words_in_caches() -> bool:
 
 
 async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStore) -> None:
-    async with Mind.open(store, user="ann", gate_="quick") as mind:
+    async with Mind.open(store, user="ann", gate="quick") as mind:
         async for _ in mind.hear(f"My {SECRET} keeps me awake, what can I do?"):
             pass
         await mind.settled()
         await mind.stream.recall(SECRET)
-        read(PACK, f"the {SECRET}")
-        recognised(PACK, f"the {SECRET}")
+        read_utterance(PACK, f"the {SECRET}")
+        find_alarm(PACK, f"the {SECRET}")
         assert words_in_caches()
         assert mind.stream._lately._recalls
-        columns = mind.stream.columns()
+        columns = await mind.stream.columns()
         assert columns.lexical.idf(SECRET) < columns.lexical.idf("nothing like it")
         await store.erase("ann")
         assert not words_in_caches()
@@ -117,7 +117,7 @@ async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteSt
     record = await stream.remember(f"The {SECRET} is red.")
     await stream.recall(SECRET, touch=False)
     await other._database.write(lambda each: erased(each, record.id))  # as if elsewhere
-    read(PACK, f"the {SECRET}")
+    read_utterance(PACK, f"the {SECRET}")
     assert await stream.recall("red", touch=False) == []
     assert not any(records for _, records, _ in stream._lately._recalls)
     assert not words_in_caches()

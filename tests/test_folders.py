@@ -15,11 +15,11 @@ from mindstream.memory.door import checked_record
 from mindstream.memory.salvage import UNREADABLE
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import faults
-from mindstream.service.erasing import erase, kept
+from mindstream.service.erasing import erase, list_kept
 from mindstream.service.memory import Memory
 from mindstream.service.mending import mend
 from mindstream.service.readable import looking_into
-from mindstream.service.transfer import export, parsed
+from mindstream.service.transfer import export, parse_export
 
 FOLDERS = sorted((Path(__file__).parent / "folders").glob("*.tar.gz"))
 USERS = ["ann", "bob", "carol"]
@@ -47,15 +47,15 @@ def test_there_is_one() -> None:
 async def test_every_record_and_event_is_read(written: Path) -> None:
     before = counts(written)
     store = SqliteStore(written)
-    records = [record for user in store.streams() for record in store.changes(user, 0).records]
-    assert store.streams() == USERS
+    records = [record for user in await store.streams() for record in (await store.changes(user, 0)).records]
+    assert await store.streams() == USERS
     assert len(records) == before["records"]
     assert all(checked_record(record) is record for record in records)
     assert all(record.text != UNREADABLE and record.vector is not None for record in records)
-    events = store.events(limit=10_000)
+    events = await store.events(limit=10_000)
     assert len(events) == before["log"]
     assert not [each for each in events if isinstance(each.event, Unknown)]
-    assert len(store.open_work("carol")) == 2
+    assert len(await store.open_work("carol")) == 2
     await store.close()
 
 
@@ -72,22 +72,22 @@ async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> N
         assert mind.belief.version > version
     async with Mind.open(written, user="carol") as mind:  # what the process that is gone had begun
         await mind.settled()
-        assert mind.stream.store.open_work("carol") == []
+        assert await mind.stream.store.open_work("carol") == []
 
 
 async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
     store = SqliteStore(written)
     async with Stream(store, "carol", WordLlama(), SystemClock()) as stream:
-        assert [record.text for record in stream.archive()]
+        assert [record.text for record in await stream.archive()]
         await stream.sleep()
-        for record in store.changes("carol", 0).records:
-            assert stream.evidence_of(record.id).record == record
+        for record in (await store.changes("carol", 0)).records:
+            assert (await stream.evidence_of(record.id)).record == record
     memory = Memory(store, "carol", "wordllama", SystemClock())
-    lines = [line.encode() for line in export(memory)]
-    with parsed(lines, "the export", "carol") as read:
+    lines = [line.encode() async for line in export(memory)]
+    with parse_export(lines, "the export", "carol") as read:
         assert len(read) == len(lines) - 1
-    await erase(memory, written, kept(memory, written))
-    assert store.streams() == ["ann", "bob"]
+    await erase(memory, written, list_kept(memory, written))
+    assert await store.streams() == ["ann", "bob"]
     await store.close()
 
 

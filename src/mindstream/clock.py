@@ -73,11 +73,11 @@ def moment(when: datetime | Moment) -> Moment:
     return float(when)
 
 
-def spoken(at: Moment) -> str:
+def format_spoken(at: Moment) -> str:
     """Write a moment as people say it, in the machine's time zone: Friday 20 November 2026, 22:15."""
     return datetime.fromtimestamp(at).astimezone().strftime("%A %d %B %Y, %H:%M")
 
 
-def written(at: Moment) -> str:
+def format_iso(at: Moment) -> str:
     """Write a moment as ISO 8601 in UTC, to the second."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -39,7 +39,7 @@ def trace(on: bool) -> None:
     _on = on
 
 
-def started(operation: str, subject: str, **attributes: str | int) -> Span:
+def start_span(operation: str, subject: str, **attributes: str | int) -> Span:
     """Begin a span `operation subject` that is not made current (for generators); the caller ends it."""
     if not _on:
         return _Nothing()

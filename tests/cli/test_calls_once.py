@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from mindstream.service.opening import opened
+from mindstream.service.opening import open_mind
 from mindstream.settings import Settings
 
 
 async def test_each_call_is_logged_once(folder: Path) -> None:
-    async with opened(Settings(data=folder, user="ann")) as mind:
+    async with open_mind(Settings(data=folder, user="ann")) as mind:
         async for _ in mind.hear("I lie awake for hours."):
             pass
         await mind.settled()
-    async with opened(Settings(data=folder, user="ann")) as mind:
-        rows = mind.stream.store.events("ann", kinds=["model_called"])
+    async with open_mind(Settings(data=folder, user="ann")) as mind:
+        rows = await mind.stream.store.events("ann", kinds=["model_called"])
     assert Counter(getattr(row.event, "prompt", "") for row in rows) == {
         "talk": 1,
         "infer_phase": 1,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mindstream.cli.clean import clean, complain, escaped, say, short
+from mindstream.cli.clean import clean, complain, escape_json, say, short
 from mindstream.cli.plain import Flow
 
 HOSTILE = {
@@ -77,7 +77,7 @@ def test_long_texts_take_no_longer_than_their_length(atom: str) -> None:
 
 def test_json_stays_the_same_json_without_such_characters() -> None:
     row: dict[str, Any] = {name: text for name, (text, _) in HOSTILE.items()} | {"needed": NEEDED, "\x7f": 1}
-    line = escaped(json.dumps(row, ensure_ascii=False))
+    line = escape_json(json.dumps(row, ensure_ascii=False))
     assert json.loads(line) == row
     assert not set(line) & set("\x1b\x7f\x9b\x9d\u202e\u200b\ufeff\U000e0068\ud800")
     assert "می‌خواهم" in line

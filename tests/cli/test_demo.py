@@ -45,7 +45,7 @@ def test_the_demo_shows_the_reasoner_behind_the_talker(folder: Path) -> None:
 async def test_the_demo_leaves_its_memory_where_it_is_told_to(folder: Path) -> None:
     assert run("chat", *FAST, "--data", folder).code == 0
     store = SqliteStore(folder)
-    assert store.streams() == ["you"] and store.open_work("you") == []
+    assert await store.streams() == ["you"] and await store.open_work("you") == []
     await store.close()
 
 

@@ -4,45 +4,50 @@ import io
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from mindstream.cli.files import LONGEST_LINE, read_lines, write_lines
+from mindstream.cli.files import LONGEST_LINE, open_writer, read_lines, write_lines
 from mindstream.errors import InputError
 
 
-def test_a_file_is_private_from_its_first_byte_and_takes_its_name_when_it_is_whole(tmp_path: Path) -> None:
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+async def test_a_file_is_private_from_its_first_byte_and_takes_its_name_when_it_is_whole(tmp_path: Path) -> None:
     file = tmp_path / "ann.jsonl"
     seen: list[tuple[bool, int]] = []
 
-    def lines() -> Iterator[str]:
+    async def lines() -> AsyncIterator[str]:
         for n in range(3):
-            seen.append((file.exists(), max(path.stat().st_mode & 0o777 for path in tmp_path.iterdir())))
+            seen.append((file.exists(), max((tmp_path / name).stat().st_mode & 0o777 for name in names(tmp_path))))
             yield f"line {n}"
 
     before = os.umask(0)
     try:
-        assert write_lines(file, lines()) == 3
+        assert await write_lines(file, lines()) == 3
     finally:
         os.umask(before)
     assert seen == [(False, 0o600)] * 3
     assert file.read_text() == "line 0\nline 1\nline 2\n" and file.stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == ["ann.jsonl"]
+    assert names(tmp_path) == ["ann.jsonl"]
 
 
-def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+async def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
     (file := tmp_path / "ann.jsonl").write_text("old")
 
-    def lines() -> Iterator[str]:
+    async def lines() -> AsyncIterator[str]:
         yield "new"
         raise InputError("nobody is called so")
 
     with pytest.raises(InputError, match="nobody"):
-        write_lines(file, lines())
-    assert file.read_text() == "old" and [path.name for path in tmp_path.iterdir()] == ["ann.jsonl"]
-    write_lines(file, ["new"])
+        await write_lines(file, lines())
+    assert file.read_text() == "old" and names(tmp_path) == ["ann.jsonl"]
+    with open_writer(file) as write:
+        write("new")
     assert file.read_text() == "new\n"
 
 
@@ -73,8 +78,8 @@ def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 def test_what_is_no_file_is_never_written_over(odd: Path, tmp_path: Path) -> None:
     before = odd.lstat()
-    with pytest.raises(InputError, match="and only a file is written over"):
-        write_lines(odd, ["secret"])
+    with pytest.raises(InputError, match="and only a file is written over"), open_writer(odd) as write:
+        write("secret")
     assert stat.S_IFMT(odd.lstat().st_mode) == stat.S_IFMT(before.st_mode) and odd.lstat().st_ino == before.st_ino
     assert not (tmp_path / "nothing").exists() and not list(tmp_path.glob(".*"))
     if (tmp_path / "target").exists():

@@ -14,7 +14,7 @@ THREE = "I sleep badly because of the noise.\nAlso the light.\nMake me a plan, s
 async def open_work(folder: Path) -> int:
     store = SqliteStore(folder)
     try:
-        return len(store.open_work("you"))
+        return len(await store.open_work("you"))
     finally:
         await store.close()
 

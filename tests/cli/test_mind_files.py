@@ -32,7 +32,7 @@ def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert run("chat", *options, "--user", "bob", said="I drink coffee until midnight.\n" + TALK).code == 0
     assert run("chat", *options, "--user", "ann", said=TALK).code == 0
     gate = LearnedGate(load("sleep"), store := SqliteStore(folder), folder)
-    gate.catch_up()
+    asyncio.run(gate.catch_up())
     (folder / "gate-sleep.npz").write_bytes(gate.state())
     asyncio.run(store.close())
     return folder

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from running import mistaken, run, run_here
 
-from mindstream.clock import written
+from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.memory.door import checked_name
 
@@ -51,7 +51,7 @@ def test_an_odd_argument_gets_one_sentence(
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e]", sentence)
 
 
-@pytest.mark.parametrize("name", ["auth0|1234", written(1e9), "a:b|c", "urn:uuid:1", "é:1", "10:30"])
+@pytest.mark.parametrize("name", ["auth0|1234", format_iso(1e9), "a:b|c", "urn:uuid:1", "é:1", "10:30"])
 def test_names_as_others_give_them_and_sessions_as_we_do_are_taken(name: str) -> None:
     assert checked_name(name) == name
 

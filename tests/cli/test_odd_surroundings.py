@@ -28,7 +28,7 @@ def remembered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     async def write() -> None:
         store = SqliteStore(folder)
         async with Stream(store, "you", WordLlama(), ManualClock(1e9)) as stream:
-            await stream.commit(Entry(Remembered(count=1, kinds={}), "you", tuple(await stream.made([NOTE]))))
+            await stream.commit(Entry(Remembered(count=1, kinds={}), "you", tuple(await stream.build_records([NOTE]))))
         await store.close()
 
     asyncio.run(write())

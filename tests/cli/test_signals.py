@@ -34,7 +34,7 @@ async def owners(folder: Path) -> set[tuple[bool, float]]:
     """Who holds open work: (running, lease)."""
     store = SqliteStore(folder)
     try:
-        return {(work.running, work.lease) for work in store.open_work("you")}
+        return {(work.running, work.lease) for work in await store.open_work("you")}
     finally:
         await store.close()
 

@@ -26,12 +26,12 @@ async def played(name: str) -> list[str]:
     """Play a file of utterances, one a line; return the transcript's lines."""
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        async with Mind.open(folder, user="you", session="shown", gate_="quick") as mind:
+        async with Mind.open(folder, user="you", session="shown", gate="quick") as mind:
             for text in (ROOT / "examples" / name).read_text("utf-8").splitlines():
                 lines.append(f"**{text}**\n")
                 heard, *_ = [row.seq async for row in mind.hear(text)]
                 await mind.settled()
-                for row in mind.stream.store.events("you", after=heard):
+                for row in await mind.stream.store.events("you", after=heard):
                     if isinstance(row.event, Waiting):
                         lines.append(f"*{row.event.text}*\n")
                     elif isinstance(row.event, Said | FollowUp):

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from mindstream.coach.belief.believed import believed
+from mindstream.coach.belief.belief_rules import patch_by_rules
 from mindstream.coach.packs.load import load
-from mindstream.coach.packs.reading import read
+from mindstream.coach.packs.reading import read_utterance
 
 SLEEP = load("sleep")
 
 
 def patch(text: str, said: str = "", language: str = "en") -> dict[str, Any]:
-    return believed(SLEEP, [read(SLEEP, text)], language, said)[0]
+    return patch_by_rules(SLEEP, [read_utterance(SLEEP, text)], language, said)[0]
 
 
 def test_the_answer_to_a_question_is_believed_in_the_users_words() -> None:

@@ -18,7 +18,7 @@ QUICKLY = Patience(deadline_s=1.0, word_s=0.4, speaking_s=1.0, thinking_s=0.6, l
 async def held(folder: Path, seed: int) -> tuple[dict[str, bool], str]:
     faults = chaos.Faults(seed, allowed=150, rate=0.08)
     seen, settled, lives = await chaos.talk(folder, 36, faults, QUICKLY)
-    rows = list(chaos.judge(folder, seen, settled, lives))
+    rows = [row async for row in chaos.judge(folder, seen, settled, lives)]
     assert faults.made.total() > 80, "there were faults"
     return {name: so for name, so, _ in rows if "memory" not in name}, "\n".join(map(str, rows))
 
@@ -36,7 +36,7 @@ class Fragile(Background):
         while True:
             while work := await self._claim(slot):
                 run = Run(work)
-                occasion = self._occasion(slot, run)
+                occasion = await self._occasion(slot, run)
                 await self._conclude(run, occasion, await slot.reasoner.think(occasion))
                 await self._tell_moved()
             await self._rest(slot)

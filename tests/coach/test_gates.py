@@ -17,8 +17,8 @@ from mindstream.coach.gates.asking import AskingGate
 from mindstream.coach.gates.gate import BeliefGate, Decision, Gate, Situation
 from mindstream.coach.gates.learned import LearnedGate
 from mindstream.coach.gates.logistic import Logistic
-from mindstream.coach.gates.named import gate
-from mindstream.coach.gates.outcomes import decided
+from mindstream.coach.gates.named import gate_named
+from mindstream.coach.gates.outcomes import decision_event
 from mindstream.coach.gates.quick import QuickGate
 from mindstream.coach.gates.report import gate_report
 from mindstream.coach.packs.load import load
@@ -31,8 +31,9 @@ from mindstream.models.rules import Rules
 SLEEP = load("sleep")
 HERE = Path(__file__).parent
 BATTERIES = sorted(HERE.glob("battery*.yaml"))
-UNSEEN = sorted(HERE.glob("unseen_*.tsv"))
-"""Written by people who saw neither the code nor the training sentences; nothing was changed in view of them."""
+BY_OTHERS = sorted(HERE.glob("unseen_*.tsv"))
+"""Written by people who saw neither the code nor the training sentences; but thresholds were chosen, and data grew,
+while these were watched: they are seen by now."""
 UNDERSTANDING, PLANNING = SLEEP.phases[0], SLEEP.phases[-1]
 QUICK = QuickGate(SLEEP)
 
@@ -73,7 +74,7 @@ def planning(text: str, said: str = "") -> Situation:
     return Situation(text, PLANNING, {"sleep_concern": ["noise"]}, True, said)
 
 
-@pytest.mark.parametrize("path", UNSEEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BY_OTHERS, ids=lambda path: path.stem)
 def test_on_situations_it_never_saw_quick_regrets_a_twentieth_and_leaves_nothing_unthought(path: Path) -> None:
     battery = unseen(path)
     assert regret(QUICK, battery) <= 0.05 < 0.3 < regret(BeliefGate(), battery)
@@ -100,7 +101,7 @@ def test_no_training_sentence_stands_in_a_set_that_tests() -> None:
     trained = {line.split("\t")[-1] for file in files for line in file.read_text("utf-8").splitlines()}
     turns = yaml.safe_load((benchmarks / "gate_turns.yaml").read_text("utf-8"))["classes"]
     simulated = {text for each in turns for text in [*each["en"], *each["zh"]]}
-    tested = {situation.text for path in UNSEEN for situation, _, _ in unseen(path)}
+    tested = {situation.text for path in BY_OTHERS for situation, _, _ in unseen(path)}
     short = 12  # 'Good evening.' may stand anywhere
     assert not {text for text in (trained | simulated) & tested if len(text) > short}
 
@@ -123,7 +124,7 @@ def test_there_is_nothing_to_wait_for_before_a_trouble_is_known() -> None:
 
 def test_an_unknown_gate_is_refused_by_name() -> None:
     with pytest.raises(SettingsError, match="belief, quick, learned"):
-        gate("clever", SLEEP)
+        gate_named("clever", SLEEP)
 
 
 # A small model.
@@ -131,7 +132,7 @@ def test_an_unknown_gate_is_refused_by_name() -> None:
 
 async def test_a_small_model_says_whether_to_wait_where_one_is_configured() -> None:
     model = Scripted({"needs_reasoner": ['{"waits": true}', '{"waits": false}']}, name="small")
-    asking = gate("quick", SLEEP, Models(Rules(), {"gate": model}))
+    asking = gate_named("quick", SLEEP, Models(Rules(), {"gate": model}))
     assert (await asking.weigh(planning("Hm, my evenings are something else."))).waits
     assert not (await asking.weigh(planning("Give me the next step"))).waits
     assert asking.decide(planning("Give me the next step")).waits, "at once, only the rule is heard"
@@ -150,7 +151,7 @@ async def test_the_rule_stands_where_the_model_does_not_answer() -> None:
 
 
 async def test_without_the_role_no_model_is_asked() -> None:
-    assert isinstance(gate("quick", SLEEP, Models(Rules())), QuickGate)
+    assert isinstance(gate_named("quick", SLEEP, Models(Rules())), QuickGate)
 
 
 # Learning.
@@ -191,7 +192,7 @@ async def _log(store: SqliteStore, turns: Sequence[tuple[Situation, bool]]) -> N
     for situation, needed in turns:
         heard = Entry(Heard(text=situation.text, session="s", record=""), "ann")
         seq = (await store.commit(Commit(mind="ann", at=0.0, entries=(heard,))))[0].seq
-        taken = decided(QUICK.decide(situation), "quick", situation, SLEEP, seq)
+        taken = decision_event(QUICK.decide(situation), "quick", situation, SLEEP, seq)
         outcome = Judged(about=seq, needed=needed, changed=needed)
         await store.commit(Commit(mind="ann", at=0.0, entries=(Entry(taken, "gate"), Entry(outcome, "gate"))))
 
@@ -201,19 +202,19 @@ async def test_it_learns_from_the_log_once_and_remembers_it(folder: Path) -> Non
     turns = [(planning("The blue folder please"), True), (planning("My sister came over"), False)] * 15
     await _log(store, turns)
     learned = LearnedGate(SLEEP, store, folder)
-    assert learned.decide(planning("The blue folder please")).waits and learned.outcomes == 30
-    learned.catch_up()
+    assert (await learned.weigh(planning("The blue folder please"))).waits and learned.outcomes == 30
+    await learned.catch_up()
     assert learned.outcomes == 30
     again = LearnedGate(SLEEP, store, folder)
     assert again.outcomes == 30, "kept in the data folder"
     await _log(store, turns[:2])
-    again.catch_up()
+    await again.catch_up()
     assert again.outcomes == 32
     for broken in (b"broken", b"", (folder / "gate-sleep.npz").read_bytes()[:500]):
         (folder / "gate-sleep.npz").write_bytes(broken)
         assert LearnedGate(SLEEP, store, folder).outcomes == 0
     anew = LearnedGate(SLEEP, store, folder)
-    anew.catch_up()
+    await anew.catch_up()
     assert anew.outcomes == 32, "learned again from the log"
     await store.close()
 
@@ -237,31 +238,31 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
     return events
 
 
-def kept(mind: Mind, *kinds: type) -> list[Logged]:
-    return [row for row in mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
+async def kept(mind: Mind, *kinds: type) -> list[Logged]:
+    return [row for row in await mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
 
 
 async def test_decisions_and_what_came_of_them_are_logged(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", gate_="quick") as mind:
+    async with Mind.open(folder, user="ann", gate="quick") as mind:
         await turn(mind, "The noise from the street keeps me up.")
         events = await turn(mind, "Can you make me a plan?")
         assert [type(row.event) for row in events][:2] == [Heard, Waiting]
-        first, second = (row.event for row in kept(mind, Decided))
+        first, second = (row.event for row in await kept(mind, Decided))
         assert isinstance(first, Decided) and not first.waits and first.thinks and first.gate == "quick"
         assert isinstance(second, Decided) and second.waits and "sleep_concern" in second.known
-        noted, planned = (row.event for row in kept(mind, Judged))
+        noted, planned = (row.event for row in await kept(mind, Judged))
         assert isinstance(noted, Judged) and not noted.needed and noted.changed
         assert isinstance(planned, Judged) and planned.needed and planned.about == events[0].seq
 
 
 async def test_small_talk_wakes_the_facts_reasoner_only(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", gate_="quick") as mind:
+    async with Mind.open(folder, user="ann", gate="quick") as mind:
         await turn(mind, "Hello!")
-        assert {row.event.slot for row in kept(mind, Thought) if isinstance(row.event, Thought)} == {"facts"}
-        decision = kept(mind, Decided)[0].event
+        assert {row.event.slot for row in await kept(mind, Thought) if isinstance(row.event, Thought)} == {"facts"}
+        decision = (await kept(mind, Decided))[0].event
         assert isinstance(decision, Decided) and not decision.thinks
         await turn(mind, "The noise keeps me awake.")
-        about = [row.event.about for row in kept(mind, Thought) if isinstance(row.event, Thought)]
+        about = [row.event.about for row in await kept(mind, Thought) if isinstance(row.event, Thought)]
         assert len(about) == 3
 
 
@@ -279,35 +280,35 @@ class Hasty:
 
 async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(folder: Path) -> None:
     talk = ["The noise keeps me awake.", "Can you make me a plan?", "My aunt lives in Rome.", "thanks"]
-    async with Mind.open(folder, user="ann", gate_=Hasty()) as mind:
+    async with Mind.open(folder, user="ann", gate=Hasty()) as mind:
         for text in talk:
             await turn(mind, text)
-        (hasty,) = gate_report(mind.stream.store, "ann")
+        (hasty,) = await gate_report(mind.stream.store, "ann")
     assert hasty.turns == 4 and hasty.wait_rate == 0 and hasty.spoke_too_soon == 0.25 == hasty.regret
-    async with Mind.open(folder, user="bob", gate_="belief") as mind:
+    async with Mind.open(folder, user="bob", gate="belief") as mind:
         for text in talk:
             await turn(mind, text)
-        (belief,) = gate_report(mind.stream.store, "bob")
-        assert [report.gate for report in gate_report(mind.stream.store)] == ["hasty", "belief"]
+        (belief,) = await gate_report(mind.stream.store, "bob")
+        assert [report.gate for report in await gate_report(mind.stream.store)] == ["hasty", "belief"]
     assert belief.spoke_too_soon == 0.25 <= belief.waited_for_nothing and belief.avoided == 0 and belief.judged == 4
 
 
 async def test_an_alarm_waits_for_nobody(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", gate_="quick") as mind:
+    async with Mind.open(folder, user="ann", gate="quick") as mind:
         await turn(mind, "The noise keeps me awake.")
         said = (await turn(mind, "I want to kill myself. Make me a plan."))[-1].event
         assert isinstance(said, Said) and said.model == "safety" and not said.waited
-        decision = kept(mind, Decided)[-1].event
+        decision = (await kept(mind, Decided))[-1].event
         assert isinstance(decision, Decided) and not decision.waits
 
 
 async def test_the_learned_gate_works_in_a_mind_and_learns_there(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", gate_="learned") as mind:
+    async with Mind.open(folder, user="ann", gate="learned") as mind:
         await turn(mind, "The noise from the street keeps me up.")
         await turn(mind, "Can you make me a plan?")
         await turn(mind, "thanks")
     store = SqliteStore(folder)
     learned = LearnedGate(SLEEP, store, folder)
-    learned.catch_up()
+    await learned.catch_up()
     assert learned.outcomes >= 2
     await store.close()

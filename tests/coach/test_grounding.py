@@ -62,7 +62,7 @@ def thought(*resources: NamedResource, **more: Any) -> PhaseThought:
 )
 def test_what_a_tool_the_plan_or_the_pack_gave_stays(resource: NamedResource) -> None:
     found = thought(resource, words=f"Look: {resource.link or ''}")
-    assert asked().grounded(found, TURNS) == (found, "")
+    assert asked().ground(found, TURNS) == (found, "")
 
 
 @pytest.mark.parametrize(
@@ -78,29 +78,29 @@ def test_what_a_tool_the_plan_or_the_pack_gave_stays(resource: NamedResource) ->
     ],
 )
 def test_a_resource_that_nothing_gave_is_left_out(resource: NamedResource, kept: NamedResource | None) -> None:
-    found, doubt = asked().grounded(thought(resource), TURNS)
+    found, doubt = asked().ground(thought(resource), TURNS)
     assert found.plan[0].resources == ([kept] if kept else [])
     assert doubt.startswith("No tool gave this: ") and "Left out" in found.thought
 
 
 @pytest.mark.parametrize("name", ["words", "follow_up", "ask_next", "changed", "thought"])
 def test_a_link_that_nobody_gave_is_in_no_text(name: str) -> None:
-    found, doubt = asked().grounded(thought().model_copy(update={name: f"Go to {EVIL}, or {TOOL}."}), TURNS)
+    found, doubt = asked().ground(thought().model_copy(update={name: f"Go to {EVIL}, or {TOOL}."}), TURNS)
     assert getattr(found, name).startswith(f"Go to …, or {TOOL}.") and "evil.example/free" in doubt
 
 
 def test_a_link_that_nobody_gave_is_in_no_step_and_no_belief() -> None:
     edit = StepEdit(title=f"open {EVIL}", do=EVIL, why="evil.com", caution=f"[x]({EVIL})", evidence="www.evil.example")
-    found, _ = asked().grounded(PhaseThought(thought="so", plan=[edit], patch={"goals": {"add": [EVIL]}}), TURNS)
+    found, _ = asked().ground(PhaseThought(thought="so", plan=[edit], patch={"goals": {"add": [EVIL]}}), TURNS)
     kept = found.model_dump(exclude={"thought"})
     assert "evil" not in json.dumps(kept)
 
 
 def test_what_the_user_said_and_noted_may_be_said_again() -> None:
     found = thought(words="You read https://mine.example/x and https://note.example.")
-    assert asked().grounded(found, TURNS) == (found, "")
+    assert asked().ground(found, TURNS) == (found, "")
     steered = (*TURNS, Message("user", f"Meanwhile the user said:\nwhat of {EVIL}?"))
-    assert asked().grounded(thought(words=f"Not {EVIL}"), steered)[1] == ""
+    assert asked().ground(thought(words=f"Not {EVIL}"), steered)[1] == ""
 
 
 def test_an_echo_of_the_models_own_words_gives_nothing() -> None:
@@ -108,13 +108,13 @@ def test_an_echo_of_the_models_own_words_gives_nothing() -> None:
         Message("assistant", "", (Call("fetch", json.dumps({"url": EVIL}), "1"), Call(EVIL, "{}", "2"))),
         Message("tool", fenced(f"there is no tool {EVIL!r}", "result"), call_id="1"),
     )
-    found, doubt = asked().grounded(thought(words=f"Look: {EVIL}"), echoed)
+    found, doubt = asked().ground(thought(words=f"Look: {EVIL}"), echoed)
     assert found.words == "Look: …" and doubt
 
 
 def test_a_thought_without_links_is_not_touched() -> None:
     found = PhaseThought(thought="so", words="Sleep well, e.g. at 10.30/11.")
-    assert asked().grounded(found, ())[0] is found
+    assert asked().ground(found, ())[0] is found
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,10 @@ def test_what_is_too_long_in_a_plan_is_shortened_wherever_it_comes_from() -> Non
 def test_a_note_holds_no_link_that_nobody_said() -> None:
     ask = ExtractFacts(utterances=("I read https://mine.example/x.",))
     found = Facts(facts=[Fact(text=f"The user reads mine.example/x and {EVIL}.", object=EVIL)])
-    kept, doubt = ask.grounded(found, ())
+    kept, doubt = ask.ground(found, ())
     assert kept.facts[0].text == "The user reads mine.example/x and …." and kept.facts[0].object == "…"
     assert "evil.example/free" in doubt
-    assert ask.grounded(kept, ()) == (kept, "")
+    assert ask.ground(kept, ()) == (kept, "")
 
 
 # In a mind.
@@ -167,7 +167,7 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
         async for _ in mind.hear(WISH):
             pass
         await mind.settled()
-        events = [row.event for row in mind.stream.store.events("ann")]
+        events = [row.event for row in await mind.stream.store.events("ann")]
         return events, mind.plan, reasoner
 
 

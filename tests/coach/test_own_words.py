@@ -21,7 +21,7 @@ async def test_bad_words_of_a_reasoner_do_not_stop_the_mind(folder: Path, tmp_pa
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        failed = [row.event for row in mind.stream.store.events("ann") if isinstance(row.event, Failed)]
+        failed = [row.event for row in await mind.stream.store.events("ann") if isinstance(row.event, Failed)]
     assert failed and all(
         event.where == "facts" and f"{words / 'extract_facts.md'}: " in event.text for event in failed
     )

@@ -26,7 +26,7 @@ async def played(folder: Path, *utterances: str, user: str = "ann", **more: str)
             async for logged in mind.hear(utterance):
                 seq = seq or logged.seq
             await mind.settled()
-            turns.append([logged.event for logged in mind.stream.store.events(user, after=seq - 1)])
+            turns.append([logged.event for logged in await mind.stream.store.events(user, after=seq - 1)])
     return turns
 
 
@@ -110,7 +110,7 @@ async def test_the_language_of_the_user_is_answered(folder: Path) -> None:
 
 async def test_with_the_quick_gate_a_wish_for_a_plan_waits_in_any_phase(folder: Path) -> None:
     first, second, third = await played(
-        folder, "The noise from the street keeps me up.", "Can you make me a plan?", "thanks", gate_="quick"
+        folder, "The noise from the street keeps me up.", "Can you make me a plan?", "thanks", gate="quick"
     )
     assert not said(first).waited and said(second).waited and not said(third).waited
     assert next(event for event in second if isinstance(event, PlanMade)).text == said(second).text

@@ -64,11 +64,11 @@ def said(events: Sequence[Logged]) -> Said:
 
 async def test_an_alarm_waits_neither_for_a_reasoner_nor_for_whoever_waits_for_it(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
-    async with Mind.open(folder, user="ann", models=models, gate_=Waits()) as mind:
+    async with Mind.open(folder, user="ann", models=models, gate=Waits()) as mind:
         waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
         queued = asyncio.ensure_future(turn(mind, "hello?"))
         async with asyncio.timeout(25):
-            while len(mind.stream.store.events("ann", kinds=["heard", "waiting"])) < 3:  # noqa: ASYNC110
+            while len(await mind.stream.store.events("ann", kinds=["heard", "waiting"])) < 3:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         async with asyncio.timeout(25):
             answer = said(await turn(mind, ALARM))
@@ -86,7 +86,7 @@ async def test_an_alarm_breaks_off_an_answer_that_is_being_spoken(folder: Path) 
         async with asyncio.timeout(25):
             assert said(await turn(mind, ALARM)).model == "safety"
             broken_off = said(await speaking) if any(isinstance(r.event, Said) for r in await speaking) else None
-        texts = [record.text for record in mind.stream.latest("chat", 10)]
+        texts = [record.text for record in await mind.stream.latest("chat", 10)]
         assert "Well," in texts and broken_off is None, "what was shown is remembered"
 
 
@@ -101,7 +101,7 @@ async def test_a_listener_that_keeps_its_generator_holds_up_nobody(folder: Path)
         async with asyncio.timeout(10):
             assert said(await turn(mind, "and now?"))
             await mind.settled()
-        answers = [row.event.answers for row in mind.stream.store.events("ann") if isinstance(row.event, Said)]
+        answers = [row.event.answers for row in await mind.stream.store.events("ann") if isinstance(row.event, Said)]
         assert len(answers) == 3, "the others were answered too, though nobody listened"
         await kept.aclose()
         await untouched.aclose()
@@ -115,13 +115,13 @@ async def test_a_broken_off_answer_is_remembered_as_far_as_it_was_shown(folder: 
             if pieces == 2:
                 break
         await events.aclose()
-        assert mind.stream.latest("chat", 1)[0].text == "one two"
+        assert (await mind.stream.latest("chat", 1))[0].text == "one two"
 
 
 async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
     patience = Patience(deadline_s=0.5, word_s=0.1)
-    async with Mind.open(folder, user="ann", models=models, gate_=Waits(), patience=patience) as mind:
+    async with Mind.open(folder, user="ann", models=models, gate=Waits(), patience=patience) as mind:
         events = await turn(mind, "Noise keeps me awake. Can you make me a plan?")
         fillers = [row.event.text for row in events if isinstance(row.event, Waiting)]
         assert len(fillers) >= 3 and len(set(fillers)) == len(fillers)
@@ -146,7 +146,7 @@ async def test_the_excuse_is_made_once_and_is_no_memory(folder: Path) -> None:
         assert [("language model" in answer.text) for answer in answers] == [True, False, False, True, True]
         assert "did not take that" in answers[-1].text and answers[2].text == "I am back."
         assert [answer.model for answer in answers] == ["rules", "rules", "scripted", "rules", "rules"]
-        kept = [record.text for record in mind.stream.latest("chat", 20)]
+        kept = [record.text for record in await mind.stream.latest("chat", 20)]
         assert not any("language model" in text for text in kept), kept
         assert all(answer.text.endswith(kept[2 * n + 1]) for n, answer in enumerate(answers))
 
@@ -162,7 +162,7 @@ async def test_a_fault_of_our_own_is_answered_too(folder: Path) -> None:
     async with Mind.open(folder, user="ann", models=talker(Faulty())) as mind:
         answer = said(await turn(mind, "The noise keeps me awake"))
         assert answer.model == "rules" and answer.text.startswith("(Something went wrong on my side")
-        failed = [row.event for row in mind.stream.store.events("ann") if isinstance(row.event, Failed)]
+        failed = [row.event for row in await mind.stream.store.events("ann") if isinstance(row.event, Failed)]
         assert [(event.where, event.text) for event in failed] == [("talker", "KeyError: 'talk'")]
 
 
@@ -178,9 +178,9 @@ async def test_a_gate_that_fails_leaves_the_papers_rule(folder: Path, where: str
         def fail(self) -> Decision:
             raise ValueError("no idea")
 
-    async with Mind.open(folder, user="ann", gate_=Faulty()) as mind:
+    async with Mind.open(folder, user="ann", gate=Faulty()) as mind:
         assert not said(await turn(mind, "The noise keeps me awake")).waited
-        (decided,) = mind.stream.store.events("ann", kinds=["decided"])
+        (decided,) = await mind.stream.store.events("ann", kinds=["decided"])
         assert "the gate failed: ValueError: no idea" in decided.event.model_dump_json()
 
 
@@ -209,7 +209,7 @@ async def test_a_mind_that_is_closed_midway_keeps_what_was_shown(folder: Path) -
             pass
     async with Mind.open(folder, user="ann") as mind:
         await mind.settled()
-        kinds = [type(row.event) for row in mind.stream.store.events("ann", kinds=["heard", "said"])]
+        kinds = [type(row.event) for row in await mind.stream.store.events("ann", kinds=["heard", "said"])]
         assert kinds == [Heard, Said]
     await events.aclose()
 
@@ -219,6 +219,6 @@ async def test_a_talker_that_falls_silent_gives_the_floor_back(folder: Path) -> 
     async with Mind.open(folder, user="ann", models=talker(Silent("Well, ")), patience=patience) as mind:
         answer = said(await turn(mind, "The noise keeps me awake"))
         assert answer.text.startswith("Well, \n(I can't reach my language model") and answer.model == "rules"
-        failed = [row.event.text for row in mind.stream.store.events("ann") if isinstance(row.event, Failed)]
+        failed = [row.event.text for row in await mind.stream.store.events("ann") if isinstance(row.event, Failed)]
         assert failed == ["silent said nothing for 0.2 s"]
         await mind.settled()

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mindstream import ManualClock, Scripted, SqliteStore, Stream
 from mindstream.log.events import Heard
-from mindstream.memory.store import Commit, Entry, Wake
+from mindstream.memory.store import Commit, Entry, NewWork
 from mindstream.memory.stream import New
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.reasoners.reflect.reflect import reflect
@@ -63,9 +63,11 @@ async def remember(folder: Path) -> None:
         clock.advance(40 * DAY)
         await stream.sleep(n=100)  # forgets what was not returned, and dreams of it
         await stream.remember("Carol has a new greenhouse.", "note")
-        heard = (await stream.made([New(text="What was in my garden?", kind="chat", by="carol", episode="s")]))[0]
+        heard = (
+            await stream.build_records([New(text="What was in my garden?", kind="chat", by="carol", episode="s")])
+        )[0]
         event = Heard(text=heard.text, session="s", record=heard.id)
-        entries, wake = (Entry(event, "carol", (heard,)),), Wake(("sleep", "facts"), "a process that is gone", 0.0)
+        entries, wake = (Entry(event, "carol", (heard,)),), NewWork(("sleep", "facts"), "a process that is gone", 0.0)
         await store.commit(Commit(mind="carol", at=clock.now(), entries=entries, wake=wake))
     await store.close()
 

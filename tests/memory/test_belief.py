@@ -76,7 +76,7 @@ async def test_writers_never_lose_each_others_fields(folder: Path) -> None:
         streams[n % 2].believe("b", {"concerns": [f"c{n}"]} if n % 3 else {"hours": float(n)}, Shape) for n in range(24)
     )
     await asyncio.gather(*writes)
-    final = streams[0].belief("b", Shape)
+    final = await streams[0].belief("b", Shape)
     assert sorted(final.value.concerns) == sorted(f"c{n}" for n in range(24) if n % 3)
     assert final.version == 24
     for store in stores:
@@ -92,5 +92,5 @@ async def test_a_belief_of_an_older_shape_is_still_read(folder: Path) -> None:
     store = SqliteStore(folder)
     stream = Stream(store, "ann", Plain(), ManualClock())
     await stream.believe("b", {"concerns": ["noise"], "hours": 5.0, "phase": "a"}, Shape)
-    assert stream.belief("b", Smaller).value == Smaller(hours=5)
+    assert (await stream.belief("b", Smaller)).value == Smaller(hours=5)
     await store.close()

@@ -39,8 +39,8 @@ async def test_it_holds_until_its_end_for_whoever_asks(store: SqliteStore) -> No
     ends = replace(a_record("the shop is closed"), valid_until=2e9)
     await store.commit(writing(ends))
     for now, holds in ((1.5e9, True), (2e9, False), (3e9, False)):
-        assert bool(store.latest("ann", ["note"], now=now)) is holds
-        assert bool(store.known("ann", "note", ["The shop is closed."], now=now)) is holds
+        assert bool(await store.latest("ann", ["note"], now=now)) is holds
+        assert bool(await store.find_same("ann", "note", ["The shop is closed."], now=now)) is holds
     again = Entry(EVENT, "ann", (a_record("the shop is closed"),), distinct=True)
     with pytest.raises(Conflict):
         await store.commit(Commit(mind="ann", at=1.5e9, entries=(again,)))
@@ -56,15 +56,15 @@ async def test_a_version_that_was_to_end_later_ends_with_the_next(store: SqliteS
     second = replace(a_record("two", "plan", at=2e9), slot="plan", version=2)
     await store.commit(writing(first))
     await store.commit(writing(second))
-    assert [record.text for record in store.latest("ann", slot="plan", n=9, now=3e9)] == ["two"]
-    assert store.records("ann", [first.id])[0].superseded_by == second.id
+    assert [record.text for record in await store.latest("ann", slot="plan", n=9, now=3e9)] == ["two"]
+    assert (await store.records("ann", [first.id]))[0].superseded_by == second.id
 
 
 async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
     store = SqliteStore(folder)
     kept, gone, new = (a_record(text) for text in ("kept", "gone", "new"))
     await store.commit(writing(kept, gone))
-    upto = store.changes("ann", 0).upto
+    upto = (await store.changes("ann", 0)).upto
     between: list[Callable[[sqlite3.Connection], object]] = [
         lambda connection: sqlite._commit(connection, writing(new)),
         lambda connection: carriers.erase(
@@ -82,7 +82,7 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
     store._database._reader.set_trace_callback(interfere)
     seen, erased = set[str](), set[str]()
     for _ in range(3):
-        changes = store.changes("ann", upto)
+        changes = await store.changes("ann", upto)
         seen |= {record.id for record in changes.records}
         erased |= set(changes.gone)
         upto = changes.upto
@@ -98,14 +98,14 @@ async def test_portions_together_are_the_whole(store: SqliteStore, most: int) ->
     records = [a_record(f"{n}", kinds[n % 3]) for n in range(20)]
     await store.commit(writing(*records))
     await store.commit(writing(a_record("another's", stream="bob")))
-    since = store.changes("ann", 0).upto
+    since = (await store.changes("ann", 0)).upto
     more = [a_record(f"more {n}") for n in range(10)]
     touched = tuple(Revision(id=record.id, level=3) for record in records[::4])
     await store.commit(Commit(mind="ann", at=1e9, entries=(Entry(EVENT, "ann", tuple(more)),), revisions=touched))
     for point, wanted in ((0, [*records, *more]), (since, [*records[::4], *more])):
         found, after = list[str](), 0
         while True:
-            portion = store.changes("ann", point, after, most)
+            portion = await store.changes("ann", point, after, most)
             assert len(portion.records) <= most
             found += [record.id for record in portion.records]
             after = portion.left
@@ -116,6 +116,6 @@ async def test_portions_together_are_the_whole(store: SqliteStore, most: int) ->
 
 async def test_a_portion_of_long_texts_is_short(store: SqliteStore) -> None:
     await store.commit(writing(*(a_record("x" * 30_000) for _ in range(10))))
-    portion = store.changes("ann", 0, 0, 10)
+    portion = await store.changes("ann", 0, 0, 10)
     assert len(portion.records) == 2
     assert portion.left

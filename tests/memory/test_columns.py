@@ -45,14 +45,14 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 async def test_writes_of_another_process_are_seen(store: SqliteStore, tmp_path: Path) -> None:
     shelf, other = Shelf(store, "e", 8), SqliteStore(tmp_path)
     await write(store, a_record("one"))
-    assert len(shelf.columns("ann")) == 1
+    assert len(await shelf.columns("ann")) == 1
     record = a_record("two")
     await write(other, record)
-    assert shelf.columns("ann").ids[-1] == record.id
+    assert (await shelf.columns("ann")).ids[-1] == record.id
     await other.commit(Commit(mind="ann", at=NOW, revisions=(Revision(id=record.id, level=3),)))
-    assert shelf.columns("ann").level.values[-1] == 3
+    assert (await shelf.columns("ann")).level.values[-1] == 3
     await other.erase("ann", [record.id])
-    assert record.id not in shelf.columns("ann").position
+    assert record.id not in (await shelf.columns("ann")).position
     await other.close()
 
 
@@ -60,7 +60,7 @@ async def test_a_batch_keeps_its_order(store: SqliteStore) -> None:
     records = [a_record(f"turn {i}", "one") for i in range(50)]
     await write(store, *records)
     await store.commit(Commit(mind="ann", at=NOW, revisions=(Revision(id=records[3].id, level=1),)))
-    columns = Shelf(store, "e", 8).columns("ann")
+    columns = await Shelf(store, "e", 8).columns("ann")
     assert columns.ids == [record.id for record in records]
     assert list(columns.before.values) == list(range(-1, 49))
     assert list(columns.after.values) == [*range(1, 50), -1]
@@ -70,9 +70,9 @@ async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -
     gradual = Columns("ann", "e", 8)
     for i in range(40):
         await write(store, a_record(f"turn {'x' * i} {i}?", f"{i % 3}"))
-        gradual.catch_up(store)
+        await gradual.catch_up(store)
     at_once = Columns("ann", "e", 8)
-    at_once.catch_up(store)
+    await at_once.catch_up(store)
     query, everything = np.ones(8, np.float32) / 8**0.5, np.ones(40, bool)
     assert gradual.ids == at_once.ids
     assert np.array_equal(gradual.before.values, at_once.before.values)
@@ -83,25 +83,25 @@ async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -
 
 async def test_interleaved_episodes_keep_their_own_neighbours(store: SqliteStore) -> None:
     await write(store, *(a_record(f"{i}", "ab"[i % 2]) for i in range(6)))
-    columns = Shelf(store, "e", 8).columns("ann")
+    columns = await Shelf(store, "e", 8).columns("ann")
     assert list(columns.before.values) == [-1, -1, 0, 1, 2, 3]
 
 
 async def test_the_streams_used_least_recently_leave(store: SqliteStore) -> None:
     shelf = Shelf(store, "e", 8, streams=2)
-    first = shelf.columns("a")
-    shelf.columns("b")
-    assert shelf.columns("a") is first
-    shelf.columns("c")
-    assert shelf.columns("a") is first
-    shelf.columns("d")
-    shelf.columns("e")
-    assert shelf.columns("a") is not first
+    first = await shelf.columns("a")
+    await shelf.columns("b")
+    assert await shelf.columns("a") is first
+    await shelf.columns("c")
+    assert await shelf.columns("a") is first
+    await shelf.columns("d")
+    await shelf.columns("e")
+    assert await shelf.columns("a") is not first
 
 
 async def test_a_vector_of_another_embedder_is_not_compared(store: SqliteStore) -> None:
     await write(store, a_record("one", width=4))
-    columns = Shelf(store, "e", 8).columns("ann")
+    columns = await Shelf(store, "e", 8).columns("ann")
     assert columns.foreign == 1
     _, cosines = columns.vectors.near(np.ones(8, np.float32), np.ones(1, bool), np.arange(1))
     assert list(cosines) == [0]
@@ -127,7 +127,7 @@ def test_a_vector_that_comes_later_gives_the_same(rows: list[tuple[int, bool]]) 
 async def test_the_first_vector_tells_a_width_that_nobody_knew(store: SqliteStore) -> None:
     shelf = Shelf(store, "e", 0)
     await write(store, replace(a_record("none"), vector=None), a_record("one", "x"), a_record("two", "x"))
-    columns = shelf.columns("ann")
+    columns = await shelf.columns("ann")
     assert columns.width == 8
     rows, nearer = columns.vectors.near(np.ones(8, np.float32), np.ones(3, bool), np.arange(3))
     assert list(rows) == [0, 1, 2]
@@ -147,7 +147,7 @@ async def test_streams_of_a_store_share_a_shelf_that_is_bounded_by_records(tmp_p
         assert len(await stream.recall("thing", k=3)) == 3
     assert list(shelf._held) == ["b", "c"]
     shelf._records = 5
-    assert len((await streams[0].catch_up()).ids) == 10, "the one that is asked for is held, however large"
+    assert len((await streams[0].columns()).ids) == 10, "the one that is asked for is held, however large"
     assert list(shelf._held) == ["a"]
     for stream in streams:
         await stream.close()

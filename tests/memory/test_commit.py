@@ -8,7 +8,7 @@ from typing import Any
 from mindstream.clock import SystemClock
 from mindstream.log.events import Failed
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Finish
+from mindstream.memory.store import WorkDone
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
 
@@ -19,7 +19,7 @@ async def test_a_commit_that_fails_when_nobody_waits_any_longer_makes_no_noise(f
     store = SqliteStore(folder)
     stream = Stream(store, "ann", WordLlama(), SystemClock())
     committing = asyncio.ensure_future(
-        stream.commit(Failed(text="so", where="there"), finish=Finish((99,), "somebody else"))
+        stream.commit(Failed(text="so", where="there"), finish=WorkDone((99,), "somebody else"))
     )
     await asyncio.sleep(0)
     committing.cancel()

@@ -15,7 +15,7 @@ from mindstream import Mind
 from mindstream.coach.belief.plan import read_plan
 from mindstream.errors import InputError
 from mindstream.log.events import KINDS, Said, Unknown, event
-from mindstream.memory.care import DEEPEST, Drawn
+from mindstream.memory.curation import DEEPEST, Drawn
 from mindstream.memory.record import Kind
 from mindstream.memory.store import Commit, Entry, Revision
 from mindstream.memory.stream import New
@@ -85,13 +85,13 @@ async def test_an_odd_value_spoils_nothing(folder: Path, column: str, value: obj
     await world.close()
     change(folder, f"UPDATE records SET {column} = ? WHERE id = ?", value, bad.id)
     world = World(folder)
-    assert {record.id for record in world.store.changes("ann", 0).records} == {bad.id, good.id}
-    (read,) = world.store.records("ann", [bad.id])
+    assert {record.id for record in (await world.store.changes("ann", 0)).records} == {bad.id, good.id}
+    (read,) = await world.store.records("ann", [bad.id])
     assert "tea" in read.text or column == "text"
     found = await world.stream.recall("black tea", k=5)
     assert found[0].record.id == good.id
     await world.stream.audit()
-    assert world.stream.evidence_of(good.id).evidence[0].record.id == bad.id
+    assert (await world.stream.evidence_of(good.id)).evidence[0].record.id == bad.id
     await world.stream.sleep()
     await world.stream.remember("Ann drinks tea at five.", "note")
     await world.close()
@@ -100,7 +100,7 @@ async def test_an_odd_value_spoils_nothing(folder: Path, column: str, value: obj
 async def test_bytes_that_are_no_text_are_read_with_a_mark(world: World) -> None:
     record = await world.stream.remember("Ann drinks tea.")
     change(world.folder, "UPDATE records SET text = CAST(X'416E6EFF' AS TEXT) WHERE id = ?", record.id)
-    assert world.store.records("ann", [record.id])[0].text == "Ann\ufffd"
+    assert (await world.store.records("ann", [record.id]))[0].text == "Ann\ufffd"
 
 
 async def test_an_unknown_event_is_kept_whole(world: World) -> None:
@@ -109,15 +109,15 @@ async def test_an_unknown_event_is_kept_whole(world: World) -> None:
         world.folder, "INSERT INTO log (mind, at, by, kind, payload) VALUES ('ann', 1, 'x', 'tomorrow', '{\"a\": 1}')"
     )
     change(world.folder, "INSERT INTO log (mind, at, by, kind, payload) VALUES ('ann', 'x', 'x', 'said', '{broken')")
-    unknown = [each for each in world.store.events("ann") if isinstance(each.event, Unknown)]
+    unknown = [each for each in await world.store.events("ann") if isinstance(each.event, Unknown)]
     assert [each.event.entry() for each in unknown] == [("tomorrow", '{"a": 1}'), ("said", "{broken")]
     assert unknown[0].row() == {
         "event": "unknown", "seq": 2, "at": 1.0, "by": "x", "named": "tomorrow", "payload": '{"a": 1}',
     }  # fmt: skip
-    assert world.store.last("ann", "said") is None
-    assert world.store.events("ann", kinds=["said"]) == []
+    assert await world.store.last("ann", "said") is None
+    assert await world.store.events("ann", kinds=["said"]) == []
     (again,) = await world.store.commit(Commit(mind="ann", at=2.0, entries=(Entry(unknown[0].event, "x"),)))
-    assert world.store.events("ann", after=again.seq - 1)[0].event == unknown[0].event
+    assert (await world.store.events("ann", after=again.seq - 1))[0].event == unknown[0].event
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ async def test_the_newest_version_of_a_slot_is_the_next_ones_ground_whatever_its
         new = New(text=f"plan {n}", kind="plan", slot="p", version=n, data={"plan": {}})
         await world.stream.remember_all([new])
     change(world.folder, "UPDATE records SET valid_until = 1")
-    assert [record.version for record in world.store.latest("ann", now=2.0, slot="p")] == [2]
+    assert [record.version for record in await world.store.latest("ann", now=2.0, slot="p")] == [2]
 
 
 def test_a_plan_is_read_step_by_step() -> None:
@@ -225,21 +225,21 @@ async def chain(world: World, levels: int, wide: int, kind: Kind = "observation"
 
 
 async def test_a_diamond_of_forty_levels_is_a_small_tree(world: World) -> None:
-    tree = world.stream.evidence_of(await chain(world, 40, 2))
+    tree = await world.stream.evidence_of(await chain(world, 40, 2))
     assert size(tree) < 4 * 40 * 2
     assert tree.evidence[0].evidence[0].evidence and tree.evidence[1].evidence[0].cut
 
 
 async def test_a_long_chain_is_cut_where_nobody_reads_on(world: World) -> None:
-    drawn = world.stream.evidence_of(await chain(world, DEEPEST + 20, 1))
+    drawn = await world.stream.evidence_of(await chain(world, DEEPEST + 20, 1))
     for _ in range(DEEPEST - 1):
         (drawn,) = drawn.evidence
     assert drawn.cut and not drawn.evidence and not drawn.missing
-    assert size(world.stream.evidence_of(drawn.record.id)) == 21
+    assert size(await world.stream.evidence_of(drawn.record.id)) == 21
 
 
 async def test_evidence_in_a_circle_ends(world: World) -> None:
     one = await world.stream.remember("one")
     two = await world.stream.remember("two", evidence=[one.id])
     change(world.folder, "UPDATE records SET evidence = ? WHERE id = ?", f'["{two.id}", "{one.id}"]', one.id)
-    assert size(world.stream.evidence_of(two.id)) <= 4
+    assert size(await world.stream.evidence_of(two.id)) <= 4

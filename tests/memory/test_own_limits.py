@@ -81,15 +81,15 @@ async def test_what_is_no_longer_believed_can_still_be_read(stream: Stream) -> N
     for n in range(0, 3 * MOST, MOST // 2):
         stream.clock.advance(60)  # type: ignore[attr-defined]
         await stream.believe("b", {"goals": wishes(n, n + MOST // 2)}, Shape)
-    assert "learn the oboe" not in stream.belief("b", Shape).value.goals
-    began = stream.store.changes("ann", 0).records[0].created
+    assert "learn the oboe" not in (await stream.belief("b", Shape)).value.goals
+    began = (await stream.store.changes("ann", 0)).records[0].created
     [found] = await stream.recall("oboe", k=1, kinds=["belief"], as_of=began)
     assert "learn the oboe" in found.record.text
 
 
 async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -> None:
     async with Mind.open(folder, user="ann") as mind:
-        (record,) = await mind.stream.made(
+        (record,) = await mind.stream.build_records(
             [
                 New(
                     text="an old belief, from before there were limits", kind="belief", slot="sleep", version=1,
@@ -102,8 +102,8 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        assert mind.stream.store.events("ann", kinds=["error"]) == []
-        assert mind.reasoners.work() == []
+        assert await mind.stream.store.events("ann", kinds=["error"]) == []
+        assert await mind.reasoners.work() == []
         assert mind.belief.version > 1
         assert mind.plan.now
 
@@ -112,7 +112,7 @@ BIG = "长 word " * 9_000
 
 
 async def test_words_of_our_own_are_shortened_and_a_users_are_refused(stream: Stream) -> None:
-    (record,) = await stream.made([New(text=BIG, kind="thought")])
+    (record,) = await stream.build_records([New(text=BIG, kind="thought")])
     assert len(record.text.encode()) <= MAX_BYTES
     assert record.text.endswith("…")
     for refused in (stream.remember(BIG), stream.remember_all([New(text=BIG, kind="note")])):
@@ -142,10 +142,10 @@ async def test_a_dream_that_does_not_end_is_kept_as_far_as_it_goes(stream: Strea
 def test_a_plan_keeps_its_first_steps_and_its_newest_closed_ones() -> None:
     plan = Plan()
     for n in range(300):
-        plan = plan.edited([StepEdit(title=f"step {n}", state="now"), StepEdit(title=f"step {n}", state="done")])
+        plan = plan.edit([StepEdit(title=f"step {n}", state="now"), StepEdit(title=f"step {n}", state="done")])
     for n in range(100):
-        plan = plan.edited([StepEdit(title=f"later {n}")])
-    plan = plan.edited([StepEdit(title="the one now", state="now")])
+        plan = plan.edit([StepEdit(title=f"later {n}")])
+    plan = plan.edit([StepEdit(title="the one now", state="now")])
     assert len([step for step in plan.steps if step.state == "done"]) == MOST_CLOSED
     assert plan.steps[0].title == f"step {300 - MOST_CLOSED}"
     assert len(plan.open) == MOST_OPEN
@@ -162,10 +162,12 @@ async def test_a_plan_of_the_longest_words_is_written(stream: Stream) -> None:
         edit = StepEdit(
             title=f"{n} " + "长" * 190, state="now", do=long, why=long, caution=long, evidence=long, resources=resources
         )
-        plan = plan.edited([edit])
+        plan = plan.edit([edit])
     assert plan.now
     assert plan.now.resources[0].link is None
-    (record,) = await stream.made([New(text=plan.written(full=True), kind="plan", data={"plan": plan.model_dump()})])
+    (record,) = await stream.build_records(
+        [New(text=plan.written(full=True), kind="plan", data={"plan": plan.model_dump()})]
+    )
     assert len(record.text.encode()) <= MAX_BYTES
     assert Plan.model_validate(record.data["plan"]) == plan
 
@@ -199,8 +201,8 @@ async def test_a_long_name_does_not_stop_the_reasoners(folder: Path) -> None:
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        assert mind.stream.store.events("ann", kinds=["error"]) == []
-        assert mind.reasoners.work() == []
+        assert await mind.stream.store.events("ann", kinds=["error"]) == []
+        assert await mind.reasoners.work() == []
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from mindstream.log.events import (
     ToolCalled,
 )
 from mindstream.memory.record import New, Record, Triple
-from mindstream.memory.redaction import MARK, Words
+from mindstream.memory.redaction import MARK, ErasedWords
 from mindstream.memory.store import Entry, Revision
 from mindstream.service.damage import faults
 
@@ -41,7 +41,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
 
 async def forgotten(world: World, text: str = SECRET, kind: str = "note") -> Record:
     """Write a record and forget it."""
-    (record,) = await world.stream.made([New(text=text, kind=kind, about=Triple("user", "pet", text))])  # type: ignore[arg-type]
+    (record,) = await world.stream.build_records([New(text=text, kind=kind, about=Triple("user", "pet", text))])  # type: ignore[arg-type]
     await world.stream.commit(Entry(Remembered(count=1, kinds={kind: 1}), "facts", (record,)))
     await world.stream.commit(revisions=[Revision(id=record.id, forgotten=1.0)])
     return record
@@ -54,8 +54,8 @@ def left(world: World, word: str = "zorro") -> list[str]:
     ]
 
 
-def log(world: World) -> list[Logged]:
-    return world.store.events("ann")
+async def log(world: World) -> list[Logged]:
+    return await world.store.events("ann")
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def log(world: World) -> list[Logged]:
 async def test_a_row_of_the_log_stays_and_its_words_go(event: Thought, world: World) -> None:
     await forgotten(world)
     (row,) = await world.stream.commit(Entry(event, "facts"))
-    before = log(world)
+    before = await log(world)
     assert left(world)
     assert await world.stream.purge() == 1
     assert left(world) == []
-    after = log(world)
+    after = await log(world)
     assert [(each.seq, each.event.kind, each.at) for each in after] == [
         (each.seq, each.event.kind, each.at) for each in before
     ]
@@ -98,12 +98,12 @@ async def test_what_was_drawn_from_it_loses_its_words_and_is_embedded_anew(world
     )
     await world.stream.purge()
     assert left(world) == []
-    sea, seems = world.store.records("ann", [dream.id, thought.id])
+    sea, seems = await world.store.records("ann", [dream.id, thought.id])
     assert sea.text == f"In the dream: {MARK}; the sea rose." and sea.vector is not None
     assert seems.text == f"It seems that {MARK}." and seems.keywords == (MARK,)
     assert seems.about == Triple("Ann", "has", MARK)
     assert (await world.stream.recall("sea", k=1, touch=False))[0].record.id == dream.id
-    assert world.stream.columns().foreign == 0
+    assert (await world.stream.columns()).foreign == 0
     again = await world.stream.remember(f"it seems that {MARK}", "thought")  # found by its words as they are now
     assert again.id == thought.id
 
@@ -118,24 +118,24 @@ async def test_the_doctor_finds_nothing_odd_in_what_lost_its_words(world: World)
 
 
 async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
-    (said,) = await world.stream.made([New(text=SECRET, kind="chat", by="ann")])
-    (answer,) = await world.stream.made([New(text=f"I hear that {SECRET}.", kind="chat", by="mind")])
-    (belief,) = await world.stream.made([New(text=f"pet: {SECRET}", kind="belief", slot="pets", version=1)])
+    (said,) = await world.stream.build_records([New(text=SECRET, kind="chat", by="ann")])
+    (answer,) = await world.stream.build_records([New(text=f"I hear that {SECRET}.", kind="chat", by="mind")])
+    (belief,) = await world.stream.build_records([New(text=f"pet: {SECRET}", kind="belief", slot="pets", version=1)])
     await world.stream.commit(
         Entry(Heard(text=SECRET, session="s", record=said.id), "ann", (said,)),
         Entry(Said(text=answer.text, answers=1, belief_version=0, model="m", record=answer.id), "mind", (answer,)),
         Entry(BeliefChanged(slot="pets", version=1, patch={"pet": SECRET}), "pets", (belief,)),
     )
     await forgotten(world)
-    before = log(world)
+    before = await log(world)
     assert await world.stream.purge() == 1
-    assert log(world) == before
-    assert {record.id for record in world.store.changes("ann", 0).records} == {said.id, answer.id, belief.id}
+    assert await log(world) == before
+    assert {record.id for record in (await world.store.changes("ann", 0)).records} == {said.id, answer.id, belief.id}
 
 
 async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
-    (said,) = await world.stream.made([New(text="yes Zorro", kind="chat")])
-    (belief,) = await world.stream.made([New(text="pet: Zorro", kind="belief", slot="pets", version=1)])
+    (said,) = await world.stream.build_records([New(text="yes Zorro", kind="chat")])
+    (belief,) = await world.stream.build_records([New(text="pet: Zorro", kind="belief", slot="pets", version=1)])
     await world.stream.commit(
         Entry(Heard(text="yes Zorro", session="s", record=said.id), "ann", (said,)),
         Entry(BeliefChanged(slot="pets", version=1, patch={"pet": "Zorro"}), "pets", (belief,)),
@@ -143,7 +143,7 @@ async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
     )
     assert await world.store.erase("ann", [said.id, belief.id]) == 2
     await world.store.compact()
-    heard, changed, thought = (each.event for each in log(world))
+    heard, changed, thought = (each.event for each in await log(world))
     assert isinstance(heard, Heard) and heard.text == MARK and heard.record == said.id
     assert isinstance(changed, BeliefChanged) and changed.patch == {} and changed.version == 1
     assert isinstance(thought, Thought) and thought.text == "unrelated"
@@ -157,7 +157,7 @@ async def test_another_user_s_words_are_another_user_s(world: World) -> None:
     await other.close()
     await forgotten(world)
     await world.stream.purge()
-    (row,) = world.store.events("bob")
+    (row,) = await world.store.events("bob")
     assert isinstance(row.event, Thought) and row.event.text == SECRET
 
 
@@ -180,7 +180,7 @@ async def test_short_words_go_only_where_they_stand_alone(world: World) -> None:
         Entry(Thought(slot="facts", about=(1,), text="a steady tea drinker", model="m"), "facts"),
     )
     await world.stream.purge()
-    texts = [each.event.text for each in log(world) if isinstance(each.event, Thought)]
+    texts = [each.event.text for each in await log(world) if isinstance(each.event, Thought)]
     assert texts == [MARK, "a steady tea drinker"]
 
 
@@ -216,7 +216,7 @@ async def test_what_is_written_while_it_searches_loses_its_words_too(world: Worl
     thoughts = [Thought(slot="facts", about=(n,), text=f"{n}: {SECRET}", model="m") for n in range(20)]
     writing = [world.stream.commit(Entry(thought, "facts")) for thought in thoughts]
     await asyncio.gather(*writing[:10], world.stream.purge(), *writing[10:])
-    assert sum(MARK in each.event.model_dump_json() for each in log(world)) >= 10
+    assert sum(MARK in each.event.model_dump_json() for each in await log(world)) >= 10
 
 
 @pytest.mark.parametrize(
@@ -231,10 +231,10 @@ async def test_what_is_written_while_it_searches_loses_its_words_too(world: Worl
     ],
 )
 def test_words_are_found_whatever_their_script_case_and_space(said: str, text: str, left: str) -> None:
-    assert Words([said]).redact(text) == left
+    assert ErasedWords([said]).redact(text) == left
 
 
 def test_the_head_and_the_tail_of_a_long_text_are_words_of_it() -> None:
     text = " ".join(f"word{n}" for n in range(400))
-    assert Words([text]).redact(f"about: {text[:200].strip()} …") == f"about: {MARK} …"
-    assert MARK in Words([text]).redact(f"… {text[-80:]}")
+    assert ErasedWords([text]).redact(f"about: {text[:200].strip()} …") == f"about: {MARK} …"
+    assert MARK in ErasedWords([text]).redact(f"… {text[-80:]}")

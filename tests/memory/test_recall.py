@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from mindstream import chance
 from mindstream.errors import InputError, SettingsError
-from mindstream.language.words import terms
 from mindstream.log.events import Remembered
 from mindstream.memory.policies import Cosine, Generative
 from mindstream.memory.question import understood
 from mindstream.memory.recall import Recaller
 from mindstream.memory.record import Kind, Record, Triple, new_id
-from mindstream.memory.rerank import added, reranker
+from mindstream.memory.rerank import add_scores, reranker
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Revision
+from mindstream.text.words import terms
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0
@@ -135,7 +135,7 @@ async def test_who_is_asked_about_counts(world: World) -> None:
 async def test_names_are_told_from_words(world: World, query: str, who: str | None, bare: str) -> None:
     for name in ("Lee Wong", "王小明", "Will", "Анна"):
         await world.tell("Hello", "chat", by=name)
-    columns = world.recaller.shelf.columns("ann")
+    columns = await world.recaller.shelf.columns("ann")
     question = understood(query, columns, NOW)
     assert question.bare == bare
     assert question.who == (-1 if who is None else columns.names[who])
@@ -231,7 +231,7 @@ async def test_a_reranker_is_heard_where_one_is_named(world: World) -> None:
     assert (await world.ask("noise"))[0] == "noise noise"
     world.recaller.reranker = Contrary()
     assert set(await world.ask("noise")) == {"noise noise", "noise, and a great many other words that nobody asked for"}
-    scores = added(np.array([3.0, 1.0, 2.0]), np.array([0.0, 0.0, 9.0]))
+    scores = add_scores(np.array([3.0, 1.0, 2.0]), np.array([0.0, 0.0, 9.0]))
     assert scores.argmax() == 2
 
 
@@ -245,8 +245,11 @@ async def test_what_is_known_by_keyword(world: World) -> None:
     newest = await world.tell(
         "The cello was stolen", "thought", keywords=("cello",), about=Triple("cello", "was", "stolen")
     )
-    assert [r.text for r in world.recaller.about("ann", ["CELLO"], now=NOW)] == [newest.text, "Ann bought a cello"]
-    assert [r.text for r in world.recaller.about("ann", ["cello"], now=NOW, kinds=["thought"])] == [newest.text]
+    assert [r.text for r in await world.recaller.about("ann", ["CELLO"], now=NOW)] == [
+        newest.text,
+        "Ann bought a cello",
+    ]
+    assert [r.text for r in await world.recaller.about("ann", ["cello"], now=NOW, kinds=["thought"])] == [newest.text]
 
 
 @pytest.mark.parametrize(("query", "k"), [("", 3), ("  \n", 3), ("noise", 0)])

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from world import World
 
-from mindstream.language.persons import find_persons
 from mindstream.memory.nicknames import find_bearer
 from mindstream.memory.question import understood
 from mindstream.memory.record import New
 from mindstream.memory.speakers import Speakers
+from mindstream.text.persons import find_persons
 
 Said = tuple[str, str]
 """Who, and what."""
@@ -68,7 +68,7 @@ async def test_a_long_reply_does_not_drown_what_the_user_said(world: World) -> N
 
 async def test_between_people_who_say_as_much_length_is_measured_as_ever(world: World) -> None:
     await tell(world, [("kim", "The red lighthouse stands far out."), ("lee", "A lighthouse needs paint every year.")])
-    speakers = (await world.stream.catch_up()).speakers
+    speakers = (await world.stream.columns()).speakers
     usual = speakers.usual_lengths()
     assert speakers.tersest() == pytest.approx(usual.max(), rel=0.05)
 
@@ -154,14 +154,14 @@ CALLED = [
 async def test_names_are_known_in_other_forms(world: World, question: str, who: str | None, bare: str) -> None:
     for session in range(5):
         await tell(world, CALLED, episode=str(session))
-    columns = await world.stream.catch_up()
+    columns = await world.stream.columns()
     asked = understood(question, columns, world.clock.now())
     assert (asked.who, asked.bare) == (-1 if who is None else columns.names[who], bare)
 
 
 async def test_a_word_that_the_stream_uses_is_no_misspelt_name(world: World) -> None:
     await tell(world, [("Marion", "Hello!"), ("Paul", "I met Marian at the market.")])
-    columns = await world.stream.catch_up()
+    columns = await world.stream.columns()
     assert find_bearer("Marian", columns) == -1
     assert find_bearer("Marlon", columns) == columns.names["Marion"]
 

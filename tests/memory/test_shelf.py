@@ -29,11 +29,11 @@ class CountingStore(SqliteStore):
     asked = 0
     between: Callable[[], None] | None = None
 
-    def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+    async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.asked += 1
         if after and self.between:
             self.between()
-        return super().changes(stream, since, after, most)
+        return await super().changes(stream, since, after, most)
 
 
 def some(count: int, first: int = 0) -> list[Record]:
@@ -68,9 +68,9 @@ async def reached(store: CountingStore, asked: int) -> None:
         await asyncio.sleep(0)
 
 
-def like_new(columns: Columns, store: SqliteStore) -> None:
+async def like_new(columns: Columns, store: SqliteStore) -> None:
     """Compare columns with ones that are filled at once."""
-    fresh = Shelf(store, "plain", 8).columns("ann")
+    fresh = await Shelf(store, "plain", 8).columns("ann")
     live = [id_ for id_ in columns.ids if id_ in columns.position]
     assert live == fresh.ids
     if not columns.traces:
@@ -89,14 +89,14 @@ async def test_the_loop_runs_between_portions(store: CountingStore) -> None:
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(others())
-    await Shelf(store, "plain", 8).catch_up("ann")
+    await Shelf(store, "plain", 8).columns("ann")
     beside.cancel()
     assert turns >= PORTIONS
 
 
 async def test_recalls_at_the_same_time_share_one_filling(store: CountingStore) -> None:
     shelf = Shelf(store, "plain", 8)
-    found = await asyncio.gather(*(shelf.catch_up("ann") for _ in range(8)))
+    found = await asyncio.gather(*(shelf.columns("ann") for _ in range(8)))
     assert all(columns is found[0] for columns in found)
     assert len(found[0]) == PORTION * PORTIONS - 1
     assert store.asked <= PORTIONS + 2
@@ -104,29 +104,29 @@ async def test_recalls_at_the_same_time_share_one_filling(store: CountingStore) 
 
 async def test_a_filling_that_is_broken_off_is_gone_on_with(store: CountingStore) -> None:
     shelf = Shelf(store, "plain", 8)
-    filling = asyncio.create_task(shelf.catch_up("ann"))
+    filling = asyncio.create_task(shelf.columns("ann"))
     await reached(store, PORTIONS // 2)
     filling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await filling
-    like_new(await shelf.catch_up("ann"), store)
+    await like_new(await shelf.columns("ann"), store)
     assert store.asked <= 2 * (PORTIONS + 2)
 
 
 async def test_who_cannot_wait_finishes_what_another_began(store: CountingStore) -> None:
     shelf = Shelf(store, "plain", 8)
-    filling = asyncio.create_task(shelf.catch_up("ann"))
+    filling = asyncio.create_task(shelf.columns("ann"))
     await reached(store, PORTIONS // 2)
-    at_once = shelf.columns("ann")
+    at_once = await shelf.columns("ann")
     assert len(at_once) == PORTION * PORTIONS - 1
     assert await filling is at_once
-    like_new(at_once, store)
+    await like_new(at_once, store)
 
 
 async def test_what_is_written_and_touched_between_portions_is_there(store: CountingStore, folder: Path) -> None:
     shelf, other = Shelf(store, "plain", 8), SqliteStore(folder)
-    first = store.changes("ann", 0).records
-    filling = asyncio.create_task(shelf.catch_up("ann"))
+    first = (await store.changes("ann", 0)).records
+    filling = asyncio.create_task(shelf.columns("ann"))
     for n in range(3):
         await reached(store, 2 + 2 * n)
         await other.commit(writing(*some(3, 10_000 + n)))
@@ -136,14 +136,14 @@ async def test_what_is_written_and_touched_between_portions_is_there(store: Coun
             )
         )
     await filling
-    like_new(await shelf.catch_up("ann"), store)
+    await like_new(await shelf.columns("ann"), store)
     await other.close()
 
 
 async def test_what_is_erased_between_portions_is_not_found(store: CountingStore, folder: Path) -> None:
     shelf, other = Shelf(store, "plain", 8), SqliteStore(folder)
-    records = store.changes("ann", 0).records
-    filling = asyncio.create_task(shelf.catch_up("ann"))
+    records = (await store.changes("ann", 0)).records
+    filling = asyncio.create_task(shelf.columns("ann"))
     await reached(store, 4)
     erasing = threading.Thread(target=asyncio.run, args=(other.erase("ann", [records[1].id, records[-1].id]),))
     erasing.start()
@@ -151,14 +151,14 @@ async def test_what_is_erased_between_portions_is_not_found(store: CountingStore
     columns = await filling
     assert records[1].id not in columns.position
     assert records[-1].id not in columns.position
-    like_new(await shelf.catch_up("ann"), store)
-    assert not (await shelf.catch_up("ann")).traces
+    await like_new(await shelf.columns("ann"), store)
+    assert not (await shelf.columns("ann")).traces
     await other.close()
 
 
 async def test_constant_erasing_does_not_keep_a_recall_from_its_answer(store: CountingStore, folder: Path) -> None:
     stream, other = Stream(store, "ann", Plain(), ManualClock()), SqliteStore(folder)
-    left = [record.id for record in store.changes("ann", 0).records]
+    left = [record.id for record in (await store.changes("ann", 0)).records]
 
     async def erase() -> None:
         while left:
@@ -184,7 +184,7 @@ async def test_a_vector_that_is_no_number_never_gets_into_columns(folder: Path) 
     sound, *others = some(4)
     await store.commit(writing(sound))
     sick = [float("nan"), float("inf"), -float("inf")]
-    columns = Shelf(store, "plain", 8).columns("ann")
+    columns = await Shelf(store, "plain", 8).columns("ann")
     rows = [np.array([value, *[0.1] * 7], np.float16) for value in sick]
     columns.take(Changes([replace(each, vector=row) for each, row in zip(others, rows, strict=True)]))
     assert columns.foreign == 3

@@ -59,17 +59,18 @@ def a_stream(store: SqliteStore, embedder: Moody) -> Stream:
     return Stream(store, "ann", embedder, ManualClock())
 
 
-async def soon(what: Callable[[], bool]) -> None:
+async def soon(what: Callable[[], Awaitable[bool] | bool]) -> None:
     """Wait until something is so."""
     for _ in range(1000):
-        if what():
+        found = what()
+        if found if isinstance(found, bool) else await found:
             return
         await asyncio.sleep(0.01)
     raise AssertionError("it never came")
 
 
-def has_vectors(stream: Stream) -> bool:
-    return stream.columns().foreign == 0
+async def has_vectors(stream: Stream) -> bool:
+    return (await stream.columns()).foreign == 0
 
 
 async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteStore) -> None:
@@ -81,7 +82,7 @@ async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteSt
             assert events[0] == "heard"
             assert events[-1] == "said"
         await asyncio.wait_for(mind.settled(), 10)
-        texts = [record.text for record in mind.stream.latest("chat", 9)]
+        texts = [record.text for record in await mind.stream.latest("chat", 9)]
         assert "I wake at three because of noise." in texts
         asked = moody.asked
         async for _ in mind.hear("And now?"):
@@ -89,7 +90,7 @@ async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteSt
         assert moody.asked - asked <= 2  # the one who asks behind, not who speaks
         moody.awake.set()
         await soon(lambda: has_vectors(mind.stream))
-        assert mind.stream.columns().width == 96
+        assert (await mind.stream.columns()).width == 96
 
 
 async def test_nobody_waits_a_second_time(store: SqliteStore) -> None:
@@ -206,7 +207,7 @@ async def test_a_bad_vector_is_no_vector(store: SqliteStore, way: str) -> None:
         assert (record.vector, record.embedder) == (None, "")
         found = await stream.recall("trams", touch=False)
         assert np.isfinite(found[0].score)
-        assert stream.columns().foreign == 1
+        assert (await stream.columns()).foreign == 1
         with pytest.raises((ModelError, ValueError, TypeError)):
             await stream.reembed()
         moody.answer = lambda rows: rows
@@ -242,9 +243,12 @@ async def test_a_text_that_it_cannot_take_does_not_stand_in_the_way_of_others(st
         poison = await stream.remember("poison")
         others = [await stream.remember(f"trams {n}") for n in range(5)]
         ids = [record.id for record in others]
-        await soon(lambda: all(record.embedder for record in store.records("ann", ids)))
-        await soon(lambda: not stream.missing._waiting)
-        assert store.records("ann", [poison.id])[0].vector is None
+
+        async def all_have_vectors() -> bool:
+            return all(record.embedder for record in await store.records("ann", ids)) and not stream.missing._waiting
+
+        await soon(all_have_vectors)
+        assert (await store.records("ann", [poison.id]))[0].vector is None
         assert (await stream.recall("poison", k=1, touch=False))[0].record.id == poison.id
 
 
@@ -264,13 +268,13 @@ async def test_what_is_erased_meanwhile_is_not_embedded(store: SqliteStore) -> N
         await store.erase("ann", [gone.id])
         moody.awake.set()
         await soon(lambda: not stream.missing._waiting)
-        assert [record.id for record in store.changes("ann", 0).records] == [kept.id]
-        assert store.records("ann", [kept.id])[0].vector is not None
+        assert [record.id for record in (await store.changes("ann", 0)).records] == [kept.id]
+        assert (await store.records("ann", [kept.id]))[0].vector is not None
 
 
 async def test_a_record_that_is_never_written_is_not_waited_for(store: SqliteStore) -> None:
     async with a_stream(store, Moody()) as stream:
-        await stream.made([New(text="thought, and not written")])
+        await stream.build_records([New(text="thought, and not written")])
         assert not stream.missing._waiting
         assert stream.missing._task is None
 
@@ -287,7 +291,7 @@ async def test_many_at_once_wait_together_not_one_after_another(store: SqliteSto
     moody = Moody()
     async with a_stream(store, moody) as stream, asyncio.timeout(5):
         await asyncio.gather(*(stream.remember(f"trams {n}") for n in range(50)))
-        assert len(stream.latest("observation", 99)) == 50
+        assert len(await stream.latest("observation", 99)) == 50
 
 
 async def test_how_many_wait_is_bounded(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from mindstream import Scripted
 from mindstream.clock import DAY_S
 from mindstream.errors import InputError, ModelUnavailable
 from mindstream.memory.duplicates import alike
-from mindstream.memory.rate_importance import Importance, RateImportance, by_words
+from mindstream.memory.rate_importance import Importance, RateImportance, rate_by_words
 from mindstream.memory.record import FADING, Kind
 from mindstream.memory.store import Revision
 from mindstream.memory.stream import New
@@ -42,10 +42,10 @@ async def test_what_is_forgotten_becomes_a_dream_with_it_as_evidence(world: Worl
     assert all(text in asked.messages[-1].text for text in ("a red boat", "grandmother's clock"))
     assert "make a dream" in asked.messages[-1].text
     assert asked.role == "M1"
-    dream = world.stream.latest("dream")[0]
+    dream = (await world.stream.latest("dream"))[0]
     assert (dream.text, dream.depth, set(dream.evidence)) == ("I was in a red boat that sang.", 1, set(ids))
-    assert {record.id for record in world.stream.archive()} == set(ids)
-    assert world.told()["dream"].records == (dream.id,)
+    assert {record.id for record in await world.stream.archive()} == set(ids)
+    assert (await world.told())["dream"].records == (dream.id,)
 
 
 async def test_nothing_forgotten_no_model_no_dream(world: World) -> None:
@@ -53,8 +53,8 @@ async def test_nothing_forgotten_no_model_no_dream(world: World) -> None:
     model = Scripted({})
     assert await world.stream.sleep(model) == ""
     assert model.asked == []
-    assert world.stream.latest("dream") == []
-    assert "dream" not in world.told()
+    assert await world.stream.latest("dream") == []
+    assert "dream" not in await world.told()
 
 
 async def test_rules_make_a_modest_dream_in_the_language_of_the_fragments(world: World) -> None:
@@ -75,9 +75,9 @@ async def test_a_sleep_draws_n_records_and_each_loses_one_level(world: World) ->
     for night in range(1, 4):
         world.clock.advance(DAY_S)
         await world.stream.sleep(n=12)
-        levels = [record.level for record in world.store.records("ann", ids)]
+        levels = [record.level for record in await world.store.records("ann", ids)]
         assert sum(2 - level for level in levels) == 12 * night
-        assert world.told()["fading"].looked_at == 12
+        assert (await world.told())["fading"].looked_at == 12
 
 
 async def test_sleep_has_its_own_threshold_and_spares_the_lasting(world: World) -> None:
@@ -88,7 +88,7 @@ async def test_sleep_has_its_own_threshold_and_spares_the_lasting(world: World) 
     assert await world.stream.sleep(n=99) == ""
     world.clock.advance(1)
     assert await world.stream.sleep(n=99) == "I dreamt: old."
-    held = {record.id: record.level for record in world.store.records("ann", [fresh, old, lasting])}
+    held = {record.id: record.level for record in await world.store.records("ann", [fresh, old, lasting])}
     assert held == {fresh: 1, old: -1, lasting: 6}
 
 
@@ -97,12 +97,12 @@ async def test_only_fading_kinds_are_drawn(world: World) -> None:
         await observed(world, "a thing that stays", kind=kind)
     world.clock.advance(100 * DAY_S)
     assert await world.stream.sleep(n=99) == ""
-    assert world.told()["fading"].looked_at == 0
+    assert (await world.told())["fading"].looked_at == 0
     for kind in FADING:
         await observed(world, f"a {kind} that goes", kind=kind)
     world.clock.advance(100 * DAY_S)
     assert await world.stream.sleep(n=99)
-    assert len(world.stream.archive()) == len(FADING)
+    assert len(await world.stream.archive()) == len(FADING)
 
 
 async def test_the_same_night_draws_the_same(folder: Path) -> None:
@@ -112,7 +112,7 @@ async def test_the_same_night_draws_the_same(folder: Path) -> None:
         await observed(world, *(f"memory {n}" for n in range(40)))
         world.clock.advance(OLD)
         await world.stream.sleep(n=10)
-        told.append(sorted(record.text for record in world.stream.archive()))
+        told.append(sorted(record.text for record in await world.stream.archive()))
         await world.close()
     assert told[0] == told[1]
     assert len(told[0]) == 10
@@ -125,11 +125,11 @@ async def test_a_model_that_fails_never_writes_a_dream_and_the_night_goes_on(wor
         await observed(world, "something else that fades")
         world.clock.advance(OLD)
         assert await world.stream.sleep(Scripted({"dream": [answer]})) == ""
-        assert world.stream.latest("dream") == []
-        told = world.told()
+        assert await world.stream.latest("dream") == []
+        told = await world.told()
         assert told["dream"].error
         assert "compaction" in told
-    assert len(world.stream.archive()) == 4
+    assert len(await world.stream.archive()) == 4
 
 
 async def test_pending_importance_is_rated_in_batches(world: World) -> None:
@@ -137,17 +137,17 @@ async def test_pending_importance_is_rated_in_batches(world: World) -> None:
     await world.stream.remember("hello", "belief")
     model = Scripted({"rate_importance": [Importance(ratings=[7] * 20), Importance(ratings=[2] * 5)]})
     await world.stream.sleep(model, n=0)
-    rated = [record.importance for record in world.store.latest("ann", n=99, now=world.clock.now())]
+    rated = [record.importance for record in await world.store.latest("ann", n=99, now=world.clock.now())]
     assert rated == [2.0] * 5 + [7.0] * 20 + [None]
-    assert world.told()["importance"].changed == 25
+    assert (await world.told())["importance"].changed == 25
 
 
 @pytest.mark.parametrize("reply", [Importance(ratings=[5]), '{"ratings": [11, 0]}', "I would say 5"])
 async def test_ratings_that_do_not_fit_are_not_written(world: World, reply: str | Importance) -> None:
     await world.stream.remember_all([New(text="one"), New(text="two")])
     await world.stream.sleep(Scripted({"rate_importance": [reply]}), n=0)
-    assert [record.importance for record in world.store.latest("ann", n=9, now=world.clock.now())] == [None, None]
-    assert world.told()["importance"].error
+    assert [record.importance for record in await world.store.latest("ann", n=9, now=world.clock.now())] == [None, None]
+    assert (await world.told())["importance"].error
 
 
 def test_rules_rate_by_words() -> None:
@@ -160,7 +160,7 @@ def test_rules_rate_by_words() -> None:
         "Hello!",
         "我失眠",
     )
-    ratings = by_words(RateImportance(who="ann", memories=memories)).ratings
+    ratings = rate_by_words(RateImportance(who="ann", memories=memories)).ratings
     assert ratings == [10, 7, 4, 1, 3, 1, 7]
 
 
@@ -173,17 +173,17 @@ async def test_near_duplicates_are_superseded_with_evidence(world: World) -> Non
     await world.stream.commit(revisions=[Revision(id=ids[0], level=3, accessed=world.clock.now())])
     world.clock.advance(DAY_S)
     await world.stream.sleep(n=0)
-    notes = world.stream.latest("note", 9)
+    notes = await world.stream.latest("note", 9)
     assert {note.text for note in notes} == set(texts[1:])
     merged = next(note for note in notes if note.text == texts[1])
     assert (merged.evidence, merged.level, merged.depth) == ((ids[1], ids[0]), 3, 1)
-    old = world.store.records("ann", ids[:2])
+    old = await world.store.records("ann", ids[:2])
     assert [record.superseded_by for record in old] == [merged.id] * 2
-    assert world.told()["duplicates"].records == (merged.id,)
+    assert (await world.told())["duplicates"].records == (merged.id,)
     before = await world.stream.recall("coffee", as_of=world.clock.now() - 1)
     assert {each.record.id for each in before} == set(ids)
     await world.stream.sleep(n=0)
-    assert world.told()["duplicates"].changed == 0
+    assert (await world.told())["duplicates"].changed == 0
 
 
 @pytest.mark.parametrize(
@@ -213,8 +213,8 @@ async def test_what_no_longer_holds_goes_to_the_archive(world: World) -> None:
     world.clock.advance(2 * DAY_S)
     assert [each.record.id for each in await world.stream.recall("closed", touch=False)] == [bridge.id]
     await world.stream.sleep(n=0)
-    assert world.told()["expiry"].records == (shop.id,)
-    assert [record.id for record in world.stream.archive()] == [shop.id]
+    assert (await world.told())["expiry"].records == (shop.id,)
+    assert [record.id for record in await world.stream.archive()] == [shop.id]
     past = await world.stream.recall("closed", as_of=now + DAY_S / 2)
     assert {each.record.id for each in past} == {shop.id, bridge.id}
 
@@ -223,7 +223,7 @@ async def test_every_step_is_reported(world: World) -> None:
     await observed(world, "a red boat")
     world.clock.advance(OLD)
     await world.stream.sleep()
-    assert list(world.told()) == ["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
+    assert list(await world.told()) == ["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
 
 
 @pytest.mark.parametrize("step", ["dream", "rate_importance"])
@@ -245,10 +245,10 @@ async def test_a_sleep_broken_off_keeps_what_it_has_done(world: World, step: str
     night.cancel()
     with pytest.raises(asyncio.CancelledError):
         await night
-    assert len(world.stream.archive()) == 1
-    assert len(world.stream.latest("dream")) == (step != "dream")
+    assert len(await world.stream.archive()) == 1
+    assert len(await world.stream.latest("dream")) == (step != "dream")
     await world.stream.sleep()
-    assert "compaction" in world.told()
+    assert "compaction" in await world.told()
 
 
 async def test_a_negative_number_of_records_is_refused(world: World) -> None:

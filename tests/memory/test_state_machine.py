@@ -21,7 +21,7 @@ from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
 from mindstream.memory.record import UNIQUE, Kind, new_id, normalised
 from mindstream.memory.store import Commit, Entry, Revision
-from mindstream.memory.strength import Held
+from mindstream.memory.strength import StrengthState
 
 STREAMS, KINDS = ("ann", "bob"), ("note", "observation", "chat")
 streams, kinds = st.sampled_from(STREAMS), st.sampled_from(KINDS)
@@ -121,7 +121,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data(), level=st.integers(-1, 6))
     def touch(self, data: st.DataObject, level: int) -> None:
         old = self.one(data)
-        was = Held(old.level, old.lasting, old.accessed)
+        was = StrengthState(old.level, old.lasting, old.accessed)
         self.commit(old.stream, revisions=(Revision(id=old.id, level=level, accessed=self.now, was=was),))
         self.records[old.id] = replace(old, level=level, accessed=self.now - 1)
 
@@ -129,7 +129,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def touch_too_late(self, data: st.DataObject) -> None:
         old = self.one(data)
-        wrong = Revision(id=old.id, level=5, was=Held(old.level + 1, False, old.accessed))
+        wrong = Revision(id=old.id, level=5, was=StrengthState(old.level + 1, False, old.accessed))
         with pytest.raises(Conflict):
             self.commit(old.stream, self.record(old.stream, "note", "not to be written"), revisions=(wrong,))
 
@@ -182,14 +182,16 @@ class Machine(RuleBasedStateMachine):
         for stream in STREAMS:
             ours = [self.seen(record) for record in self.records.values() if record.stream == stream]
             for store in (self.store, self.second):
-                assert [self.seen(record) for record in store.changes(stream, 0).records] == ours
-                assert [self.seen(record) for record in store.records(stream, [each.id for each in ours])] == ours
-            assert self.store.streams() == sorted({record.stream for record in self.records.values()})
+                assert [self.seen(record) for record in (self.runner.run(store.changes(stream, 0))).records] == ours
+                assert [
+                    self.seen(record) for record in self.runner.run(store.records(stream, [each.id for each in ours]))
+                ] == ours
+            assert self.runner.run(self.store.streams()) == sorted({record.stream for record in self.records.values()})
 
     @invariant()
     def changes_since_tell_everything(self) -> None:
         for stream in STREAMS:
-            changes = self.store.changes(stream, self.upto[stream])
+            changes = self.runner.run(self.store.changes(stream, self.upto[stream]))
             self.upto[stream] = changes.upto
             self.mirror |= {record.id: self.seen(record) for record in changes.records}
             for id_ in changes.gone:
@@ -200,9 +202,11 @@ class Machine(RuleBasedStateMachine):
     def what_holds_is_latest_and_known(self) -> None:
         for stream in STREAMS:
             holding = self.holding(stream)
-            assert [each.id for each in self.store.latest(stream, n=999, now=self.now)] == [each.id for each in holding]
+            assert [each.id for each in self.runner.run(self.store.latest(stream, n=999, now=self.now))] == [
+                each.id for each in holding
+            ]
             notes = {normalised(each.text) for each in holding if each.kind == "note"}
-            known = self.second.known(stream, "note", ["TEA", "coffee.", "nobody"], now=self.now)
+            known = self.runner.run(self.second.find_same(stream, "note", ["TEA", "coffee.", "nobody"], now=self.now))
             assert known.keys() == notes & {"tea", "coffee"}
 
     def seen(self, record: Record) -> Record:

@@ -14,7 +14,7 @@ from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import Heard, Remembered
 from mindstream.memory.record import Kind, Record, Triple, new_id
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Revision, Store, Wake
+from mindstream.memory.store import Commit, Entry, NewWork, Revision, Store
 from mindstream.memory.tables import MIGRATIONS
 
 NOW = 3e9
@@ -43,22 +43,22 @@ def writing(*records: Record, at: float = 1e9) -> Commit:
 async def test_what_says_the_same_is_known_while_it_holds(store: Store) -> None:
     tea, other = a_record("Ann likes  TEA."), a_record("ann likes tea", "thought")
     await store.commit(writing(tea, other, a_record("ann likes coffee")))
-    known = store.known("ann", "note", ["ann likes tea!", "nobody knows"], now=NOW)
+    known = await store.find_same("ann", "note", ["ann likes tea!", "nobody knows"], now=NOW)
     assert [record.id for record in known.values()] == [tea.id]
-    assert store.known("bob", "note", ["ann likes tea"], now=NOW) == {}
+    assert await store.find_same("bob", "note", ["ann likes tea"], now=NOW) == {}
     await store.commit(Commit(mind="ann", at=2e9, revisions=(Revision(id=tea.id, forgotten=2e9),)))
-    assert store.known("ann", "note", ["ann likes tea"], now=NOW) == {}
+    assert await store.find_same("ann", "note", ["ann likes tea"], now=NOW) == {}
 
 
 async def test_the_last_event_of_a_kind_is_found(store: Store) -> None:
-    assert store.last("ann", "remembered") is None
+    assert await store.last("ann", "remembered") is None
     for n in range(3):
         await store.commit(writing(a_record(str(n))))
-    found = store.last("ann", "remembered")
+    found = await store.last("ann", "remembered")
     assert found is not None
-    assert found.seq == store.events()[-1].seq
-    assert store.last("ann", "said") is None
-    assert store.last("bob", "remembered") is None
+    assert found.seq == (await store.events())[-1].seq
+    assert await store.last("ann", "said") is None
+    assert await store.last("bob", "remembered") is None
 
 
 async def test_nothing_erased_is_left_in_the_files(folder: Path) -> None:
@@ -93,13 +93,13 @@ def an_older_file(folder: Path) -> None:
 async def test_an_older_file_learns_what_says_the_same(folder: Path) -> None:
     an_older_file(folder)
     store = SqliteStore(folder)
-    assert list(store.known("ann", "note", ["tea"], now=NOW)) == ["tea"]
+    assert list(await store.find_same("ann", "note", ["tea"], now=NOW)) == ["tea"]
     await store.close()
 
 
 async def heard(store: Store, owner: str, lease: float) -> int:
     event = Heard(text="hello", session="s", record="r")
-    wake = Wake(("belief",), owner, lease)
+    wake = NewWork(("belief",), owner, lease)
     return (await store.commit(Commit(mind="ann", at=1e9, entries=(Entry(event, "ann"),), wake=wake)))[0].seq
 
 
@@ -126,9 +126,9 @@ async def test_a_newer_file_is_refused_in_words(folder: Path) -> None:
 
 async def test_two_processes_see_each_other(folder: Path) -> None:
     one, two = SqliteStore(folder), SqliteStore(folder)
-    before = two.version()
+    before = await two.version()
     await one.commit(writing(a_record("from one")))
-    assert two.version() != before
-    assert [record.text for record in two.changes("ann", 0).records] == ["from one"]
+    assert await two.version() != before
+    assert [record.text for record in (await two.changes("ann", 0)).records] == ["from one"]
     await one.close()
     await two.close()

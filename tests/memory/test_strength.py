@@ -12,15 +12,15 @@ from mindstream import ManualClock
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.errors import InputError
 from mindstream.memory.strength import (
-    Held,
     Strength,
+    StrengthState,
+    after_passing_over,
+    after_return,
+    after_sleep,
+    chance_held,
     curve,
-    kept,
     new,
-    passed_over,
     rehearsals,
-    returned,
-    slept_on,
 )
 
 LAWS = Strength()
@@ -36,9 +36,9 @@ spans = st.floats(0, 1e8)
 
 
 @st.composite
-def held(draw: st.DrawFn, laws: Strength, lasting: bool = False) -> Held:
+def held(draw: st.DrawFn, laws: Strength, lasting: bool = False) -> StrengthState:
     level = laws.lasting_level if lasting else draw(st.integers(0, laws.lasting_level - 1))
-    return Held(level, lasting, draw(st.floats(0, 2e9)))
+    return StrengthState(level, lasting, draw(st.floats(0, 2e9)))
 
 
 @given(some_laws, st.data(), spans)
@@ -47,14 +47,14 @@ def test_returned_rises_at_level_0_or_after_its_interval_and_is_new_again(
 ) -> None:
     before = data.draw(held(laws))
     now = before.time + later
-    after = returned(before, now, laws)
+    after = after_return(before, now, laws)
     rises = before.level == 0 or now - before.time > laws.interval_s(before.level)
     assert after.level == before.level + rises
     assert after.time == now
     assert after.lasting == (after.level >= laws.lasting_level)
 
 
-@given(some_laws, st.data(), spans, st.sampled_from([returned, passed_over, slept_on]))
+@given(some_laws, st.data(), spans, st.sampled_from([after_return, after_passing_over, after_sleep]))
 def test_a_lasting_record_never_changes_its_level(laws: Strength, data: st.DataObject, later: float, law: type) -> None:
     before = data.draw(held(laws, lasting=True))
     after = law(before, before.time + later, laws)
@@ -68,7 +68,7 @@ def test_found_but_not_returned_loses_a_level_only_after_its_own_threshold(
     before = data.draw(held(laws))
     now = before.time + later
     loses = now - before.time > laws.passed_over_s
-    assert passed_over(before, now, laws) == before._replace(level=before.level - loses)
+    assert after_passing_over(before, now, laws) == before._replace(level=before.level - loses)
 
 
 @given(some_laws, st.data(), spans)
@@ -76,12 +76,12 @@ def test_sleep_has_a_threshold_of_its_own(laws: Strength, data: st.DataObject, l
     before = data.draw(held(laws))
     now = before.time + later
     loses = now - before.time > laws.asleep_s
-    assert slept_on(before, now, laws) == before._replace(level=before.level - loses)
+    assert after_sleep(before, now, laws) == before._replace(level=before.level - loses)
 
 
-@given(some_laws, spans, st.sampled_from([returned, passed_over, slept_on]))
+@given(some_laws, spans, st.sampled_from([after_return, after_passing_over, after_sleep]))
 def test_what_is_forgotten_stays_as_it_is(laws: Strength, later: float, law: type) -> None:
-    gone = Held(-1, False, 1e9)
+    gone = StrengthState(-1, False, 1e9)
     assert gone.forgotten
     assert law(gone, 1e9 + later, laws) == gone
 
@@ -95,7 +95,9 @@ def test_intervals_grow_with_the_level_up_to_the_cap(laws: Strength) -> None:
     assert all(interval < laws.cap_s for interval in intervals[: laws.lasting_level])
 
 
-@given(some_laws, st.lists(st.tuples(st.sampled_from([returned, passed_over, slept_on]), spans), max_size=30))
+@given(
+    some_laws, st.lists(st.tuples(st.sampled_from([after_return, after_passing_over, after_sleep]), spans), max_size=30)
+)
 def test_levels_stay_within_forgotten_and_lasting(laws: Strength, life: list[tuple[type, float]]) -> None:
     clock = ManualClock()
     now = new(clock.now())
@@ -107,9 +109,9 @@ def test_levels_stay_within_forgotten_and_lasting(laws: Strength, life: list[tup
 
 
 def test_a_clock_that_goes_back_does_no_harm() -> None:
-    before = Held(2, False, 1e9)
-    assert returned(before, 1e9 - 500, LAWS) == before
-    assert slept_on(before, 1e9 - 500, LAWS) == before
+    before = StrengthState(2, False, 1e9)
+    assert after_return(before, 1e9 - 500, LAWS) == before
+    assert after_sleep(before, 1e9 - 500, LAWS) == before
 
 
 def test_by_default_five_returns_over_thirty_hours_make_a_record_last() -> None:
@@ -118,7 +120,7 @@ def test_by_default_five_returns_over_thirty_hours_make_a_record_last() -> None:
     now = new(0.0)
     for number, time in enumerate(times):
         assert not now.lasting
-        now = returned(now, time + 1 + number, LAWS)
+        now = after_return(now, time + 1 + number, LAWS)
     assert now.lasting
 
 
@@ -126,14 +128,14 @@ def test_by_default_what_is_of_use_day_after_day_lasts() -> None:
     now = new(0.0)
     for day in range(5):
         assert not now.lasting
-        now = returned(now, day * DAY_S, LAWS)
+        now = after_return(now, day * DAY_S, LAWS)
     assert now.lasting
 
 
 def test_returns_in_quick_succession_count_once() -> None:
     now = new(0.0)
     for second in range(600):
-        now = returned(now, float(second), LAWS)
+        now = after_return(now, float(second), LAWS)
     assert now.level == 1
 
 
@@ -150,7 +152,7 @@ def test_the_curve_falls_after_the_threshold_and_later_for_what_is_held_better()
 
 @given(st.integers(0, 6), st.integers(0, 60), st.floats(0, 1), st.floats(0, 20))
 def test_the_chance_to_be_kept_is_a_chance(level: int, sleeps: int, drawn: float, passed: float) -> None:
-    assert -1e-9 <= kept(level, sleeps=sleeps, drawn=drawn, passed_over=passed) <= 1 + 1e-9
+    assert -1e-9 <= chance_held(level, sleeps=sleeps, drawn=drawn, passed_over=passed) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None
     assert (await world.now(old)).forgotten == world.clock.now()
     assert (await world.now(old)).accessed < world.clock.now() - LAWS.passed_over_s
     assert old.id not in {each.record.id for each in await world.stream.recall("tomatoes")}
-    assert [record.id for record in world.stream.archive()] == [old.id]
+    assert [record.id for record in await world.stream.archive()] == [old.id]
 
 
 async def test_found_again_soon_costs_nothing(world: World) -> None:
@@ -131,14 +131,14 @@ async def test_touches_are_written_within_a_second_by_themselves(folder: Path) -
     world = World(folder)
     stream = Stream(world.store, "ann", world.stream.embedder, SystemClock())
     record = await stream.remember("tomatoes")
-    changes = world.store.version()
+    changes = await world.store.version()
     await stream.recall("tomatoes")
-    assert world.store.version() == changes
+    assert await world.store.version() == changes
     for _ in range(400):
-        if world.store.records("ann", [record.id])[0].level:
+        if (await world.store.records("ann", [record.id]))[0].level:
             break
         await asyncio.sleep(LATER_S / 20)
-    assert world.store.records("ann", [record.id])[0].level == 1
+    assert (await world.store.records("ann", [record.id]))[0].level == 1
     await world.close()
 
 
@@ -146,11 +146,11 @@ async def test_touches_are_written_at_close_and_before_sleep(world: World) -> No
     record = await world.stream.remember("tomatoes")
     await world.stream.recall("tomatoes")
     await world.stream.sleep(n=0)
-    assert world.store.records("ann", [record.id])[0].level == 1
+    assert (await world.store.records("ann", [record.id]))[0].level == 1
     world.clock.advance(DAY_S)
     await world.stream.recall("tomatoes")
     await world.stream.close()
-    assert world.store.records("ann", [record.id])[0].level == 2
+    assert (await world.store.records("ann", [record.id]))[0].level == 2
 
 
 async def test_a_clock_that_jumps_never_ranks_by_what_is_overdue(world: World) -> None:
@@ -185,4 +185,4 @@ async def test_erased_meanwhile_is_no_error(world: World) -> None:
     await world.stream.recall("tomatoes")
     await world.store.erase("ann", [record.id])
     await world.stream.settle()
-    assert world.store.records("ann", [record.id]) == []
+    assert await world.store.records("ann", [record.id]) == []

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from mindstream.memory.vectors import EXACT_UP_TO, Vectors, halved, restored
+from mindstream.memory.vectors import EXACT_UP_TO, Vectors, halve, restore
 
 WIDTH = 64
 
@@ -47,4 +47,4 @@ def test_neighbours_lend_each_other_half() -> None:
 
 @given(arrays(np.float32, 16, elements=st.floats(-8, 8, width=32)))
 def test_half_a_float_is_near_enough(numbers: NDArray[np.float32]) -> None:
-    assert np.allclose(restored(halved(numbers)), numbers, rtol=0.004, atol=1e-30)
+    assert np.allclose(restore(halve(numbers)), numbers, rtol=0.004, atol=1e-30)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +16,7 @@ from mindstream.errors import LeaseLost, MindstreamError
 from mindstream.log.events import Failed, Remembered
 from mindstream.log.work import Work
 from mindstream.memory.record import New, Record
-from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Wake
+from mindstream.memory.store import Commit, Entry, NewWork, Revision, WorkDone, WorkReleased
 
 SECRET = "Bob hides the violin under the stairs"
 DAY = 86_400
@@ -37,9 +36,9 @@ class Two:
         await self.ann.remember("Ann likes the violin", "note", by="ann", episode="tonight")
         return self
 
-    def bobs(self) -> list[Record]:
+    async def bobs(self) -> list[Record]:
         """Return all of Bob's records as they stand in the file."""
-        return self.store.changes("bob", 0).records
+        return (await self.store.changes("bob", 0)).records
 
 
 @pytest.fixture
@@ -56,12 +55,12 @@ READS: dict[str, Callable[[Two], Awaitable[object]]] = {
     "recall by his name": lambda two: two.ann.recall("violin", where={"by": "bob"}),
     "recall of his session": lambda two: two.ann.recall("violin stairs", where={"episode": "tonight"}, k=50),
     "recall as of a moment": lambda two: two.ann.recall(SECRET, as_of=two.clock.now()),
-    "the newest": lambda two: asyncio.to_thread(lambda: two.ann.latest("note", 50, episode="tonight")),
-    "by id": lambda two: asyncio.to_thread(lambda: two.store.records("ann", [two.secret.id])),
-    "by what is known": lambda two: asyncio.to_thread(lambda: two.ann.known("note", [SECRET])),
-    "the log": lambda two: asyncio.to_thread(lambda: two.store.events("ann")),
-    "what changed": lambda two: asyncio.to_thread(lambda: two.store.changes("ann", 0).records),
-    "the archive": lambda two: asyncio.to_thread(two.ann.archive),
+    "the newest": lambda two: two.ann.latest("note", 50, episode="tonight"),
+    "by id": lambda two: two.store.records("ann", [two.secret.id]),
+    "by what is known": lambda two: two.ann.find_same("note", [SECRET]),
+    "the log": lambda two: two.store.events("ann"),
+    "what changed": lambda two: two.store.changes("ann", 0),
+    "the archive": lambda two: two.ann.archive(),
     "the audit": lambda two: two.ann.audit(),
     "a dream": lambda two: two.ann.sleep(),
 }
@@ -75,9 +74,9 @@ async def test_nothing_that_is_read_is_another_users(name: str, two: Two) -> Non
 
 async def test_evidence_does_not_lead_through_the_wall(two: Two) -> None:
     (record,) = await two.ann.remember_all([New(text="I know it", kind="thought", evidence=(two.secret.id,))])
-    assert "stairs" not in str(two.ann.evidence_of(record.id))
+    assert "stairs" not in str(await two.ann.evidence_of(record.id))
     with pytest.raises(MindstreamError):
-        two.ann.evidence_of(two.secret.id)
+        await two.ann.evidence_of(two.secret.id)
 
 
 async def put(two: Two, record: Record) -> None:
@@ -86,20 +85,20 @@ async def put(two: Two, record: Record) -> None:
 
 async def bobs_work(two: Two) -> Work:
     """Return work of Bob's that his process, "bobs process", is at."""
-    heard, (record,) = Remembered(count=1, kinds={}), await two.bob.made([New(text="noise", kind="chat")])
-    await two.bob.commit(Entry(heard, "bob", (record,)), wake=Wake(("sleep",), "bobs process", 9e9))
+    heard, (record,) = Remembered(count=1, kinds={}), await two.bob.build_records([New(text="noise", kind="chat")])
+    await two.bob.commit(Entry(heard, "bob", (record,)), wake=NewWork(("sleep",), "bobs process", 9e9))
     return (await two.store.claim("bob", "sleep", "bobs process", two.clock.now(), 9e9))[0]
 
 
 async def finish(two: Two) -> None:
     work = await bobs_work(two)
     with pytest.raises(LeaseLost):
-        await two.ann.commit(Remembered(count=0, kinds={}), finish=Finish((work.id,), work.owner))
+        await two.ann.commit(Remembered(count=0, kinds={}), finish=WorkDone((work.id,), work.owner))
 
 
 async def put_back(two: Two) -> None:
     work = await bobs_work(two)
-    await two.ann.commit(Remembered(count=0, kinds={}), put_back=PutBack((work.id,), work.owner, "a fault"))
+    await two.ann.commit(Remembered(count=0, kinds={}), put_back=WorkReleased((work.id,), work.owner, "a fault"))
 
 
 WRITES: dict[str, Callable[[Two], Awaitable[object]]] = {
@@ -124,13 +123,13 @@ async def test_nothing_that_is_written_changes_another_user(name: str, two: Two)
     two.clock.advance(400 * DAY)
     with contextlib.suppress(MindstreamError):
         await WRITES[name](two)
-    held = [record for record in two.bobs() if record.id == two.secret.id]
+    held = [record for record in await two.bobs() if record.id == two.secret.id]
     assert [(each.text, each.forgotten, each.valid_until, each.level, each.embedder) for each in held] == [
         (SECRET, None, None, two.secret.level, "words")
     ]
-    assert all("Ann was here" not in record.text for record in two.bobs())
+    assert all("Ann was here" not in record.text for record in await two.bobs())
     if "work" in name:
-        (left,) = two.store.open_work("bob")
+        (left,) = await two.store.open_work("bob")
         assert (left.running, left.failures) == (True, 0)
 
 
@@ -161,10 +160,10 @@ async def test_a_name_that_looks_alike_is_somebody_else(user: str, two: Two) -> 
         other = Stream(two.store, user, Words(), two.clock)
     except MindstreamError:
         return
-    assert await other.recall(SECRET) == [] and two.store.events(user) == []
+    assert await other.recall(SECRET) == [] and await two.store.events(user) == []
     await other.remember(SECRET, "note")
     await two.store.erase(user)
-    assert [record.text for record in two.bobs()] == [SECRET]
+    assert [record.text for record in await two.bobs()] == [SECRET]
     await other.close()
 
 
@@ -174,8 +173,8 @@ async def test_a_commit_of_several_minds_is_written_whole_or_not_at_all(folder: 
     said = [Commit(mind=name, at=1.0, entries=(hello,)) for name, hello in hellos.items()]
     logged = await store.commit(*said)
     assert [(row.mind, row.seq) for row in logged] == [("a", 1), ("b", 2)]
-    lost = replace(said[1], finish=Finish((77,), "nobody"))
+    lost = replace(said[1], finish=WorkDone((77,), "nobody"))
     with pytest.raises(LeaseLost):
         await store.commit(said[0], lost)
-    assert [row.mind for row in store.events()] == ["a", "b"], "the first of the two is not there either"
+    assert [row.mind for row in await store.events()] == ["a", "b"], "the first of the two is not there either"
     await store.close()

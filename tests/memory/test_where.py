@@ -90,12 +90,12 @@ async def test_of_each_policy_three_are_passed_over_for_one_returned(world: Worl
 
 
 async def test_what_is_erased_while_values_are_compared_is_left_out(world: World) -> None:
-    one, other = await world.stream.made(
+    one, other = await world.stream.build_records(
         [New(text="noise", data={"tags": ["a"]}), New(text="noise", data={"tags": ["a"]})]
     )
     await world.stream.commit(Entry(Remembered(count=2, kinds={}), "test", (one, other)))
-    columns: Columns = await world.stream.catch_up()
+    columns: Columns = await world.stream.columns()
     await world.store.erase("ann", [one.id])
-    columns.catch_up(world.store)
+    await columns.catch_up(world.store)
     found = await world.stream.recall("noise", where={"tags": ["a"]}, touch=False)
     assert [each.record.id for each in found] == [other.id]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream import ManualClock, SqliteStore, Stream, chance
-from mindstream.language.words import terms
 from mindstream.log.events import Event, Slept
 from mindstream.memory.record import Record
 from mindstream.memory.strength import Strength
+from mindstream.text.words import terms
 
 LAWS = Strength()
 
@@ -51,19 +51,19 @@ class World:
     async def now(self, record: Record) -> Record:
         """Return a record as it stands once all touches are written."""
         await self.stream.settle()
-        return self.store.records("ann", [record.id])[0]
+        return (await self.store.records("ann", [record.id]))[0]
 
-    def told(self) -> dict[str, Slept]:
+    async def told(self) -> dict[str, Slept]:
         """Return the steps of the last sleep."""
         steps: dict[str, Slept] = {}
-        for logged in self.store.events("ann", kinds=["slept"]):
+        for logged in await self.store.events("ann", kinds=["slept"]):
             assert isinstance(logged.event, Slept)
             steps = steps if logged.event.step != "fading" else {}
             steps[logged.event.step] = logged.event
         return steps
 
-    def events(self, kind: str) -> list[Event]:
-        return [logged.event for logged in self.store.events("ann", kinds=[kind])]
+    async def events(self, kind: str) -> list[Event]:
+        return [logged.event for logged in await self.store.events("ann", kinds=[kind])]
 
     async def close(self) -> None:
         await self.stream.close()

@@ -67,7 +67,7 @@ async def test_the_talk_goes_on_says_so_and_loses_nothing(folder: Path, door: Fa
         said = [row.event async for row in mind.hear(HEARD)][-1]
         await mind.settled()
         assert isinstance(said, Said) and said.model == "rules" and "model" in said.text
-        events = [row.event for row in mind.stream.store.events("ann")]
+        events = [row.event for row in await mind.stream.store.events("ann")]
         failed = {event.where: event.text for event in events if isinstance(event, Failed)}
         assert name in failed["talker"], "it is said once; while the model rests, nothing is"
         thoughts = {event.slot: event for event in events if isinstance(event, Thought)}
@@ -95,7 +95,7 @@ async def test_an_endpoint_that_comes_back_thinks_again(folder: Path, door: Fake
         clock.advance(10)  # it has rested
         second, *_ = [row.seq async for row in mind.hear(AGAIN)]
         await mind.settled()
-        thoughts = [row.event for row in mind.stream.store.events("ann", kinds=["thought"])]
+        thoughts = [row.event for row in await mind.stream.store.events("ann", kinds=["thought"])]
         assert {
             (event.slot, event.about, event.model == "rules") for event in thoughts if isinstance(event, Thought)
         } == {

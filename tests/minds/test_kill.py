@@ -14,7 +14,7 @@ import pytest
 from mindstream import Mind, Patience, SqliteStore
 from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, FollowUp, Heard, Logged, Thought
-from mindstream.memory.belief import read
+from mindstream.memory.belief import read_belief
 
 TALKING = Path(__file__).with_name("talking.py")
 
@@ -50,7 +50,7 @@ async def check(folder: Path, acknowledged: list[int]) -> None:
     async with Mind.open(folder, user="ann", session="after", patience=Patience(lease_s=1.0)) as mind:
         await mind.settled()
     store = SqliteStore(folder)
-    rows: list[Logged] = store.events("ann", limit=1_000_000)
+    rows: list[Logged] = await store.events("ann", limit=1_000_000)
     heard = {row.seq for row in rows if isinstance(row.event, Heard)}
     assert set(acknowledged) <= heard, "an acknowledged utterance is lost"
     for slot in ("sleep", "facts"):
@@ -61,12 +61,12 @@ async def check(folder: Path, acknowledged: list[int]) -> None:
     versions = [row.event.version for row in rows if isinstance(row.event, BeliefChanged)]
     assert versions == list(range(1, len(versions) + 1)), "a belief was torn or written twice"
     shape = load("sleep").belief
-    beliefs = [record for record in store.changes("ann", 0).records if record.kind == "belief"]
-    assert [read("sleep", record, shape).version for record in beliefs] == [record.version for record in beliefs]
+    beliefs = [record for record in (await store.changes("ann", 0)).records if record.kind == "belief"]
+    assert [read_belief("sleep", record, shape).version for record in beliefs] == [record.version for record in beliefs]
     assert sorted(record.version or 0 for record in beliefs) == versions
     followed = Counter(row.event.answers for row in rows if isinstance(row.event, FollowUp))
     assert all(times == 1 for times in followed.values()), "a double follow-up"
-    assert store.open_work("ann") == []
+    assert await store.open_work("ann") == []
     await store.close()
 
 

@@ -90,8 +90,8 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
     return [logged async for logged in mind.hear(text)]
 
 
-def kept(mind: Mind, *kinds: type) -> list[Logged]:
-    return [row for row in mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
+async def kept(mind: Mind, *kinds: type) -> list[Logged]:
+    return [row for row in await mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
 
 
 NOTHING = '{"thought": "nothing"}'
@@ -107,7 +107,7 @@ async def test_the_talker_speaks_from_the_belief_before_the_one_being_formed(fol
         events = await turn(mind, "I wish for green tea")
         await mind.settled()
         assert [type(row.event) for row in events] == [Heard, Piece, Said]
-        order = [row.event for row in kept(mind, Said, BeliefChanged)]
+        order = [row.event for row in await kept(mind, Said, BeliefChanged)]
         assert isinstance(order[0], Said) and order[0].belief_version == 0
         assert isinstance(order[1], BeliefChanged) and order[1].version == 1
         second = (await turn(mind, "yes"))[-1].event
@@ -139,7 +139,7 @@ async def test_past_the_deadline_the_talker_says_so_and_the_mind_follows_up_once
         assert isinstance(said, Said) and said.late and said.text == "It takes a while."
         slow.let.set()
         await mind.settled()
-        followed = [row.event for row in kept(mind, FollowUp)]
+        followed = [row.event for row in await kept(mind, FollowUp)]
         assert [event.text for event in followed if isinstance(event, FollowUp)] == ["First warm the pot."]
 
 
@@ -156,14 +156,14 @@ async def test_no_follow_up_over_a_user_who_has_said_something_newer(folder: Pat
         await turn(mind, "never mind, thanks")
         slow.let.set()
         await mind.settled()
-        assert kept(mind, FollowUp) == []
+        assert await kept(mind, FollowUp) == []
 
 
 async def test_a_talker_without_its_model_speaks_by_rule_and_says_so(folder: Path) -> None:
     async with opened(folder, says(ModelUnavailable("it is down")), thinks(NOTHING, phases=["asking"])) as mind:
         said = (await turn(mind, "hello there"))[-1].event
         assert isinstance(said, Said) and said.model == "rules" and "model" in said.text
-        assert [row.event.text for row in kept(mind, Failed) if isinstance(row.event, Failed)] == ["it is down"]
+        assert [row.event.text for row in await kept(mind, Failed) if isinstance(row.event, Failed)] == ["it is down"]
 
 
 async def test_a_reasoner_without_its_model_believes_plain_words_by_rule_and_says_so(folder: Path) -> None:
@@ -178,22 +178,22 @@ async def test_a_reasoner_without_its_model_believes_plain_words_by_rule_and_say
     async with opened(folder, says("One.", "Two."), reasoner) as mind:
         first = (await turn(mind, "I drink green tea every day"))[0].seq
         await mind.settled()
-        thoughts = [row.event for row in kept(mind, Thought) if isinstance(row.event, Thought)]
+        thoughts = [row.event for row in await kept(mind, Thought) if isinstance(row.event, Thought)]
         assert {(event.slot, event.about, event.model) for event in thoughts} == {
             ("tea", (first,), "rules"),
             ("facts", (first,), "rules"),
         }
         assert all(event.text.startswith("by rule, since thinker gave no answer") for event in thoughts)
-        (note,) = mind.stream.latest("note", 5)
+        (note,) = await mind.stream.latest("note", 5)
         assert note.text == "“I drink green tea every day”" and note.by == "rules"
-        assert {row.event.text for row in kept(mind, Failed) if isinstance(row.event, Failed)} == {
+        assert {row.event.text for row in await kept(mind, Failed) if isinstance(row.event, Failed)} == {
             "tea: down",
             "facts: down",
         }
         second = (await turn(mind, "and a biscuit"))[0].seq
         await mind.settled()
-        about = [row.event.about for row in kept(mind, Thought) if isinstance(row.event, Thought)]
-        assert sorted(about) == [(first,), (first,), (second,), (second,)] and mind.reasoners.work() == []
+        about = [row.event.about for row in await kept(mind, Thought) if isinstance(row.event, Thought)]
+        assert sorted(about) == [(first,), (first,), (second,), (second,)] and await mind.reasoners.work() == []
 
 
 async def test_a_belief_that_does_not_fit_is_not_written(folder: Path) -> None:
@@ -202,7 +202,7 @@ async def test_a_belief_that_does_not_fit_is_not_written(folder: Path) -> None:
         await turn(mind, "hello")
         await mind.settled()
         assert "colour" not in mind.belief.value.model_dump()
-        assert any("has no field 'colour'" in str(row.event) for row in kept(mind, Failed))
+        assert any("has no field 'colour'" in str(row.event) for row in await kept(mind, Failed))
 
 
 async def test_an_alarm_is_answered_in_code_before_any_model(folder: Path) -> None:
@@ -224,7 +224,7 @@ async def test_the_talker_knows_what_an_alarm_says_ahead_of_it(folder: Path) -> 
 
 async def test_after_a_thought_without_words_the_talker_promises_nothing(folder: Path) -> None:
     talker = says("You're welcome.")
-    async with opened(folder, talker, thinks(NOTHING), gate_=Waits()) as mind:
+    async with opened(folder, talker, thinks(NOTHING), gate=Waits()) as mind:
         said = (await turn(mind, "thanks"))[-1].event
         assert isinstance(said, Said) and said.waited and said.text == "You're welcome."
         assert "promise nothing that is to come" in talker.asked[0].messages[-1].text
@@ -253,7 +253,7 @@ async def test_what_is_poured_in_is_heard_at_once_and_answered_in_order(folder: 
         assert [event.answers for event in said if isinstance(event, Said)] == heard
         about = [
             seq
-            for row in kept(mind, Thought)
+            for row in await kept(mind, Thought)
             if isinstance(row.event, Thought) and row.event.slot == "tea"
             for seq in row.event.about
         ]
@@ -267,7 +267,7 @@ async def test_an_answer_broken_off_is_kept_as_far_as_it_came(folder: Path) -> N
             if isinstance(logged.event, Piece):
                 break
         await events.aclose()
-        said = kept(mind, Said)
+        said = await kept(mind, Said)
         assert len(said) == 1
 
 
@@ -280,7 +280,9 @@ async def test_running_work_can_be_cancelled_and_counts_as_done(folder: Path) ->
         slow.let.set()
         await mind.settled()
         texts = [
-            row.event.text for row in kept(mind, Thought) if isinstance(row.event, Thought) and row.event.slot == "tea"
+            row.event.text
+            for row in await kept(mind, Thought)
+            if isinstance(row.event, Thought) and row.event.slot == "tea"
         ]
         assert texts == ["cancelled"]
 
@@ -302,7 +304,7 @@ async def test_what_cannot_be_heard_is_refused_in_words_and_leaves_nothing(folde
     async with opened(folder, says("One."), thinks(NOTHING)) as mind:
         with pytest.raises(InputError):
             await turn(mind, text)
-        assert kept(mind, Heard) == []
+        assert await kept(mind, Heard) == []
 
 
 async def test_control_characters_do_not_get_in(folder: Path) -> None:
@@ -350,7 +352,9 @@ async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:
         await asyncio.sleep(0.3)
         assert idle.woken == [[]]
         thoughts = [
-            row.event for row in kept(mind, Thought) if isinstance(row.event, Thought) and row.event.slot == "keeping"
+            row.event
+            for row in await kept(mind, Thought)
+            if isinstance(row.event, Thought) and row.event.slot == "keeping"
         ]
         assert len(thoughts) == 1 and thoughts[0].about == ()
 
@@ -376,7 +380,9 @@ async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> No
         slow.let.set()
         await mind.settled()
         about = [
-            row.event.about for row in kept(mind, Thought) if isinstance(row.event, Thought) and row.event.slot == "tea"
+            row.event.about
+            for row in await kept(mind, Thought)
+            if isinstance(row.event, Thought) and row.event.slot == "tea"
         ]
         assert about[1:] == [(first, second)]
         thinking = [asked for asked in reasoner.asked if asked.prompt.label() == "think_in_phase"]
@@ -398,7 +404,7 @@ async def test_without_its_embedder_a_mind_still_hears_remembers_and_answers(fol
         await mind.settled()
         said = (await turn(mind, "What do you remember about me?"))[-1].event
         assert isinstance(said, Said) and "Ann" in said.text
-        assert all(record.vector is None for record in mind.stream.latest("chat", 10))
+        assert all(record.vector is None for record in await mind.stream.latest("chat", 10))
 
 
 async def test_minds_that_share_models_each_log_their_own_calls(folder: Path) -> None:
@@ -413,7 +419,7 @@ async def test_minds_that_share_models_each_log_their_own_calls(folder: Path) ->
         await bob.settled()
     for place in (folder, folder / "b"):
         store = SqliteStore(place)
-        assert len(store.events(None, kinds=["model_called"])) == 4
+        assert len(await store.events(None, kinds=["model_called"])) == 4
         await store.close()
 
 

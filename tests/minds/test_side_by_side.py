@@ -40,15 +40,15 @@ async def talk(mind: Mind, count: int = 4) -> None:
         assert await said(mind, f"Noise number {n} keeps me awake. Make me a plan.")
 
 
-def rows(mind: Mind) -> list[Logged]:
-    return mind.stream.store.events(mind.stream.name, limit=100_000)
+async def rows(mind: Mind) -> list[Logged]:
+    return await mind.stream.store.events(mind.stream.name, limit=100_000)
 
 
 async def check(mind: Mind, slots: tuple[str, ...] = ("sleep", "facts")) -> None:
     """Wait until all is thought about, and look at what was promised."""
     async with asyncio.timeout(GENEROUS_S):
         await mind.settled()
-    log = rows(mind)
+    log = await rows(mind)
     heard = Counter(row.seq for row in log if isinstance(row.event, Heard))
     answered = Counter(row.event.answers for row in log if isinstance(row.event, Said))
     assert answered <= heard
@@ -57,13 +57,13 @@ async def check(mind: Mind, slots: tuple[str, ...] = ("sleep", "facts")) -> None
         assert Counter(seq for thought in thoughts for seq in thought.about) == heard
     versions = [row.event.version for row in log if isinstance(row.event, BeliefChanged) and row.event.slot == "sleep"]
     assert versions == list(range(1, len(versions) + 1))
-    assert mind.stream.store.open_work("ann") == []
+    assert await mind.stream.store.open_work("ann") == []
 
 
 async def take_in(mind: Mind) -> None:
     memory = Memory(mind.stream.store, "ann", "wordllama", SystemClock())
-    lines = list(transfer.export(memory))
-    with transfer.parsed([line.encode() for line in lines], "x", "ann") as found:
+    lines = [line async for line in transfer.export(memory)]
+    with transfer.parse_export([line.encode() for line in lines], "x", "ann") as found:
         await transfer.take_in(memory, found, lambda _: None)
 
 
@@ -115,7 +115,7 @@ async def test_a_generator_that_nobody_starts_hears_nothing(mind: Mind) -> None:
     mind.hear("Nobody listens.")
     gc.collect()
     assert await said(mind, "Noise.")
-    assert [row.event.text for row in rows(mind) if isinstance(row.event, Heard)] == ["Noise."]
+    assert [row.event.text for row in await rows(mind) if isinstance(row.event, Heard)] == ["Noise."]
     await check(mind)
 
 
@@ -168,7 +168,7 @@ async def test_a_mind_that_is_closed_by_its_own_listener_keeps_what_was_heard(fo
                     await opened.__aexit__(None, None, None)
     async with Mind.open(folder, user="ann", patience=PATIENCE) as again:
         await check(again)
-        assert any(isinstance(row.event, Heard) for row in rows(again))
+        assert any(isinstance(row.event, Heard) for row in await rows(again))
 
 
 @pytest.mark.parametrize("turns", [1, 20, 200])
@@ -198,13 +198,13 @@ async def test_two_packs_of_one_user_think_apart(mind: Mind) -> None:
         async with asyncio.timeout(GENEROUS_S):
             await asyncio.gather(talk(mind, 4), *(said(tutor, f"I learn Spanish, {n}.") for n in range(4)))
             await asyncio.gather(mind.settled(), tutor.settled())
-        log = rows(mind)
+        log = await rows(mind)
     for slot in ("sleep", "tutor", "facts"):
         about = Counter(
             seq for row in log if isinstance(row.event, Thought) and row.event.slot == slot for seq in row.event.about
         )
         assert set(about.values()) == {1}
-    assert mind.stream.store.open_work("ann") == []
+    assert await mind.stream.store.open_work("ann") == []
 
 
 async def test_two_loops_in_two_threads_share_a_folder(folder: Path) -> None:
@@ -218,14 +218,14 @@ async def test_two_loops_in_two_threads_share_a_folder(folder: Path) -> None:
         await asyncio.gather(*(asyncio.to_thread(asyncio.run, live(name)) for name in ("a", "b")))
     async with Mind.open(folder, user="ann", patience=PATIENCE) as mind:
         await check(mind)
-        assert sum(isinstance(row.event, Heard) for row in rows(mind)) == 8
+        assert sum(isinstance(row.event, Heard) for row in await rows(mind)) == 8
 
 
 async def test_many_believe_at_once_and_all_of_it_is_believed(mind: Mind) -> None:
     shape = coach_of(mind).pack.belief
     goals = [f"goal number {n}" for n in range(20)]
     await asyncio.gather(*(mind.stream.believe("sleep", {"goals": [goal]}, shape) for goal in goals))
-    belief = mind.stream.belief("sleep", shape)
+    belief = await mind.stream.belief("sleep", shape)
     assert sorted(belief.value.goals) == sorted(goals)  # type: ignore[attr-defined]
     assert belief.version == 20
 
@@ -237,20 +237,20 @@ async def test_of_many_corrections_of_one_record_one_is_made(mind: Mind) -> None
     )
     assert sum(not isinstance(each, BaseException) for each in done) == 1
     assert all(isinstance(each, Conflict | InputError) for each in done if isinstance(each, BaseException))
-    assert len(mind.stream.latest("note", 50)) == 1
+    assert len(await mind.stream.latest("note", 50)) == 1
 
 
 async def test_an_export_beside_writing_is_of_one_moment(mind: Mind) -> None:
     await mind.stream.remember_all([New(text=f"thing {n}") for n in range(200)])
     memory = Memory(mind.stream.store, "ann", "wordllama", SystemClock())
     lines = transfer.export(memory)
-    head = next(lines)
+    head = await anext(lines)
     await talk(mind, 3)
-    await mind.stream.store.erase("ann", [record.id for record in mind.stream.latest("observation", 50)])
-    rest = list(lines)
+    await mind.stream.store.erase("ann", [record.id for record in await mind.stream.latest("observation", 50)])
+    rest = [line async for line in lines]
     assert f'"records":{len(rest)}' in head
     assert len(rest) == 200
-    with transfer.parsed([line.encode() for line in (head, *rest)], "x", "ann") as found:
+    with transfer.parse_export([line.encode() for line in (head, *rest)], "x", "ann") as found:
         assert len(found) == 200
 
 
@@ -267,5 +267,5 @@ async def test_erasing_a_user_who_is_talking_ends_in_words_and_leaves_no_loop(fo
         assert await said(mind, "Are you there?")
         async with asyncio.timeout(GENEROUS_S):
             await mind.settled()
-        assert store.open_work("ann") == []
+        assert await store.open_work("ann") == []
     await store.close()

@@ -30,11 +30,14 @@ class Echo:
         self.reasoners: Sequence[Reasoner] = [Notes()]
         self.spoke_up: list[str] = []
 
+    async def begin(self) -> None:
+        pass
+
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         heard = await self.mind.take_in(text, phase="echoing", hold=True)
         yield heard
         new = New(text=text, kind="chat", by="echo", episode=self.mind.session, data={"by_user": False})
-        (record,) = await self.mind.stream.made([new])
+        (record,) = await self.mind.stream.build_records([new])
         said = Said(text=text, answers=heard.seq, belief_version=0, model="echo", record=record.id)
         yield (await self.mind.stream.commit(Entry(said, "echo", (record,))))[0]
         self.mind.reasoners.release(heard.seq)
@@ -84,9 +87,9 @@ async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: 
             await mind.say("Hello?")
         with pytest.raises(InputError, match="no speaker"):
             _ = mind.belief
-        rows = mind.stream.store.events("ann")
+        rows = await mind.stream.store.events("ann")
         assert not any(row.by == "coach" for row in rows)
-        assert not any(record.by == "coach" for record in mind.stream.store.changes("ann", 0).records)
+        assert not any(record.by == "coach" for record in (await mind.stream.store.changes("ann", 0)).records)
         assert not [row for row in rows if isinstance(row.event, Failed)]
 
 
@@ -98,13 +101,13 @@ async def test_a_speaker_of_ones_own_is_handed_over(tmp_path: Path) -> None:
         assert mind.speaker.spoke_up == ["notes: noted 0"]
         (seen,) = mind.speaker.reasoners[0].seen  # type: ignore[attr-defined]
         assert seen.reply == "Hello!"
-        assert mind.stream.store.events("ann", kinds=["opened"])[0].event.pack == "echo"  # type: ignore[attr-defined]
+        assert (await mind.stream.store.events("ann", kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
         with pytest.raises(InputError, match="no coach"):
             coach_of(mind)
 
 
 async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
-    for more in ({}, {"pack": "sleep"}, {"speaker": "coach", "gate_": "quick"}, {"speaker": coach(load("sleep"))}):
+    for more in ({}, {"pack": "sleep"}, {"speaker": "coach", "gate": "quick"}, {"speaker": coach(load("sleep"))}):
         async with Mind.open(tmp_path, user="ann", **more) as mind:
             assert isinstance(coach_of(mind), Coach)
             assert await mind.say("Hello!")
@@ -113,7 +116,7 @@ async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"pakc": "sleep"}, "pakc.*pack, gate_"),
+        ({"pakc": "sleep"}, "pakc.*pack, gate"),
         ({"speaker": "parrot"}, "parrot.*coach"),
         ({"speaker": None, "pack": "sleep"}, "pack: said of a speaker by name"),
         ({"tools": [clock, clock]}, "two tools are called 'clock'"),
@@ -149,7 +152,7 @@ async def test_a_mind_can_be_told_to_stop_thinking(tmp_path: Path) -> None:
         assert mind.cancel("other") == 0
         assert mind.cancel() == 1
         await mind.settled()
-        assert mind.reasoners.work() == []
+        assert await mind.reasoners.work() == []
 
 
 async def test_users_may_be_called_as_other_systems_call_them(tmp_path: Path) -> None:
@@ -158,7 +161,7 @@ async def test_users_may_be_called_as_other_systems_call_them(tmp_path: Path) ->
             async for _ in mind.hear("I am here."):
                 pass
         async with Stream.open(tmp_path, user) as stream:
-            assert [record.text for record in stream.latest("chat", 5)] == ["I am here."]
+            assert [record.text for record in await stream.latest("chat", 5)] == ["I am here."]
 
 
 async def test_fields_of_ones_own_are_found_by(tmp_path: Path) -> None:

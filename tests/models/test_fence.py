@@ -247,14 +247,14 @@ class Task(Prompt[str]):
 
 
 class Listener:
-    def given(self, call: Call) -> str | None:
+    async def recorded_result(self, call: Call) -> str | None:
         return None
 
-    async def called(self, call: Call) -> None: ...
+    async def log_call(self, call: Call) -> None: ...
 
-    async def observed(self, call: Call, text: str, failed: bool) -> None: ...
+    async def log_observation(self, call: Call, text: str, failed: bool) -> None: ...
 
-    async def steered(self) -> str:
+    async def take_newer(self) -> str:
         return attack("plain", "newest_utterances")
 
 

@@ -20,13 +20,13 @@ from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.mend import Mend
 from mindstream.models.wrappers.meter import Meter, Metered
 from mindstream.models.wrappers.repair import Repair
-from mindstream.models.wrappers.told import Told
+from mindstream.models.wrappers.with_listener import WithListener
 
 
-def judged_by(*replies: str, times: int = 2) -> tuple[Told, Scripted, list[Metered]]:
+def judged_by(*replies: str, times: int = 2) -> tuple[WithListener, Scripted, list[Metered]]:
     scripted, told = Scripted({"judge": replies}), list[Metered]()
     inner = Mend(Repair(Meter(scripted, lambda _: None, ManualClock()), times))
-    return Told(inner, told.append), scripted, told
+    return WithListener(inner, told.append), scripted, told
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ async def test_a_mended_call_is_marked_in_the_log() -> None:
         door.otherwise = Says("{score: 7,}")
         told = list[Metered]()
         async with Models.named({"default": f"{door.url}#any"}) as models:
-            assert (await ask(models.told_to(told.append).of("reasoner"), Judge())).score == 7
+            assert (await ask(models.with_listener(told.append).of("reasoner"), Judge())).score == 7
     assert [build_event(call).mended for call in told] == [False, False, True]
 
 

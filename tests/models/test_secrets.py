@@ -26,7 +26,7 @@ from mindstream.models.roles import Models
 from mindstream.models.scripted import Scripted
 from mindstream.models.secrets import mask, remember
 from mindstream.models.wrappers.cache import Cache
-from mindstream.service import reach
+from mindstream.service import probe
 
 KEY = 'sk-proj-A+b/c=d&e"f<g>-0123456789'
 OTHER = "key-of-another-role-987654321"
@@ -104,23 +104,23 @@ async def test_the_doctors_question_is_not_carried_elsewhere(door: FakeEndpoint)
     with FakeEndpoint() as other:
         door.listing = redirects(f"{other.url}/models")
         with pytest.raises(ModelUnavailable, match="HTTP 307: it sends us on to") as caught:
-            await reach.reached(f"openai:any@{door.url}")
+            await probe.probe(f"openai:any@{door.url}")
         assert other.asked == [] and OTHER not in str(caught.value)
 
 
 async def test_the_doctor_waits_and_reads_only_so_much(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "PATIENCE_S", 10.0)
+    monkeypatch.setattr(probe, "PATIENCE_S", 10.0)
     for flood in (Floods(forever(b"x" * 65_536)), Floods(forever(b""), {"X": "a" * 1_000_000})):
         door.listing = flood
         with pytest.raises(ModelUnavailable):
-            await reach.reached(f"{door.url}#any")
+            await probe.probe(f"{door.url}#any")
     assert door.sent < 20_000_000
     door.listing = Sends("[" * 100_000)
-    assert "can be reached" in await reach.reached(f"{door.url}#any")
-    monkeypatch.setattr(reach, "PATIENCE_S", 0.3)
+    assert "can be reached" in await probe.probe(f"{door.url}#any")
+    monkeypatch.setattr(probe, "PATIENCE_S", 0.3)
     door.listing = Stalls()
     with pytest.raises(ModelSilent, match=r"said nothing for 0\.3 s"):
-        await reach.reached(f"{door.url}#any")
+        await probe.probe(f"{door.url}#any")
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,15 @@ async def test_each_vendor_is_asked_in_its_own_way(
     door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, vendor: str, listing: str
 ) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", OTHER)
-    monkeypatch.setitem(reach.HOMES, vendor, door.url)
+    monkeypatch.setitem(probe.HOMES, vendor, door.url)
     for content_type in ("application/json", "text/plain"):
         door.listing = Sends(listing, content_type)
-        assert await reach.reached(f"{vendor}:small") == f"{vendor}:small can be reached at {door.url}"
+        assert await probe.probe(f"{vendor}:small") == f"{vendor}:small can be reached at {door.url}"
         with pytest.raises(ModelRefused, match="does not offer 'large'; it offers small"):
-            await reach.reached(f"{vendor}:large")
+            await probe.probe(f"{vendor}:large")
     door.listing = Fails(401, f"no such key: {OTHER}")
     with pytest.raises(ModelRefused, match=r"refuses the key \(HTTP 401: no such key: \*\*\*\)"):
-        await reach.reached(f"{vendor}:small")
+        await probe.probe(f"{vendor}:small")
 
 
 # What is kept.

@@ -15,7 +15,7 @@ from mindstream.clock import Moment
 from mindstream.errors import ModelRefused
 from mindstream.minds.calls import build_event
 from mindstream.models.ask import ask
-from mindstream.models.bounded import bounded
+from mindstream.models.bounded import bound_schema
 from mindstream.models.model import Cut, Request, Usage
 from mindstream.models.openai_chat import FIELDS
 from mindstream.models.prices import price
@@ -175,20 +175,20 @@ def longest(schema: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("characters", [1_000, 3_000, 10_000])
 def test_the_longest_reply_of_a_bounded_schema_fits(characters: int) -> None:
-    schema = bounded(TypeAdapter(Deep).json_schema(), characters)
+    schema = bound_schema(TypeAdapter(Deep).json_schema(), characters)
     value = longest(schema)
     assert len(json.dumps(value)) < 1.3 * characters
     assert Deep.model_validate(value), "and it is still what was asked for"
 
 
 def test_narrower_limits_stay() -> None:
-    schema = bounded(TypeAdapter(Deep).json_schema(), 1_000_000)
+    schema = bound_schema(TypeAdapter(Deep).json_schema(), 1_000_000)
     assert schema["properties"]["words"] == {"type": "string", "pattern": "^[^<]{0,6000}$"}
     assert schema["properties"]["share"] == {"type": "number", "minimum": 0, "maximum": 1}
 
 
 def test_a_schema_that_names_what_it_does_not_hold_is_still_bounded() -> None:
-    schema = bounded({"type": "object", "properties": {"a": {"$ref": "#/$defs/Gone"}}}, 500)
+    schema = bound_schema({"type": "object", "properties": {"a": {"$ref": "#/$defs/Gone"}}}, 500)
     assert {"type": "boolean"} in schema["properties"]["a"]["anyOf"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from inspect import isawaitable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from mindstream import Mind, Patience, SqliteStore, SystemClock
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Failed, Heard, Logged, Said, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S
-from mindstream.memory.store import Commit, Entry, Wake
+from mindstream.memory.store import Commit, Entry, NewWork
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 
@@ -42,7 +43,7 @@ class Thinks:
 
 async def until(so: Callable[[], object]) -> None:
     async with asyncio.timeout(20):
-        while not so():  # noqa: ASYNC110
+        while not ((await found) if isawaitable(found := so()) else found):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -53,12 +54,12 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
     return [logged async for logged in mind.hear(text)]
 
 
-def rows(mind: Mind, kind: type) -> list[Logged]:
-    return [row for row in mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kind)]
+async def rows(mind: Mind, kind: type) -> list[Logged]:
+    return [row for row in await mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kind)]
 
 
-def about(mind: Mind, kind: type, slot: str = "extra") -> Counter[int]:
-    return Counter(seq for row in rows(mind, kind) if row.event.slot == slot for seq in row.event.about)  # type: ignore[attr-defined]
+async def about(mind: Mind, kind: type, slot: str = "extra") -> Counter[int]:
+    return Counter(seq for row in await rows(mind, kind) if row.event.slot == slot for seq in row.event.about)  # type: ignore[attr-defined]
 
 
 class Odd(BaseException):
@@ -97,11 +98,11 @@ async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error
         first = (await turn(mind, "I wake at three"))[0].seq
         await mind.settled()
         assert len(bad.about) == 3, "it was tried a bounded number of times"
-        (row,) = rows(mind, SetAside)
+        (row,) = await rows(mind, SetAside)
         assert isinstance(row.event, SetAside) and row.event.about == (first,) and row.event.attempts == 3
         assert row.event.reason.startswith("extra: ") and len(row.event.reason) < 600
-        assert about(mind, Thought, "sleep") == about(mind, Thought, "facts") == Counter([first])
-        assert mind.belief.version == 1 and mind.reasoners.work() == []
+        assert await about(mind, Thought, "sleep") == await about(mind, Thought, "facts") == Counter([first])
+        assert mind.belief.version == 1 and await mind.reasoners.work() == []
 
 
 async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(folder: Path) -> None:
@@ -110,8 +111,8 @@ async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(
         turns = await asyncio.gather(*(turn(mind, text) for text in ("one", "two", "a bad one", "four")))
         await mind.settled()
         heard = [events[0].seq for events in turns]
-        assert about(mind, Thought) == Counter([heard[0], heard[1], heard[3]])
-        assert about(mind, SetAside) == Counter([heard[2]])
+        assert await about(mind, Thought) == Counter([heard[0], heard[1], heard[3]])
+        assert await about(mind, SetAside) == Counter([heard[2]])
 
 
 async def test_what_was_tried_in_another_process_counts(folder: Path) -> None:
@@ -119,13 +120,13 @@ async def test_what_was_tried_in_another_process_counts(folder: Path) -> None:
         async with Mind.open(
             folder, user="ann", reasoners=[Thinks(lambda _: ValueError("always"))], patience=QUICKLY
         ) as mind:
-            if not rows(mind, Heard):
+            if not await rows(mind, Heard):
                 await turn(mind, "hello")
             await until(lambda: rows(mind, Failed))
     again = Thinks(lambda _: ValueError("always"))
     async with Mind.open(folder, user="ann", reasoners=[again], patience=QUICKLY) as mind:
         await mind.settled()
-        assert len(rows(mind, SetAside)) == 1 and len(rows(mind, Failed)) + len(again.about) <= 4
+        assert len(await rows(mind, SetAside)) == 1 and len(await rows(mind, Failed)) + len(again.about) <= 4
 
 
 async def test_a_reasoner_that_will_not_stop_is_left_behind(folder: Path) -> None:
@@ -142,7 +143,7 @@ async def test_a_reasoner_that_will_not_stop_is_left_behind(folder: Path) -> Non
     async with Mind.open(folder, user="ann", reasoners=[bad], patience=QUICKLY) as mind:
         await turn(mind, "hello")
         await mind.settled()
-        assert "no conclusion within" in str(rows(mind, SetAside)[0].event)
+        assert "no conclusion within" in str((await rows(mind, SetAside))[0].event)
         done.set()
         for task in asyncio.all_tasks():
             if "_outcome" in repr(task.get_coro()):
@@ -160,13 +161,13 @@ async def test_a_lease_from_a_clock_that_ran_ahead_does_not_count(folder: Path) 
     heard = Heard(text="hello", session="s", record="r")
     lease = clock.now() + 10 * LONGEST_LEASE_S
     (row,) = await store.commit(
-        Commit(mind="ann", at=clock.now(), entries=(Entry(heard, "ann"),), wake=Wake(("extra",), "dead", lease))
+        Commit(mind="ann", at=clock.now(), entries=(Entry(heard, "ann"),), wake=NewWork(("extra",), "dead", lease))
     )
     await store.claim("ann", "extra", "dead", clock.now(), lease)
     await store.close()
     async with Mind.open(folder, user="ann", reasoners=[Thinks(lambda _: None)], patience=QUICKLY) as mind:
         await mind.settled()
-        assert about(mind, Thought) == Counter([row.seq])
+        assert await about(mind, Thought) == Counter([row.seq])
 
 
 async def test_an_idle_run_that_fails_ends_nothing(folder: Path) -> None:
@@ -174,10 +175,14 @@ async def test_an_idle_run_that_fails_ends_nothing(folder: Path) -> None:
     idle.trigger = Trigger(every=0, idle_s=0.05)
     async with Mind.open(folder, user="ann", reasoners=[idle], patience=QUICKLY) as mind:
         await turn(mind, "hello")
-        await until(lambda: any("locked" in str(row.event) for row in rows(mind, Failed)))
+
+        async def has_failed() -> bool:
+            return any("locked" in str(row.event) for row in await rows(mind, Failed))
+
+        await until(has_failed)
         await turn(mind, "and again")
         await mind.settled()
-        assert len(about(mind, Thought, "sleep")) == 2
+        assert len(await about(mind, Thought, "sleep")) == 2
 
 
 async def test_steering_leaves_alone_what_the_talker_is_about_to_answer(folder: Path) -> None:
@@ -203,7 +208,7 @@ async def test_steering_leaves_alone_what_the_talker_is_about_to_answer(folder: 
         assert found == [()]
         await events.aclose()
         await mind.settled()
-        assert sorted(about(mind, Thought).values()) == [1, 1]
+        assert sorted((await about(mind, Thought)).values()) == [1, 1]
 
 
 async def test_cancelling_takes_what_was_steered_in_with_it(folder: Path) -> None:
@@ -224,7 +229,7 @@ async def test_cancelling_takes_what_was_steered_in_with_it(folder: Path) -> Non
         await steered.wait()
         assert mind.reasoners.cancel("extra") == 1
         await mind.settled()
-        assert len(reasoner.about) == 1 and sorted(about(mind, Thought).values()) == [1, 1]
+        assert len(reasoner.about) == 1 and sorted((await about(mind, Thought)).values()) == [1, 1]
 
 
 async def test_a_conclusion_that_cannot_be_written_is_a_failed_run(folder: Path) -> None:
@@ -238,8 +243,8 @@ async def test_a_conclusion_that_cannot_be_written_is_a_failed_run(folder: Path)
     async with Mind.open(folder, user="ann", reasoners=[Writes(lambda _: None)], patience=QUICKLY) as mind:
         await turn(mind, "hello")
         await mind.settled()
-        assert "RuntimeError: no" in str(rows(mind, SetAside)[0].event)
-        assert len(rows(mind, Said)) == 1
+        assert "RuntimeError: no" in str((await rows(mind, SetAside))[0].event)
+        assert len(await rows(mind, Said)) == 1
 
 
 async def test_settled_returns_when_the_mind_is_closed(folder: Path) -> None:

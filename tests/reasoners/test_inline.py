@@ -42,18 +42,18 @@ class Diarist:
         seen = [row.event.text for row in occasion.events if isinstance(row.event, Percept | Heard)]
 
         async def write() -> Any:
-            record = await occasion.stream.made([New(text=f"{self.slot}: {', '.join(seen)}", kind="thought")])
+            record = await occasion.stream.build_records([New(text=f"{self.slot}: {', '.join(seen)}", kind="thought")])
             return [Entry(Remembered(count=1, kinds={"thought": 1}), self.slot, tuple(record))], []
 
         return Conclusion("written", "no model", write)
 
 
-def thoughts(stream: Stream) -> list[str]:
-    return [record.text for record in stream.latest("thought", 20)]
+async def thoughts(stream: Stream) -> list[str]:
+    return [record.text for record in await stream.latest("thought", 20)]
 
 
-def kinds(stream: Stream) -> list[str]:
-    return [row.event.kind for row in stream.store.events(stream.name)]
+async def kinds(stream: Stream) -> list[str]:
+    return [row.event.kind for row in await stream.store.events(stream.name)]
 
 
 async def test_what_happens_is_thought_about_before_the_call_returns(folder: Path) -> None:
@@ -61,13 +61,13 @@ async def test_what_happens_is_thought_about_before_the_call_returns(folder: Pat
     async with Stream.open(folder, "isabella", clock=ManualClock(1_000_000.0)) as stream:
         runner = Inline(stream, [first, second])
         (seen,) = await runner.happen(
-            Percept(text="The stove is on."), await stream.made([New(text="The stove is on.")])
+            Percept(text="The stove is on."), await stream.build_records([New(text="The stove is on.")])
         )
-        assert thoughts(stream) == ["diary: The stove is on."]
+        assert await thoughts(stream) == ["diary: The stove is on."]
         await runner.happen(Percept(text="Maria is here."))
-        assert thoughts(stream) == ["diary: The stove is on.", "diary: Maria is here.", "second: Maria is here."]
+        assert await thoughts(stream) == ["diary: The stove is on.", "diary: Maria is here.", "second: Maria is here."]
         assert [row.seq for row in first.occasions[0].events] == [seen.seq]
-        assert runner.work() == [] and first.occasions[0].utterances == []
+        assert await runner.work() == [] and first.occasions[0].utterances == []
         assert (await stream.recall("stove"))[0].record.kind in ("observation", "thought")
 
 
@@ -82,8 +82,8 @@ async def test_the_same_calls_and_seed_give_the_same_journal(
             for n in range(5):
                 await runner.happen(Percept(text=f"thing {n}"))
             await runner.happen(Percept(text="thing 4"))
-            exported = list(stream.store.changes("klaus", 0).records)
-            rows = [(row.seq, row.at, row.by, row.event.entry()) for row in stream.store.events("klaus")]
+            exported = list((await stream.store.changes("klaus", 0)).records)
+            rows = [(row.seq, row.at, row.by, row.event.entry()) for row in await stream.store.events("klaus")]
             journals.append(repr((rows, [(r.id, r.text, r.created, r.seq) for r in exported])))
     assert (journals[0] == journals[1]) == same
 
@@ -93,11 +93,11 @@ async def test_what_fails_is_tried_again_and_set_aside(folder: Path, failing: in
     async with Stream.open(folder, "ann") as stream:
         runner = Inline(stream, [Diarist(failing=failing), Diarist("calm")])
         await runner.happen(Percept(text="a"))
-        events = [row.event for row in stream.store.events("ann")]
+        events = [row.event for row in await stream.store.events("ann")]
         assert sum(isinstance(event, Failed) for event in events) == min(failing, 2)
         assert any(isinstance(event, SetAside) for event in events) == (failing > 2)
-        assert "calm: a" in thoughts(stream) and runner.work() == []
-        assert ("diary: a" in thoughts(stream)) == (failing <= 2)
+        assert "calm: a" in await thoughts(stream) and await runner.work() == []
+        assert ("diary: a" in await thoughts(stream)) == (failing <= 2)
 
 
 async def test_what_a_dead_process_left_is_taken_up(folder: Path) -> None:
@@ -109,11 +109,11 @@ async def test_what_a_dead_process_left_is_taken_up(folder: Path) -> None:
     store = SqliteStore(folder)
     async with Stream.open(store, "ann", clock=clock) as stream:
         await Inline(stream, [Diarist()]).catch_up()
-        assert thoughts(stream) == [], "it may be alive: its lease has not run out"
+        assert await thoughts(stream) == [], "it may be alive: its lease has not run out"
         clock.advance(20)
         await Inline(stream, [Diarist()]).catch_up()
-        assert thoughts(stream) == ["diary: a, b"]
-        assert kinds(stream).count("thought") == 1
+        assert await thoughts(stream) == ["diary: a, b"]
+        assert (await kinds(stream)).count("thought") == 1
     await store.close()
 
 
@@ -123,10 +123,10 @@ async def test_a_mind_notices_what_is_not_talk(folder: Path) -> None:
         logged = await mind.notice(Percept(text="The bell rings."), [New(text="The bell rings.")], by="door")
         await mind.settled()
         assert (logged.by, logged.event.kind) == ("door", Percept.kind)
-        assert thoughts(mind.stream) == ["diary: The bell rings."] and listener.occasions == []
+        assert await thoughts(mind.stream) == ["diary: The bell rings."] and listener.occasions == []
         async for _ in mind.hear("Who is it?"):
             pass
         await mind.settled()
-        assert thoughts(mind.stream)[1:] == ["listener: Who is it?"]
-        about = [row.event.about for row in mind.stream.store.events("ann") if isinstance(row.event, Thought)]
+        assert (await thoughts(mind.stream))[1:] == ["listener: Who is it?"]
+        about = [row.event.about for row in await mind.stream.store.events("ann") if isinstance(row.event, Thought)]
         assert about[0] == (logged.seq,)

@@ -22,10 +22,10 @@ async def test_a_mind_sleeps_when_nobody_speaks_and_dreams_of_what_it_forgets(fo
         await mind.stream.remember("a red boat on the river")
         clock.advance(15 * 86_400)
         for _ in range(200):
-            if mind.stream.latest("dream"):
+            if await mind.stream.latest("dream"):
                 break
             await asyncio.sleep(0.02)
-        assert [dream.text for dream in mind.stream.latest("dream")] == ["I dreamt: a red boat on the river."]
+        assert [dream.text for dream in await mind.stream.latest("dream")] == ["I dreamt: a red boat on the river."]
 
 
 async def test_a_mind_reflects_beside_a_conversation(folder: Path) -> None:
@@ -35,4 +35,6 @@ async def test_a_mind_reflects_beside_a_conversation(folder: Path) -> None:
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        assert "Coffee keeps coming up with ann." in [thought.text for thought in mind.stream.latest("thought", 9)]
+        assert "Coffee keeps coming up with ann." in [
+            thought.text for thought in await mind.stream.latest("thought", 9)
+        ]

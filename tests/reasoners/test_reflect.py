@@ -18,7 +18,7 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import Occasion
-from mindstream.reasoners.reflect.insights import Insight, Insights, what_goes_together
+from mindstream.reasoners.reflect.insights import Insight, Insights, recurring_insights
 from mindstream.reasoners.reflect.recurring import recurring
 from mindstream.reasoners.reflect.reflect import START, ReflectReasoner, counter, reflect, reflect_if_due
 from mindstream.reasoners.reflect.salient_questions import Questions
@@ -42,11 +42,11 @@ def answering(question: str, *insights: Insight, times: int = 1) -> Scripted:
 
 
 async def test_the_counter_falls_by_the_importance_of_what_is_observed(stream: Stream) -> None:
-    assert counter(stream) == START == 150
+    assert await counter(stream) == START == 150
     await seen(stream, "a", "b", importance=8)
     await stream.remember("a note", "note", importance=9)
     await stream.remember("not rated yet")
-    assert counter(stream) == 134
+    assert await counter(stream) == 134
 
 
 async def test_the_counter_survives_a_restart_and_is_one_for_all_processes(stream: Stream, folder: Path) -> None:
@@ -54,13 +54,13 @@ async def test_the_counter_survives_a_restart_and_is_one_for_all_processes(strea
     await reflect(stream, answering("What?"))
     await seen(stream, "one more", importance=4)
     other = SqliteStore(folder)
-    assert counter(Stream(other, "ann", stream.embedder, stream.clock)) == counter(stream) == 146
+    assert await counter(Stream(other, "ann", stream.embedder, stream.clock)) == await counter(stream) == 146
     await other.close()
 
 
 async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(stream: Stream) -> None:
     records = await seen(stream, *(f"Ann is painting the boat, day {n}" for n in range(30)))
-    assert counter(stream) == 0
+    assert await counter(stream) == 0
     asked: list[str] = []
 
     def insight(request: Request) -> str:
@@ -78,8 +78,8 @@ async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(st
     assert {(thought.kind, thought.depth, thought.evidence) for thought in thoughts} == {
         ("thought", 1, (records[3].id,))
     }
-    assert counter(stream) == 150
-    event = stream.store.last("ann", "reflected")
+    assert await counter(stream) == 150
+    event = await stream.store.last("ann", "reflected")
     assert event is not None and isinstance(event.event, Reflected)
     assert event.event.thoughts == tuple(thought.id for thought in thoughts)
 
@@ -109,7 +109,7 @@ async def test_not_before_enough_has_gathered(stream: Stream) -> None:
 async def test_what_is_not_rated_is_rated_first(stream: Stream) -> None:
     await stream.remember_all([New(text=f"My father died, {n}") for n in range(15)])
     assert await reflect_if_due(stream, Rules())
-    assert counter(stream) == 150
+    assert await counter(stream) == 150
 
 
 async def test_an_insight_whose_words_exist_is_not_written_twice(stream: Stream) -> None:
@@ -118,7 +118,7 @@ async def test_an_insight_whose_words_exist_is_not_written_twice(stream: Stream)
     model = answering("the boat?", *both, times=2)
     assert len(await reflect(stream, model)) == 1
     assert await reflect(stream, model) == []
-    assert len(stream.latest("thought", 9)) == 1
+    assert len(await stream.latest("thought", 9)) == 1
 
 
 async def test_an_insight_that_only_repeats_a_memory_is_an_echo(stream: Stream) -> None:
@@ -138,15 +138,15 @@ async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: S
     model = Scripted(lines | {fails: [ModelUnavailable("nobody there")]})
     with pytest.raises(ModelError):
         await reflect_if_due(stream, model)
-    assert stream.latest("thought", 9) == []
-    assert counter(stream) == 0
+    assert await stream.latest("thought", 9) == []
+    assert await counter(stream) == 0
 
 
 async def test_two_at_once_write_each_thought_once(stream: Stream) -> None:
     await seen(stream, "Ann is painting the boat")
     model = answering("the boat?", Insight(text="Ann loves boats.", because=[1]), times=5)
     await asyncio.gather(*(reflect(stream, model) for _ in range(5)))
-    assert len(stream.latest("thought", 9)) == 1
+    assert len(await stream.latest("thought", 9)) == 1
 
 
 async def test_a_stream_with_nothing_in_it_has_nothing_to_reflect_on(stream: Stream) -> None:
@@ -162,7 +162,7 @@ async def test_rules_group_what_recurs(stream: Stream) -> None:
     assert "Coffee keeps coming up with ann." in [thought.text for thought in thoughts]
     assert "With ann, coffee and night go together." in [thought.text for thought in thoughts]
     coffee = next(thought for thought in thoughts if thought.text.startswith("Coffee"))
-    evidence = stream.store.records("ann", coffee.evidence)
+    evidence = await stream.store.records("ann", coffee.evidence)
     assert len(evidence) == 3
     assert all("coffee" in record.text for record in evidence)
     assert await reflect(stream, Rules()) == []  # its own thoughts are no topics
@@ -171,7 +171,7 @@ async def test_rules_group_what_recurs(stream: Stream) -> None:
 def test_what_recurs_is_shared_by_two_texts_or_more() -> None:
     topics = recurring(["Kim sings", "Lee sings a song", "Kim and 3 songs, singing", "3 birds"], besides="kim")
     assert [(topic.word, topic.within) for topic in topics] == [("sings", [1, 2, 3]), ("song", [2, 3])]
-    assert what_goes_together(Insights(who="kim", question="weather?", memories=("a bird", "a bird"))).insights == []
+    assert recurring_insights(Insights(who="kim", question="weather?", memories=("a bird", "a bird"))).insights == []
 
 
 async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Stream) -> None:
@@ -182,5 +182,5 @@ async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Strea
     conclusion = await reasoner.think(occasion)
     entries, revisions = await conclusion.write()
     await stream.commit(*entries, revisions=revisions)
-    assert stream.latest("thought", 9)
-    assert counter(stream) == 150
+    assert await stream.latest("thought", 9)
+    assert await counter(stream) == 150

@@ -38,7 +38,7 @@ from mindstream.models.model import Request
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.wrappers.cache import Cache
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
-from mindstream.service import damage, erasing, minds, transfer
+from mindstream.service import backup, damage, erasing, transfer
 from mindstream.service import prompts as words
 from mindstream.service.memory import Memory
 from mindstream.service.mending import mend
@@ -123,7 +123,7 @@ def with_memory(doing: Callable[[Memory, Path], Any], user: str = "ann") -> Doin
 def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
     async def run(folder: Path) -> None:
         patience = Patience(lease_s=0.5)
-        async with Mind.open(folder, user="ann", session="s", pack=pack, gate_=gate, patience=patience) as mind:
+        async with Mind.open(folder, user="ann", session="s", pack=pack, gate=gate, patience=patience) as mind:
             for text in texts:
                 async for _ in mind.hear(text):
                     pass
@@ -133,23 +133,23 @@ def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
 
 
 async def erase(opened: Memory, folder: Path) -> None:
-    if opened.is_known:
-        await erasing.erase(opened, folder, erasing.kept(opened, folder))
+    if await opened.is_known():
+        await erasing.erase(opened, folder, erasing.list_kept(opened, folder))
 
 
 async def take_in(opened: Memory, folder: Path) -> None:
     lines = (folder.parent / "export.jsonl").read_bytes().splitlines(keepends=True)
-    with transfer.parsed(lines, "x", opened.user) as found:
+    with transfer.parse_export(lines, "x", opened.user) as found:
         await transfer.take_in(opened, found, lambda _: None)
 
 
 async def take_in_mind(opened: Memory, folder: Path) -> None:
-    packed = minds.parsed((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
-    await minds.take_in(opened, folder, packed, lambda _: None)
+    packed = backup.parse_backup((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
+    await backup.take_in(opened, folder, packed, lambda _: None)
 
 
 async def export(opened: Memory, folder: Path) -> None:
-    write_lines(folder / "out.jsonl", transfer.export(opened))
+    await write_lines(folder / "out.jsonl", transfer.export(opened))
 
 
 def ask(model: Callable[[Path], Any]) -> Doing:
@@ -165,8 +165,12 @@ def scripted() -> Scripted:
 
 
 async def forget(stream: Stream) -> None:
-    found = stream.latest("note", 3)
+    found = await stream.latest("note", 3)
     await stream.commit(revisions=[Revision(id=each.id, forgotten=NOW) for each in found])
+
+
+async def correct(stream: Stream) -> None:
+    await stream.supersede((await stream.latest("note"))[0].id, "Ann saw better")
 
 
 async def believe(stream: Stream) -> None:
@@ -174,11 +178,14 @@ async def believe(stream: Stream) -> None:
 
 
 def records(folder: Path, user: str) -> list[Record]:
-    store = SqliteStore(folder)
-    try:
-        return store.changes(user, 0).records
-    finally:
-        asyncio.run(store.close())
+    async def read() -> list[Record]:
+        store = SqliteStore(folder)
+        try:
+            return (await store.changes(user, 0)).records
+        finally:
+            await store.close()
+
+    return asyncio.run(read())
 
 
 def texts(folder: Path, user: str = "ann") -> list[str]:
@@ -235,7 +242,7 @@ async def _answers(folder: Path, pack: str) -> None:
         async for _ in mind.hear("Are you there?"):
             pass
         await asyncio.wait_for(mind.settled(), 20)
-        assert not mind.stream.store.open_work("ann"), "open work is left"
+        assert not await mind.stream.store.open_work("ann"), "open work is left"
 
 
 THINGS: dict[str, Thing] = {
@@ -245,7 +252,7 @@ THINGS: dict[str, Thing] = {
         lambda folder: _check(sum("more" in text for text in texts(folder)) in (0, 30), "some of many"),
     ),
     "supersede": Thing(
-        with_stream(lambda stream: stream.supersede(stream.latest("note")[0].id, "Ann saw better")), keeps(40)
+        with_stream(correct), keeps(40)
     ),
     "believe": Thing(with_stream(believe), keeps(40)),
     "recall": Thing(with_stream(lambda stream: stream.recall("river", k=5)), keeps(40)),
@@ -294,7 +301,7 @@ def begin(work: Path) -> Path:
                     [New(text=f"{user} saw light {n} at the river", kind="note") for n in range(count)]
                 )
                 await stream.remember_all([New(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)])
-        forgotten = [each.id for each in store.latest("ann", ["observation"], 6, now=NOW)]
+        forgotten = [each.id for each in await store.latest("ann", ["observation"], 6, now=NOW)]
         async with Stream(store, "ann", WordLlama(), ManualClock(NOW - 86_400)) as stream:
             await stream.commit(revisions=[Revision(id=id_, forgotten=NOW - 86_400) for id_ in forgotten])
         await store.close()
@@ -302,8 +309,9 @@ def begin(work: Path) -> Path:
     asyncio.run(write())
     opened = memory(work / "elsewhere", "carol")
     asyncio.run(opened.stream.remember_all([New(text=text, kind="note") for text in CAROLS]))
-    write_lines(work / "export.jsonl", transfer.export(opened))
-    write_lines(work / "mind.jsonl", minds.export(opened, source, Settings(data=source, user="carol")))
+    asyncio.run(write_lines(work / "export.jsonl", transfer.export(opened)))
+    mind = backup.export(opened, source, Settings(data=source, user="carol"))
+    asyncio.run(write_lines(work / "mind.jsonl", mind))
     asyncio.run(opened.stream.close())
     asyncio.run(opened.store.close())
     with tarfile.open(OLD) as tar:

@@ -113,46 +113,46 @@ async def test_killed_at_any_moment_it_is_finished_by_whoever_comes_next(talked:
         begun += broken_off or acknowledged
         assert not (acknowledged and (broken_off or left(folder)))
         async with opened(folder, "bob") as bobs:
-            assert len(bobs.all()) == 100
+            assert len(await bobs.all()) == 100
         if broken_off or acknowledged:
             assert left(folder) == [] and not intents(folder)
             async with opened(folder, "zorro") as nobody:
-                assert not nobody.is_known
+                assert not await nobody.is_known()
     assert begun
 
 
 async def test_asked_for_again_it_is_finished(both: Path) -> None:
     async with opened(both, "zorro") as zorro:
-        with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+        with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
             await zorro.store.erase("zorro")
             raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files are left
         assert left(both)
-        await erasing.erase(zorro, both, erasing.kept(zorro, both))
+        await erasing.erase(zorro, both, erasing.list_kept(zorro, both))
         assert left(both) == []
         with pytest.raises(InputError, match="nobody is called"):
-            erasing.kept(zorro, both)
+            erasing.list_kept(zorro, both)
 
 
 async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
-    with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+    with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
         raise KeyboardInterrupt
     async with Stream(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
         await stream.remember("a new beginning", "note")
     await store.close()
     async with opened(both, "zorro") as zorro:
-        assert [record.text for record in zorro.all()] == ["a new beginning"]
+        assert [record.text for record in await zorro.all()] == ["a new beginning"]
     assert not said(both)
 
 
 async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Path) -> None:
-    with erasure.intended(both, "zorro"):
+    with erasure.declare_intent(both, "zorro"):
         async with opened(both, "bob") as bobs:
-            assert len(bobs.all()) == 100
+            assert len(await bobs.all()) == 100
         with pytest.raises(StorageError, match="another program is erasing that user just now"):
             async with opened(both, "zorro"):
                 pass
         async with Stream(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
-            assert stream.latest("note")  # nothing was deleted by those who looked
+            assert await stream.latest("note")  # nothing was deleted by those who looked
         await store.close()
 
 
@@ -175,18 +175,18 @@ async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Pa
     ],
 )
 async def test_an_intent_that_was_not_written_to_its_end_deletes_nothing(content: bytes, both: Path) -> None:
-    with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+    with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
         raise KeyboardInterrupt
     (place,) = intents(both)
     place.write_bytes(content)
     assert not erasure.pending(both, "zorro")
     async with opened(both, "zorro") as zorro:
-        assert len(zorro.all()) == 1500
+        assert len(await zorro.all()) == 1500
     assert not place.exists()
 
 
 def test_an_intent_holds_no_words_and_is_private(both: Path) -> None:
-    with erasure.intended(both, "zorro"):
+    with erasure.declare_intent(both, "zorro"):
         (place,) = intents(both)
         assert SECRET.encode() not in place.read_bytes() and "zorro" not in place.name
         assert place.stat().st_mode & 0o777 == 0o600
@@ -194,12 +194,12 @@ def test_an_intent_holds_no_words_and_is_private(both: Path) -> None:
 
 @pytest.mark.parametrize("user", ["zorro", "bob"])
 async def test_a_pipe_in_the_place_of_an_intent_holds_up_nobody(user: str, both: Path) -> None:
-    with erasure.intended(both, "zorro"):
+    with erasure.declare_intent(both, "zorro"):
         (place,) = intents(both)
     os.mkfifo(place)
     if user == "bob":
         async with opened(both, user) as bobs:
-            assert len(bobs.all()) == 100
+            assert len(await bobs.all()) == 100
     else:
         with pytest.raises(StorageError, match="is no file; move it away"):
             async with opened(both, user):
@@ -208,10 +208,10 @@ async def test_a_pipe_in_the_place_of_an_intent_holds_up_nobody(user: str, both:
 
 @pytest.mark.skipif(os.name != "posix", reason="links are made as on POSIX")
 def test_an_intent_is_not_written_through_a_link(both: Path, tmp_path: Path) -> None:
-    with erasure.intended(both, "zorro"):
+    with erasure.declare_intent(both, "zorro"):
         (place,) = intents(both)
     place.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StorageError, match="nothing was erased"), erasure.intended(both, "zorro"):
+    with pytest.raises(StorageError, match="nothing was erased"), erasure.declare_intent(both, "zorro"):
         pass
     assert not (tmp_path / "elsewhere").exists()
     with contextlib.closing(sqlite3.connect(both / FILE)) as connection:
@@ -221,22 +221,22 @@ def test_an_intent_is_not_written_through_a_link(both: Path, tmp_path: Path) -> 
 async def test_a_copy_that_was_put_aside_goes_too_whoever_finishes(both: Path) -> None:
     (both / "mended-20261122T032126Z").mkdir()
     shutil.copyfile(both / FILE, both / "mended-20261122T032126Z" / FILE)
-    with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+    with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
         raise KeyboardInterrupt
     async with opened(both, "bob"):
         assert left(both) == []
 
 
 async def test_a_mind_that_is_opened_from_code_finishes_it_too(both: Path) -> None:
-    with contextlib.suppress(KeyboardInterrupt), erasure.intended(both, "zorro"):
+    with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
         raise KeyboardInterrupt
     async with Mind.open(both, user="bob") as mind:
-        assert mind.stream.store.count("bob", "remembered")
+        assert await mind.stream.store.count("bob", "remembered")
     assert left(both) == [] and not intents(both)
 
 
 async def test_a_mind_of_whoever_is_being_erased_is_not_opened(both: Path) -> None:
-    with erasure.intended(both, "zorro"):
+    with erasure.declare_intent(both, "zorro"):
         with pytest.raises(StorageError, match="another program is erasing that user just now"):
             async with Mind.open(both, user="zorro"):
                 pass

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mindstream.errors import InputError
-from mindstream.service.reading import BATCH, CHAIN, LONGEST, Header, read
+from mindstream.service.export_file import BATCH, CHAIN, LONGEST, Header, read_export
 
 ID = "0abcdefgh1jkmnpqrs"
 NOTE: dict[str, Any] = {"id": ID, "kind": "note", "text": "The user drinks tea.", "created": 1_700_000_000.0}
@@ -23,7 +23,7 @@ def lines(*records: dict[str, Any] | bytes, **header: Any) -> Iterator[bytes]:
 
 def refused(*records: dict[str, Any] | bytes, **header: Any) -> str:
     with pytest.raises(InputError) as caught:
-        read(lines(*records, **header), "file", Header, "ann")
+        read_export(lines(*records, **header), "file", Header, "ann")
     told = str(caught.value)
     assert len(told) < 500 and told.isprintable() and "nothing was imported" in told
     return told
@@ -94,7 +94,7 @@ def test_what_stands_twice_is_refused_with_both_lines() -> None:
 
 
 def count(*records: dict[str, Any]) -> int:
-    with read(lines(*records), "file", Header, "ann") as export:
+    with read_export(lines(*records), "file", Header, "ann") as export:
         return len(export)
 
 
@@ -123,19 +123,19 @@ def test_a_diamond_of_evidence_is_read_once() -> None:
 )
 def test_a_header_that_lies_is_refused(header: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        read(lines(NOTE, **header), "file", Header, "ann")
+        read_export(lines(NOTE, **header), "file", Header, "ann")
 
 
 def test_what_was_checked_is_what_is_written_batch_by_batch() -> None:
     count = 2 * BATCH + 3
     records = [{**NOTE, "id": f"{n:09d}", "text": f"tea {n}"} for n in range(count)]
-    with read(lines(*records, records=count), "file", Header, "ann") as export:
+    with read_export(lines(*records, records=count), "file", Header, "ann") as export:
         for _ in range(2):
             batches = list(export.batches())
             assert [record.id for batch in batches for record in batch] == [each["id"] for each in records]
             assert max(map(len, batches)) == BATCH and all(record.stream == "ann" for record in batches[0])
     long = [{**NOTE, "id": f"{n:09d}", "text": "x" * 30_000} for n in range(20)]
-    with read(lines(*long), "file", Header, "ann") as export:
+    with read_export(lines(*long), "file", Header, "ann") as export:
         assert max(map(len, export.batches())) <= 2
 
 
@@ -145,4 +145,4 @@ def test_lines_are_read_as_they_are_wanted() -> None:
         raise AssertionError("the second line is wrong, and more were asked for")
 
     with pytest.raises(InputError, match="file:2"):
-        read(endless(), "file", Header, "ann")
+        read_export(endless(), "file", Header, "ann")

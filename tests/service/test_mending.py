@@ -23,7 +23,7 @@ from mindstream.errors import StorageError
 from mindstream.memory.stream import New
 from mindstream.memory.strength import Strength
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.damage import Fault, faults
+from mindstream.service.damage import Damage, faults
 from mindstream.service.mending import ASIDE, mend
 from mindstream.service.readable import looking_into
 
@@ -67,7 +67,7 @@ def copy(whole: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(whole, tmp_path / "copy"))
 
 
-def found(folder: Path) -> list[Fault]:
+def found(folder: Path) -> list[Damage]:
     with looking_into(folder / FILE) as connection:
         return [fault for fault in faults(connection) if not fault.harmless]
 
@@ -238,7 +238,7 @@ async def test_opening_and_reading_what_is_damaged_ends_in_words(whole: Path, tm
                 for user in ("ann", "bob"):
                     async with Stream(store, user, WordLlama(), ManualClock()) as stream:
                         await stream.recall("trams at night", k=3)
-                        store.events(user)
+                        await store.events(user)
                         await stream.remember("One more thing.")
             finally:
                 await store.close()

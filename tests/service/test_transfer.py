@@ -13,8 +13,8 @@ from mindstream.errors import InputError
 from mindstream.memory.stream import New
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
+from mindstream.service.export_file import BATCH
 from mindstream.service.memory import Memory
-from mindstream.service.reading import BATCH
 
 COUNT = 5 * BATCH + 7
 
@@ -52,7 +52,7 @@ async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     await write(store, "ann", [f"ann saw thing {n}" for n in range(COUNT)])
-    exported = [line.encode() for line in transfer.export(memory(store, "ann")[0])]
+    exported = [line.encode() async for line in transfer.export(memory(store, "ann")[0])]
     other = SqliteStore(tmp_path / "elsewhere")
     into, embedder = memory(other, "ann")
     progress: list[int] = []
@@ -65,7 +65,7 @@ async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
             turns += 1
 
     beside = asyncio.create_task(somebody_else())
-    with transfer.parsed(exported, "file", "ann") as export:
+    with transfer.parse_export(exported, "file", "ann") as export:
         done = await transfer.take_in(into, export, progress.append)
         assert done == transfer.Imported(COUNT, 0, 0)
         assert (await transfer.take_in(into, export, progress.append)) == transfer.Imported(0, COUNT, 0)
@@ -73,33 +73,33 @@ async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
     assert max(embedder.batches) <= BATCH and sum(embedder.batches) == COUNT
     assert len(progress) >= 2 * COUNT // BATCH and progress.count(COUNT) == 2
     assert turns > len(progress)
-    assert [line.encode() for line in transfer.export(into)][1:] == exported[1:]
+    assert [line.encode() async for line in transfer.export(into)][1:] == exported[1:]
     await other.close()
 
 
 async def test_another_user_s_record_at_the_very_end_stops_all_of_it(store: SqliteStore) -> None:
     await write(store, "bob", ["bob's own"])
-    theirs = list(transfer.export(memory(store, "bob")[0]))
+    theirs = [line async for line in transfer.export(memory(store, "bob")[0])]
     mine = [theirs[1].replace("bob's own", "x").replace('"id": "', f'"id": "{n:04d}') for n in range(2 * BATCH)]
     lines = [theirs[0].replace('"records":1', f'"records":{len(mine) + 1}'), *mine, theirs[1]]
     into, _ = memory(store, "ann")
     with (
-        transfer.parsed([line.encode() for line in lines], "file", "ann") as export,
+        transfer.parse_export([line.encode() for line in lines], "file", "ann") as export,
         pytest.raises(InputError, match=rf"file:{len(lines)}: the record \w+ belongs to another user") as caught,
     ):
         await transfer.take_in(into, export, lambda _: None)
     assert "bob" not in str(caught.value)
-    assert not into.is_known and store.streams() == ["bob"]
+    assert not await into.is_known() and await store.streams() == ["bob"]
 
 
 async def test_an_export_is_the_memory_of_one_moment(store: SqliteStore) -> None:
     await write(store, "ann", [f"ann saw thing {n}" for n in range(COUNT)])
     lines = transfer.export(memory(store, "ann")[0])
-    exported = [next(lines) for _ in range(3)]
+    exported = [await anext(lines) for _ in range(3)]
     await write(store, "ann", ["and one more"])
-    await store.erase("ann", [record.id for record in store.latest("ann", now=1e10, n=20)])
-    exported += lines
-    with transfer.parsed([line.encode() for line in exported], "file", "ann") as export:
+    await store.erase("ann", [record.id for record in await store.latest("ann", now=1e10, n=20)])
+    exported += [line async for line in lines]
+    with transfer.parse_export([line.encode() for line in exported], "file", "ann") as export:
         assert len(export) == COUNT
 
 
@@ -111,9 +111,9 @@ async def test_beliefs_of_which_this_memory_has_its_own_are_left_out(store: Sqli
     for where, texts in ((store, ["a", "b"]), (other, ["c"])):
         async with Stream(where, "ann", WordLlama(), ManualClock()) as stream:
             await stream.remember_all([version(n, text) for n, text in enumerate(texts, 1)])
-    exported = [line.encode() for line in transfer.export(memory(store, "ann")[0])]
-    with transfer.parsed(exported, "file", "ann") as export:
+    exported = [line.encode() async for line in transfer.export(memory(store, "ann")[0])]
+    with transfer.parse_export(exported, "file", "ann") as export:
         into, _ = memory(other, "ann")
         assert await transfer.take_in(into, export, lambda _: None) == transfer.Imported(0, 0, 2)
-        assert [record.text for record in into.held()] == ["c"]
+        assert [record.text for record in await into.beliefs_and_plans()] == ["c"]
     await other.close()

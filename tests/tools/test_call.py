@@ -37,15 +37,15 @@ class Watching:
     def __init__(self) -> None:
         self.calls = 0
 
-    def given(self, call: Call) -> str | None:
+    async def recorded_result(self, call: Call) -> str | None:
         return None
 
-    async def called(self, call: Call) -> None:
+    async def log_call(self, call: Call) -> None:
         self.calls += 1
 
-    async def observed(self, call: Call, text: str, failed: bool) -> None: ...
+    async def log_observation(self, call: Call, text: str, failed: bool) -> None: ...
 
-    async def steered(self) -> str:
+    async def take_newer(self) -> str:
         return ""
 
 

@@ -33,16 +33,16 @@ class Watching:
         self.seen: list[str] = []
         self.news: list[str] = []
 
-    def given(self, call: Call) -> str | None:
+    async def recorded_result(self, call: Call) -> str | None:
         return None
 
-    async def called(self, call: Call) -> None:
+    async def log_call(self, call: Call) -> None:
         self.seen.append(f"call {call.tool} {call.arguments}")
 
-    async def steered(self) -> str:
+    async def take_newer(self) -> str:
         return self.news.pop(0) if self.news else ""
 
-    async def observed(self, call: Call, text: str, failed: bool) -> None:
+    async def log_observation(self, call: Call, text: str, failed: bool) -> None:
         self.seen.append(f"{'failed' if failed else 'got'} {text}")
 
 

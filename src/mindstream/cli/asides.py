@@ -36,7 +36,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
     """Return a line about an event, or "" where it is not worth one; `thinks`: how they came to it, too."""
     match event:
         case BeliefChanged():
-            return f"belief v{event.version}: {told(event.patch)}"
+            return f"belief v{event.version}: {describe_patch(event.patch)}"
         case PlanMade():
             return f"plan v{event.version}: {short(event.changed or 'made')}"
         case ToolCalled():
@@ -56,7 +56,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
         case Observed():
             return f"{event.tool} {'failed' if event.failed else 'gave'}: {short(event.text)}"
         case ModelCalled() if event.model != "rules" and not event.error:  # what comes of a failure is an event, too
-            return called(event)
+            return describe_call(event)
         case Opened():
             return f"session {event.session}, pack {event.pack}"
     return "" if type(event) in QUIET else _named(event)
@@ -74,10 +74,10 @@ def _named(event: Event) -> str:
 def brief(event: Event) -> str:
     """Return an event's words, else its fields."""
     values = event.model_dump(mode="json")
-    return short(str(values.get("text") or told({name: value for name, value in values.items() if value})))
+    return short(str(values.get("text") or describe_patch({name: value for name, value in values.items() if value})))
 
 
-def told(patch: Mapping[str, JsonValue]) -> str:
+def describe_patch(patch: Mapping[str, JsonValue]) -> str:
     """Write the fields of a belief as words."""
     parts = []
     for name, value in patch.items():
@@ -95,7 +95,7 @@ def _arguments(text: str) -> str:
     return short(", ".join(str(value) for value in values if value not in ("", None, [])))
 
 
-def called(call: ModelCalled) -> str:
+def describe_call(call: ModelCalled) -> str:
     cost = f", ${call.cost_usd:.4f}" if call.cost_usd else ""
     tokens = f", {call.input_tokens} + {call.output_tokens} tokens" if call.input_tokens else ""
     mended = ", mended" if call.mended else ""

@@ -10,7 +10,7 @@ from mindstream.cli.clean import clean
 from mindstream.errors import InputError
 
 
-def agreed(question: str) -> bool:
+def confirm(question: str) -> bool:
     """Ask for yes or no; no is the default.
 
     Raises:
@@ -20,7 +20,7 @@ def agreed(question: str) -> bool:
     return typer.confirm(clean(question), err=True)
 
 
-def named_again(what: str, name: str) -> None:
+def confirm_name(what: str, name: str) -> None:
     """Ask for a name to be typed once more.
 
     Raises:

@@ -66,7 +66,7 @@ async def _chat(settings: Settings, wishes: Wishes, stopping: Stopping) -> int:
         return await _demo(settings, wishes, pack)
     shown = _screen(wishes)
     async with conversing(settings, shown, wishes) as conversation:
-        shown.note(who_answers(conversation.mind.models))
+        shown.note(describe_models(conversation.mind.models))
         complete = await answer(conversation, first, lines, wait=wishes.wait)
     return 0 if complete else INCOMPLETE
 
@@ -83,14 +83,14 @@ async def _demo(settings: Settings, wishes: Wishes, pack: Pack) -> int:
             settings = settings.model_copy(update={"data": Path(folder)})
         pace = Pace().faster(settings.demo_speed)
         async with conversing(settings, screen, wishes, pace) as conversation:
-            if conversation.mind.stream.latest("chat", 1):
+            if await conversation.mind.stream.latest("chat", 1):
                 raise InputError(
                     f"nothing stands on standard input, and {settings.user!r} has talked here before: the pack's"
                     " dialogue is not played into somebody's memory; give lines to read, or another --data"
                 )
             screen.note(f"Nothing stands on standard input, so the pack {pack.name} plays its own dialogue.")
             screen.note("Rules are slowed down, so that it can be seen who does what when.")
-            screen.note(who_answers(conversation.mind.models))
+            screen.note(describe_models(conversation.mind.models))
             await play(conversation, pack.demo, pace)
     return 0
 
@@ -101,7 +101,7 @@ def _screen(wishes: Wishes) -> Screen:
     return TextScreen(_Console(highlight=False), echo=True, timed=True, thinks=True)
 
 
-def who_answers(models: Models) -> str:
+def describe_models(models: Models) -> str:
     """Say who answers, in a line."""
     if models.only_rules:
         return "rules: no model is configured; see `mindstream doctor`"

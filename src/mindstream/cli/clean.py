@@ -52,7 +52,7 @@ def short(text: str, width: int = 160) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def escaped(json: str) -> str:
+def escape_json(json: str) -> str:
     """Return a line of JSON in which such characters are written as escapes: the same JSON, safe to print."""
     return json if json.isascii() and "\x7f" not in json else _ESCAPED.sub(_escape, json)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindstream.cli.asides import told
+from mindstream.cli.asides import describe_patch
 from mindstream.cli.clean import short
 from mindstream.cli.screens import TextScreen
 from mindstream.coach.belief.plan import Plan, PlanStep, State
@@ -40,7 +40,7 @@ class Commands:
                 case "/memory":
                     await self._memory(rest.strip())
                 case "/work":
-                    self._work()
+                    await self._work()
                 case "/cancel":
                     stopped = self._mind.reasoners.cancel()
                     self._screen.text(f"{stopped} stopped" if stopped else "nothing is being thought about")
@@ -62,7 +62,7 @@ class Commands:
             name: held for name, held in belief.value.model_dump(mode="json").items() if held not in (None, [], "")
         }
         lines = [f"belief v{belief.version}"] if belief.version else ["nothing is believed yet"]
-        self._screen.text("\n".join([*lines, *(f"  {told({name: held})}" for name, held in value.items())]))
+        self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
 
     async def _memory(self, words: str) -> None:
         if not words:
@@ -72,11 +72,11 @@ class Commands:
         lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
         self._screen.text("\n".join(lines) or "nothing is remembered yet")
 
-    def _work(self) -> None:
+    async def _work(self) -> None:
         lines = []
-        for work in self._mind.reasoners.work():
+        for work in await self._mind.reasoners.work():
             state = "thinking" if work.running else f"failed, {work.error}" if work.error else "waiting"
-            heard = self._mind.stream.store.events(self._mind.stream.name, work.cause - 1, ["heard"], 1)
+            heard = await self._mind.stream.store.events(self._mind.stream.name, work.cause - 1, ["heard"], 1)
             about = short(getattr(heard[0].event, "text", ""), 60) if heard else ""
             lines.append(f"{work.slot}: {state}, about “{about}”")
         self._screen.text("\n".join(lines) or "nothing is being thought about")

@@ -12,7 +12,7 @@ from mindstream.cli.screens import Screen
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.events import Failed, Logged, Opened, Thought
 from mindstream.minds.mind import Mind
-from mindstream.service.opening import opened
+from mindstream.service.opening import open_mind
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings
 
@@ -49,6 +49,7 @@ class Conversation:
     def __init__(self, mind: Mind, screen: Screen) -> None:
         self.mind = mind
         self.screen = screen
+        self.thinking = False
         self.on_shown: Callable[[Logged], None] = lambda _: None
         self._failures = 0
         self._given_up = asyncio.Event()
@@ -72,18 +73,16 @@ class Conversation:
                 heard.set()
         await self.caught_up()
 
-    @property
-    def opened(self) -> Logged | None:
-        """The row of the log with which this session began."""
-        last = self.mind.stream.store.last(self.mind.stream.name, Opened.kind)
+    async def find_opening(self) -> Logged | None:
+        """Return the row of the log with which this session began."""
+        last = await self.mind.stream.store.last(self.mind.stream.name, Opened.kind)
         return last if last and isinstance(last.event, Opened) and last.event.session == self.mind.session else None
 
-    @property
-    def thinking(self) -> bool:
-        """Something is being thought about, or will be."""
+    async def _look(self) -> None:
+        """See whether something is being thought about, or will be."""
+        self.thinking = False
         with contextlib.suppress(StorageError):
-            return any(work.running or not work.error for work in self.mind.reasoners.work())
-        return False
+            self.thinking = any(work.running or not work.error for work in await self.mind.reasoners.work())
 
     def complain(self, error: MindstreamError, where: str, before: str = "") -> None:
         """Show an error as an event; the conversation goes on."""
@@ -119,6 +118,8 @@ class Conversation:
             if isinstance(logged, _Mark):
                 logged.shown.set()
                 continue
+            if logged.seq:
+                await self._look()
             self.screen.show(logged)
             self.on_shown(logged)
             event = logged.event
@@ -150,11 +151,11 @@ async def conversing(
 
     with contextlib.ExitStack() as stack:
         try:
-            async with opened(settings, session=wishes.session, record=wishes.record, pace=pace) as mind:
+            async with open_mind(settings, session=wishes.session, record=wishes.record, pace=pace) as mind:
                 conversation = Conversation(mind, screen)
                 screen.watch(conversation)
-                if conversation.opened is not None:
-                    screen.opened(conversation.opened)
+                if (began := await conversation.find_opening()) is not None:
+                    screen.show_opening(began)
                 events = stack.enter_context(mind.stream.feed.listening())
                 showing = asyncio.create_task(conversation.follow(events))
                 showing.add_done_callback(shown)

@@ -23,9 +23,9 @@ def cost(settings: Settings, user: str | None, by: By | None, json: bool) -> int
 
     async def added() -> Bill:
         async with memory(settings) as opened:
-            found = bill(opened.store, user)
+            found = await bill(opened.store, user)
             if user and not found.total.calls:
-                opened.known()
+                await opened.require_known()
             return found
 
     found = asyncio.run(added())

@@ -6,26 +6,26 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from mindstream import chance
-from mindstream.cli.clean import escaped
+from mindstream.cli.clean import escape_json
 from mindstream.errors import InputError
 
 LONGEST_LINE = 4 << 20
 """In bytes. No line of an export comes near it; a file without line breaks would else be read whole."""
 
 
-def named(file: Path | None) -> Path | None:
+def real_file(file: Path | None) -> Path | None:
     """Return a file; None where it stands for standard input or output."""
     return None if file is None or str(file) == "-" else file
 
 
 def source(file: Path | None) -> str:
     """Name a file to people."""
-    return str(named(file) or "standard input")
+    return str(real_file(file) or "standard input")
 
 
 def read_lines(file: Path | None) -> Iterator[bytes]:
@@ -35,7 +35,7 @@ def read_lines(file: Path | None) -> Iterator[bytes]:
         InputError: it cannot be read, is no file (a folder, a device, a FIFO), or has a line over LONGEST_LINE.
     """
     try:
-        if named(file) is None:
+        if real_file(file) is None:
             if sys.stdin.isatty():
                 print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
             yield from _lines(sys.stdin.buffer, source(file))
@@ -46,24 +46,27 @@ def read_lines(file: Path | None) -> Iterator[bytes]:
         raise InputError(f"{source(file)} cannot be read: {error.strerror}") from None
 
 
-def write_lines(file: Path | None, lines: Iterable[str]) -> int:
-    """Write lines as they come, to a file that only its owner can read, or to standard output; return how many.
+@contextlib.contextmanager
+def open_writer(file: Path | None) -> Iterator[Callable[[str], None]]:
+    """Give what writes a line to a file that only its owner can read, or to standard output.
 
-    The file takes its name when it is whole. Only a regular file is replaced: a link, device or FIFO is refused. Lines
-    are of JSON: on a terminal what would move its cursor is written as escapes; to a file or a pipe they go unchanged.
+    The file takes its name when the block has ended well. Only a regular file is replaced: a link, device or FIFO is
+    refused. Lines are of JSON: on a terminal what would move its cursor is written as escapes; else they go unchanged.
 
     Raises:
         InputError: it cannot be written.
     """
-    if named(file) is None or file is None:
-        return _write(map(escaped, lines) if sys.stdout.isatty() else lines, sys.stdout.write)
+    if real_file(file) is None or file is None:
+        shown = escape_json if sys.stdout.isatty() else str
+        yield lambda line: print(shown(line))
+        return
     _check_replaceable(file)
     part = file.with_name(f".{chance.token()}.part")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-                count = _write(lines, out.write)
+                yield lambda line: print(line, file=out)
                 out.flush()
                 os.fsync(out.fileno())
             _check_replaceable(file)  # lines may have taken their time
@@ -74,6 +77,15 @@ def write_lines(file: Path | None, lines: Iterable[str]) -> int:
             raise
     except OSError as error:
         raise InputError(f"{file} cannot be written: {error.strerror}") from None
+
+
+async def write_lines(file: Path | None, lines: AsyncIterator[str]) -> int:
+    """Write lines as they come (see `written`); return how many."""
+    count = 0
+    with open_writer(file) as write:
+        async for line in lines:
+            write(line)
+            count += 1
     return count
 
 
@@ -96,14 +108,6 @@ def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
                 " nothing was imported"
             )
         yield line
-
-
-def _write(lines: Iterable[str], write: Callable[[str], object]) -> int:
-    count = 0
-    for line in lines:
-        write(f"{line}\n")
-        count += 1
-    return count
 
 
 def _check_replaceable(file: Path) -> None:

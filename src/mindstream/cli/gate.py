@@ -31,9 +31,9 @@ def report(settings: Settings, user: str | None, json: bool) -> int:
 
     async def reported() -> list[GateReport]:
         async with memory(settings) as opened:
-            found = gate_report(opened.store, user)
+            found = await gate_report(opened.store, user)
             if user and not found:
-                opened.known()
+                await opened.require_known()
             return found
 
     found = asyncio.run(reported())

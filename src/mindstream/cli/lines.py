@@ -24,7 +24,7 @@ AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class InputLine:
     """A line with words in it."""
 
     number: int
@@ -40,12 +40,12 @@ class Lines:
 
     def __init__(self, descriptor: int = 0) -> None:
         self._descriptor = descriptor
-        self._ready: deque[Line] = deque()
+        self._ready: deque[InputLine] = deque()
         self._rest = bytearray()
         self._number = 0
         self._ended = False
 
-    async def next(self) -> Line | None:
+    async def next(self) -> InputLine | None:
         """Return the next line, or None at the end."""
         while not self._ready and not self._ended:
             self._take(await asyncio.wrap_future(self._chunk()))
@@ -85,10 +85,10 @@ class Lines:
         text = self._rest.decode("utf-8-sig" if self._number == 1 else "utf-8", "replace")
         self._rest.clear()
         if text.strip():
-            self._ready.append(Line(self._number, text))
+            self._ready.append(InputLine(self._number, text))
 
 
-async def answer(conversation: Conversation, first: Line, lines: Lines, *, wait: bool) -> bool:
+async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, wait: bool) -> bool:
     """Answer all lines and finish all work; return whether every one could be taken.
 
     Args:
@@ -98,7 +98,7 @@ async def answer(conversation: Conversation, first: Line, lines: Lines, *, wait:
         StorageError: nothing can be kept any more.
     """
     taken: list[bool] = []
-    line: Line | None = first
+    line: InputLine | None = first
     if wait:
         while line is not None:
             taken.append(await _said(conversation, line, None))
@@ -107,7 +107,7 @@ async def answer(conversation: Conversation, first: Line, lines: Lines, *, wait:
     else:
         room = asyncio.Semaphore(AT_ONCE)
 
-        async def pour(line: Line, heard: asyncio.Event) -> None:
+        async def pour(line: InputLine, heard: asyncio.Event) -> None:
             async with room:
                 taken.append(await _said(conversation, line, heard))
 
@@ -129,7 +129,7 @@ async def play(conversation: Conversation, texts: Sequence[str], pace: Pace) -> 
         await conversation.settled()
 
 
-async def _said(conversation: Conversation, line: Line, heard: asyncio.Event | None) -> bool:
+async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Event | None) -> bool:
     try:
         await conversation.say(line.text, heard)
     except StorageError as error:

@@ -12,17 +12,17 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli import files
-from mindstream.cli.asides import told as told_of
+from mindstream.cli.asides import describe_patch as told_of
 from mindstream.cli.clean import clean, short
 from mindstream.cli.commands import plan_told
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.progress import progress
-from mindstream.clock import written
+from mindstream.clock import format_iso
 from mindstream.coach.belief.plan import read_plan
 from mindstream.memory.recall import Recalled
 from mindstream.memory.record import Record
-from mindstream.service.memory import kinds_named, memory, plain
-from mindstream.service.transfer import Imported, parsed, take_in
+from mindstream.service.memory import memory, parse_kinds, plain
+from mindstream.service.transfer import Imported, parse_export, take_in
 from mindstream.service.transfer import export as exported
 from mindstream.settings import Settings
 
@@ -32,7 +32,7 @@ def search(settings: Settings, words: str, kinds: Sequence[str], k: int, json: b
 
     async def found() -> list[Recalled]:
         async with memory(settings) as opened:
-            return await opened.known().search(words, k, kinds_named(kinds))
+            return await (await opened.require_known()).search(words, k, parse_kinds(kinds))
 
     results = asyncio.run(found())
     if json:
@@ -55,10 +55,10 @@ def show(settings: Settings, kinds: Sequence[str], n: int, json: bool) -> int:
 
     async def looked() -> tuple[list[Record], list[Record]]:
         async with memory(settings) as opened:
-            opened.known()
-            held = [] if kinds else opened.held()
-            wanted = [kind for kind in kinds_named(kinds) if kinds or kind not in ("belief", "plan")]
-            recent = [record for records in opened.recent(n, wanted).values() for record in records]
+            await opened.require_known()
+            held = [] if kinds else await opened.beliefs_and_plans()
+            wanted = [kind for kind in parse_kinds(kinds) if kinds or kind not in ("belief", "plan")]
+            recent = [record for records in (await opened.recent(n, wanted)).values() for record in records]
             return held, recent
 
     held, recent = asyncio.run(looked())
@@ -70,7 +70,7 @@ def show(settings: Settings, kinds: Sequence[str], n: int, json: bool) -> int:
         print("nothing is remembered", file=sys.stderr)
     console = Console(highlight=False)
     for record in held:
-        _title(console, f"{record.kind} {record.slot}, v{record.version}, {written(record.created)}, {record.id}")
+        _title(console, f"{record.kind} {record.slot}, v{record.version}, {format_iso(record.created)}, {record.id}")
         console.print(Text(_held(record)), soft_wrap=True)
     for kind in dict.fromkeys(record.kind for record in recent):
         _title(console, f"{kind}, the newest last")
@@ -85,15 +85,15 @@ def export(settings: Settings, file: Path | None) -> int:
 
     async def write() -> int:
         async with memory(settings) as opened:
-            return files.write_lines(file, exported(opened))
+            return await files.write_lines(file, exported(opened))
 
     count = asyncio.run(write()) - 1
-    if written_to := files.named(file):
+    if written_to := files.real_file(file):
         print(f"{count} records of {settings.user} are in {written_to}", file=sys.stderr)
     return 0
 
 
-def import_(settings: Settings, file: Path | None, json: bool) -> int:
+def import_memory(settings: Settings, file: Path | None, json: bool) -> int:
     """Take in an export."""
 
     async def take() -> Imported:
@@ -101,7 +101,7 @@ def import_(settings: Settings, file: Path | None, json: bool) -> int:
             with progress("taking in", len(records)) as told:
                 return await take_in(opened, records, told)
 
-    with parsed(files.read_lines(file), files.source(file), settings.user) as records:
+    with parse_export(files.read_lines(file), files.source(file), settings.user) as records:
         done = asyncio.run(take())
     if json:
         print_json({"written": done.written, "known": done.known, "own": done.own})
@@ -114,7 +114,7 @@ def import_(settings: Settings, file: Path | None, json: bool) -> int:
 def _entry(console: Console, before: str, record: Record) -> None:
     who = f" {clean(record.by)}" if record.by else ""
     line = Text(f"{before}  ")
-    line.append(f"{written(record.created)[:16].replace('T', ' ')} {record.kind}{who}: ", "dim")
+    line.append(f"{format_iso(record.created)[:16].replace('T', ' ')} {record.kind}{who}: ", "dim")
     line.append(short(record.text, 300))
     console.print(line, soft_wrap=True)
 

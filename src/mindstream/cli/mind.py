@@ -12,7 +12,7 @@ from mindstream.cli import files
 from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.progress import progress
-from mindstream.service import minds
+from mindstream.service import backup
 from mindstream.service.memory import memory
 from mindstream.settings import Settings
 
@@ -22,29 +22,29 @@ def export(settings: Settings, file: Path | None) -> int:
 
     async def write() -> None:
         async with memory(settings) as opened:
-            files.write_lines(file, minds.export(opened, settings.data, settings))
+            await files.write_lines(file, backup.export(opened, settings.data, settings))
 
     asyncio.run(write())
-    if written := files.named(file):
+    if written := files.real_file(file):
         print(f"the mind of {settings.user} is in {written}; another folder takes it in by", file=sys.stderr)
         print(f"  {shlex.join(['mindstream', 'mind', 'import', str(written), '--data'])} DIR", file=sys.stderr)
     return 0
 
 
-def import_(settings: Settings, file: Path | None, user: str | None, data: Path | None, json: bool) -> int:
+def import_mind(settings: Settings, file: Path | None, user: str | None, data: Path | None, json: bool) -> int:
     """Take a mind in, under its own name or another."""
-    packed = minds.parsed(files.read_lines(file), files.source(file))
+    packed = backup.parse_backup(files.read_lines(file), files.source(file))
     settings = settings.model_copy(update={"user": user or packed.header.user or settings.user})
 
-    async def take() -> minds.Moved:
+    async def take() -> backup.Moved:
         async with memory(settings, new=True) as opened:
             with progress("taking in", len(packed.records)) as told:
-                return await minds.take_in(opened, settings.data, packed, told)
+                return await backup.take_in(opened, settings.data, packed, told)
 
     with packed.records:
         done = asyncio.run(take())
     habits = packed.header.settings
-    go_on, pack = minds.next_words(habits, settings.user, data), minds.missing_pack(habits)
+    go_on, pack = backup.next_words(habits, settings.user, data), backup.missing_pack(habits)
     if json:
         print_json({"user": settings.user, **asdict(done.records), "gates": done.gates, "go_on": go_on})
         return 0

@@ -12,7 +12,7 @@ from rich.table import Table
 from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
 from mindstream.coach.packs.check import new, thin_spots
-from mindstream.coach.packs.load import load, shipped
+from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.coach.packs.saying import moves, phrases
 
 THIN = 1
@@ -21,7 +21,7 @@ THIN = 1
 
 def show(json: bool) -> int:
     """List the packs that come with mindstream."""
-    found = [load(name) for name in shipped()]
+    found = [load(name) for name in shipped_packs()]
     if json:
         for pack in found:
             print_json({"name": pack.name, "title": pack.title, "languages": pack.languages})

@@ -10,7 +10,7 @@ WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 720, 400, 60, 50, 170, 50
 COLOURS = ("#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b")
 
 
-def plotted(curves: Mapping[str, Sequence[float]], last: int) -> list[str]:
+def plot(curves: Mapping[str, Sequence[float]], last: int) -> list[str]:
     """Draw curves of shares (0 to 1), falling, each by a mark of one character; a later one lies over an earlier."""
     rows = [[" "] * COLUMNS for _ in range(ROWS + 1)]
     for mark, shares in curves.items():

@@ -10,14 +10,14 @@ from typing import Protocol
 from rich.console import Console
 
 
-class Told(Protocol):
+class Progress(Protocol):
     """Takes how much is done; and, where that is known only later, of how much."""
 
     def __call__(self, done: int, total: int | None = None) -> None: ...
 
 
 @contextlib.contextmanager
-def progress(doing: str, total: int | None = None) -> Iterator[Told]:
+def progress(doing: str, total: int | None = None) -> Iterator[Progress]:
     """Show a bar, and give what it is told by: how much is done; without a total it only shows that work goes on."""
     if not sys.stderr.isatty():
         yield _untold

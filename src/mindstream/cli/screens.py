@@ -20,9 +20,8 @@ from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Said, 
 class Thinker(Protocol):
     """Who can say whether a reasoner is at work."""
 
-    @property
-    def thinking(self) -> bool:
-        """Something is being thought about, or will be."""
+    thinking: bool
+    """Something is being thought about, or will be."""
 
 
 class Screen(Protocol):
@@ -37,7 +36,7 @@ class Screen(Protocol):
     def watch(self, thinker: Thinker) -> None:
         """Learn whom to ask whether somebody is thinking."""
 
-    def opened(self, logged: Logged) -> None:
+    def show_opening(self, logged: Logged) -> None:
         """Show the session that began before anybody looked."""
 
 
@@ -51,7 +50,7 @@ class JsonScreen:
 
     def watch(self, thinker: Thinker) -> None: ...
 
-    def opened(self, logged: Logged) -> None:
+    def show_opening(self, logged: Logged) -> None:
         self.show(logged)
 
 
@@ -75,7 +74,7 @@ class TextScreen:
     def watch(self, thinker: Thinker) -> None:
         self._thinker = thinker
 
-    def opened(self, logged: Logged) -> None: ...
+    def show_opening(self, logged: Logged) -> None: ...
 
     @property
     def thinking(self) -> bool:

@@ -45,13 +45,13 @@ async def talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> int:
 
 
 async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
-    from mindstream.cli.chat import who_answers
+    from mindstream.cli.chat import describe_models
 
     async with conversing(settings, screen, wishes) as conversation:
         mind = conversation.mind
-        screen.note(who_answers(mind.models))
+        screen.note(describe_models(mind.models))
         screen.note(f"{mind.speaker.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
-        for record in mind.stream.latest("chat", AGAIN, episode=mind.session):
+        for record in await mind.stream.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
         await Terminal(conversation, screen, history(settings.data, settings.user)).run()
         screen.note(f"kept in {settings.data} · --session {shlex.quote(mind.session)} goes on with it")
@@ -79,7 +79,7 @@ class Terminal:
                     break
             else:
                 await self._interruptibly(self._conversation.say(text.removeprefix("/")), "stopped")
-        if self._conversation.mind.reasoners.work():
+        if await self._conversation.mind.reasoners.work():
             self._screen.note("finishing what is being thought about; Ctrl-C leaves it for the next time")
             await self._interruptibly(self._conversation.settled(), "left for the next time")
 

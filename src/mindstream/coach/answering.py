@@ -8,20 +8,20 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, replace
 
 from mindstream.coach.exchange import Exchange
-from mindstream.coach.gates.gate import Decision
+from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
 from mindstream.coach.packs.pack import Alarm, in_language
-from mindstream.coach.packs.safety import SAFETY, recognised
+from mindstream.coach.packs.safety import SAFETY, find_alarm
 from mindstream.coach.packs.saying import phrases
-from mindstream.coach.talker import AGENT, Talker, after, in_pieces
+from mindstream.coach.talker import AGENT, Talker, after, as_pieces
 from mindstream.errors import ModelError, ModelRefused, ModelResting, ModelUnavailable, StorageError
 from mindstream.isolation import describe, is_ours
-from mindstream.language.moves import language_of
 from mindstream.log.events import Failed, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 from mindstream.minds.patience import Patience
 from mindstream.reasoners.background import Background
+from mindstream.text.moves import language_of
 
 WRITES = 3
 """So often an answer that was shown is tried to be kept."""
@@ -38,7 +38,6 @@ class _Answer:
     """
 
     heard: int
-    belief_version: int
     model: str
     waited: bool = False
     late: bool = False
@@ -75,18 +74,18 @@ class Answering:
         """Tell whether an utterance (its seq) is being answered now."""
         return heard in self._answering
 
-    def begin(self, text: str, heard: int, first: Decision, exchange: Exchange) -> asyncio.Task[None]:
+    def begin(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> asyncio.Task[None]:
         """Begin the turn of an utterance, in a task of its own; it hands its events over and closes the exchange.
 
         Whoever is being answered, or waits for it, when an alarm stops the talk hears no more of that answer.
         """
         self._last_word_s = _now_s()
-        alarm = recognised(self._pack, text)
+        alarm = find_alarm(self._pack, situation.text)
         if alarm and alarm.stops:
             self._break_off()
-            turn = asyncio.ensure_future(self._sound(alarm, text, heard, first, exchange))
+            turn = asyncio.ensure_future(self._sound(alarm, situation, heard, first, exchange))
         else:
-            turn = asyncio.ensure_future(self._take_turn(text, heard, first, exchange))
+            turn = asyncio.ensure_future(self._take_turn(situation, heard, first, exchange))
             self._turns.add(turn)
 
         def end(turn: asyncio.Task[None]) -> None:
@@ -110,31 +109,34 @@ class Answering:
             turn.cancel()
         return turns
 
-    async def _sound(self, alarm: Alarm, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
+    async def _sound(self, alarm: Alarm, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> None:
         """Say what an alarm says, whoever is speaking or waited for."""
         with contextlib.suppress(Exception):  # the gate's decision is logged if that can be; the words come either way
-            await self._gate.waits(self._talker.situation(text), heard, first)
-        await self._say(self._begun(heard, SAFETY), in_pieces(self._words_of(alarm, text)), exchange)
+            await self._gate.waits(situation, heard, first)
+        await self._say(_Answer(heard, SAFETY), as_pieces(self._words_of(alarm, situation.text)), exchange)
 
-    async def _take_turn(self, text: str, heard: int, first: Decision, exchange: Exchange) -> None:
+    async def _take_turn(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
+        text, queued = situation.text, self._in_turn.locked() or self._floor.locked()
         with self._filling_silence(text, heard, exchange) as silence:
             async with self._in_turn:
                 self._answering.add(heard)
                 try:
-                    waited, late = await self._wait(text, heard, first, exchange)
+                    if queued:  # what is believed may have moved on
+                        situation = await self._talker.situation(text)
+                    waited, late = await self._wait(situation, heard, first, exchange)
                     async with self._floor:
-                        answer = replace(self._begun(heard, self._talker.model.name), waited=waited, late=late)
+                        answer = replace(_Answer(heard, self._talker.model.name), waited=waited, late=late)
                         await self._speak(answer, text, exchange, silence)
                 finally:
                     self._answering.discard(heard)
 
-    async def _wait(self, text: str, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
+    async def _wait(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
         """Wait for the Reasoner where the gate says so; return whether it waited, and whether in vain."""
         try:
-            if not await self._gate.waits(self._talker.situation(text), heard, first):
+            if not await self._gate.waits(situation, heard, first):
                 return False, False
-            await exchange.show(await self._say_waiting(text, heard))
+            await exchange.show(await self._say_waiting(situation.text, heard))
             self._reasoners.release(heard)
             return True, not await self._settled(heard)
         except BaseException as error:  # whatever failed in waiting, an answer follows
@@ -154,16 +156,16 @@ class Answering:
 
     async def _speak(self, answer: _Answer, text: str, exchange: Exchange, silence: asyncio.Task[None]) -> None:
         """Choose whose words answer: the Reasoner's, or the Talker's own; an alarm that does not stop comes first."""
-        alarm = recognised(self._pack, text)
+        alarm = find_alarm(self._pack, text)
         first = self._words_of(alarm, text) + "\n\n" if alarm else ""
         thought = None
         if answer.waited and not answer.late:
             with contextlib.suppress(Exception):  # the Talker finds words of its own
-                thought = self._thought(answer.heard)
+                thought = await self._thought(answer.heard)
         if thought and thought.words and thought.about[-1] == answer.heard:
             answer.model = thought.model
             silence.cancel()
-            await self._say(answer, in_pieces(first + thought.words), exchange)
+            await self._say(answer, as_pieces(first + thought.words), exchange)
             return
         own = self._talker.speak(text, answer.heard, answer.late, thought=thought is not None, before=first.strip())
         await self._say(answer, self._or_by_rule(answer, text, after(first, own), silence), exchange)
@@ -188,7 +190,7 @@ class Answering:
         await self._log_failure(failure)
         if excuse := self._excuse(failure, text):
             yield Aside(f"\n{excuse} " if answer.words else f"{excuse} ")
-        yield self._rule_words(answer, text)
+        yield await self._rule_words(answer, text)
 
     async def _next(self, pieces: AsyncGenerator[str]) -> str | None:
         """Return the next piece, None after the last; whoever holds the floor may not be silent for ever."""
@@ -219,9 +221,9 @@ class Answering:
         """Commit what was said, and remember it."""
         kept = answer.kept.strip()
         new = New(text=kept, kind="chat", by=AGENT, episode=self._talker.session, data={"by_user": False})
-        records = await self._stream.made([new]) if kept else []
+        records = await self._stream.build_records([new]) if kept else []
         event = Said(
-            text=answer.words.strip(), answers=answer.heard, belief_version=answer.belief_version, model=answer.model,
+            text=answer.words.strip(), answers=answer.heard, belief_version=self._belief_version(), model=answer.model,
             waited=answer.waited, late=answer.late, record=records[0].id if records else "",
         )  # fmt: skip
         entries = [Entry(event, AGENT, tuple(records)), *self._gate.decision(answer.heard)]
@@ -234,18 +236,14 @@ class Answering:
                 await asyncio.sleep(0.1 * attempt)
         raise AssertionError("unreachable")
 
-    def _begun(self, heard: int, model: str) -> _Answer:
-        return _Answer(heard, self._belief_version(), model)
-
     def _belief_version(self) -> int:
-        try:
-            return self._stream.belief(self._pack.name, self._pack.belief).version
-        except Exception:  # noqa: BLE001 (what cannot be read now is not a reason to be silent)
-            return 0
+        """Return the version of the belief that was read last, which is what an answer is spoken from."""
+        record = self._stream.last_version(self._pack.name)
+        return (record.version or 0) if record else 0
 
-    def _thought(self, heard: int) -> Thought | None:
+    async def _thought(self, heard: int) -> Thought | None:
         """Return what the Reasoner came to about an utterance."""
-        for logged in self._stream.store.events(self._stream.name, after=heard, kinds=["thought"]):
+        for logged in await self._stream.store.events(self._stream.name, after=heard, kinds=["thought"]):
             event = logged.event
             if isinstance(event, Thought) and event.slot == self._pack.name and heard in event.about:
                 return event
@@ -255,7 +253,7 @@ class Answering:
         return in_language(alarm.say, language_of(text, self._pack.languages))
 
     async def _say_waiting(self, text: str, heard: int, longer: bool = False) -> Logged:
-        filler = self._talker.filler(text, "wait_longer" if longer else "wait")
+        filler = await self._talker.filler(text, "wait_longer" if longer else "wait")
         event = Waiting(text=filler, slots=(self._pack.name,), answers=heard, belief_version=self._belief_version())
         return (await self._stream.commit(Entry(event, AGENT), *self._gate.decision(heard)))[0]
 
@@ -305,9 +303,9 @@ class Answering:
         self._excused = move
         return next(iter(phrases(self._pack, move, language_of(text, self._pack.languages))), "")
 
-    def _rule_words(self, answer: _Answer, text: str) -> str:
+    async def _rule_words(self, answer: _Answer, text: str) -> str:
         try:
-            return self._talker.by_rule(text, answer.heard, answer.late)
+            return await self._talker.answer_by_rule(text, answer.heard, answer.late)
         except Exception:  # noqa: BLE001 (not even what memory holds can be read: something true is said all the same)
             return next(iter(phrases(self._pack, "no_words", language_of(text, self._pack.languages))), "…")
 

@@ -10,20 +10,20 @@ from pathlib import Path
 
 from mindstream.coach import talk_rules  # noqa: F401 (registers the rule)
 from mindstream.coach.answering import Answering
-from mindstream.coach.belief.belief import BeliefReasoner, plan_of
+from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import Plan
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Gate, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
-from mindstream.coach.gates.named import gate
-from mindstream.coach.gates.outcomes import judged
+from mindstream.coach.gates.named import gate_named
+from mindstream.coach.gates.outcomes import judge_outcome
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import SAFETY, look_over
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Logged, Said
-from mindstream.memory.belief import Belief
+from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
 from mindstream.minds.mind import Mind
@@ -32,12 +32,12 @@ from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
 
 
-def coach(pack: str | Path | Pack = "sleep", gate_: str | Gate = "belief") -> MakeSpeaker:
+def coach(pack: str | Path | Pack = "sleep", gate: str | Gate = "belief") -> MakeSpeaker:
     """Return how a coach is made for a mind.
 
     Args:
         pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
-        gate_: when the Talker waits for the Reasoner: `belief`, `quick`, `learned`, or a gate.
+        gate: when the Talker waits for the Reasoner: `belief`, `quick`, `learned`, or a gate.
 
     Raises:
         UserError: an unknown or broken pack, an unknown gate.
@@ -45,7 +45,7 @@ def coach(pack: str | Path | Pack = "sleep", gate_: str | Gate = "belief") -> Ma
     domain = pack if isinstance(pack, Pack) else load(pack)
 
     def speaker(mind: Mind) -> Coach:
-        chosen = gate(gate_, domain, mind.models, mind.stream.store) if isinstance(gate_, str) else gate_
+        chosen = gate_named(gate, domain, mind.models, mind.stream.store) if isinstance(gate, str) else gate
         return Coach(mind, domain, chosen)
 
     return speaker
@@ -65,7 +65,7 @@ def coach_of(mind: Mind) -> Coach:
 class Coach:
     """Speaks for a mind: hears with its gate, answers by its Talker, and lets the belief reasoner think behind."""
 
-    def __init__(self, mind: Mind, pack: Pack, gate_: Gate) -> None:
+    def __init__(self, mind: Mind, pack: Pack, gate: Gate) -> None:
         self.name, self.title, self.pack = pack.name, pack.title, pack
         self._mind, self._stream = mind, mind.stream
         models, thinking_s = mind.models, mind.patience.thinking_s
@@ -74,30 +74,35 @@ class Coach:
             BeliefReasoner(models.of("reasoner"), pack, patience_s=thinking_s),
             FactsReasoner(models.of("facts", "reasoner"), patience_s=thinking_s),
         )
-        self._gate = Gatekeeper(gate_, pack)
+        self._gate = Gatekeeper(gate, pack)
         self._answering = Answering(self.talker, self._gate, mind.reasoners, mind.floor, mind.patience)
         self._heard = 0
 
     @property
     def belief(self) -> Belief:  # type: ignore[type-arg]
         """What is believed of the user now."""
-        return self._stream.belief(self.pack.name, self.pack.belief)
+        return read_belief(self.pack.name, self._stream.last_version(self.pack.name), self.pack.belief)
 
     @property
     def plan(self) -> Plan:
         """The plan as it stands."""
-        return plan_of(self._stream, self.pack)
+        return plan_from(self._stream.last_version(plan_slot(self.pack)))
+
+    async def begin(self) -> None:
+        """Read what is believed and planned."""
+        await self._stream.version(self.pack.name)
+        await self._stream.version(plan_slot(self.pack))
 
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer (see Mind.hear)."""
         await look_over(self.pack, text)
-        situation = self._situation(text)
+        situation = await self._situation(text)
         first = self._gate.first(situation)
         besides = () if first.thinks else (self.pack.name,)
         heard = await self._mind.take_in(text, phase=situation.phase.name, besides=besides, hold=True)
         self._heard = max(self._heard, heard.seq)
         exchange = Exchange()
-        turn = self._answering.begin(text, heard.seq, first, exchange)
+        turn = self._answering.begin(situation, heard.seq, first, exchange)
         try:
             yield heard
             async with contextlib.aclosing(exchange.events()) as events:
@@ -114,12 +119,12 @@ class Coach:
 
     async def speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
         """Add to what a conclusion writes: what became of the gate's decision, and perhaps a follow-up."""
-        judgement = judged(conclusion, written, occasion.utterances) if occasion.slot == self.pack.name else []
+        judgement = judge_outcome(conclusion, written, occasion.utterances) if occasion.slot == self.pack.name else []
         return [*judgement, *await self._follow_up(conclusion, occasion.utterances)]
 
-    def _situation(self, text: str) -> Situation:
-        unthought = sum(work.slot == self.pack.name for work in self._mind.reasoners.work())
-        return replace(self.talker.situation(text), unthought=unthought)
+    async def _situation(self, text: str) -> Situation:
+        unthought = sum(work.slot == self.pack.name for work in await self._mind.reasoners.work())
+        return replace(await self.talker.situation(text), unthought=unthought)
 
     async def _follow_up(self, conclusion: Conclusion, utterances: Sequence[Utterance]) -> Sequence[Entry]:
         """Follow up, once, in the commit that ends the work: what the Talker could not say in time, or got wrong.
@@ -129,24 +134,24 @@ class Coach:
         if conclusion.model == "" or not utterances:
             return ()
         newest = utterances[-1].seq
-        if self._answering.is_answering(newest) or newest < self._newest_heard():
+        if self._answering.is_answering(newest) or newest < await self._newest_heard():
             return ()
-        said = self._said(newest)
+        said = await self._said(newest)
         if said and said.model == SAFETY:  # what an alarm says is the whole answer
             return ()
         words = conclusion.follow_up if said and not said.late else (conclusion.words or conclusion.follow_up)
         if not words or (said and words in said.text):
             return ()
         new = New(text=words, kind="chat", by=AGENT, episode=self._mind.session, data={"by_user": False})
-        (record,) = await self._stream.made([new])
+        (record,) = await self._stream.build_records([new])
         return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]
 
-    def _newest_heard(self) -> int:
-        rows = self._stream.store.events(self._stream.name, max(0, self._heard - 1), ["heard"])
+    async def _newest_heard(self) -> int:
+        rows = await self._stream.store.events(self._stream.name, max(0, self._heard - 1), ["heard"])
         return max((row.seq for row in rows), default=0)
 
-    def _said(self, heard: int) -> Said | None:
-        for logged in self._stream.store.events(self._stream.name, after=heard, kinds=["said"]):
+    async def _said(self, heard: int) -> Said | None:
+        for logged in await self._stream.store.events(self._stream.name, after=heard, kinds=["said"]):
             if isinstance(logged.event, Said) and logged.event.answers == heard:
                 return logged.event
         return None

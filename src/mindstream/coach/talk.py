@@ -11,7 +11,7 @@ from mindstream.coach.belief.plan import Plan
 from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt
-from mindstream.reasoners.conversation import Line, Note
+from mindstream.reasoners.conversation import DatedLine, Line, Note
 
 
 class Talk(Prompt[str]):
@@ -29,6 +29,8 @@ class Talk(Prompt[str]):
     plan: Plan
     notes: tuple[Note, ...]
     recalled: tuple[Note, ...]
+    talks: tuple[DatedLine, ...] = ()
+    """Lines of earlier talks."""
     history: tuple[Line, ...]
     earlier: int = 0
     """How many older lines of this talk are not shown."""
@@ -42,7 +44,7 @@ class Talk(Prompt[str]):
     def texts(self) -> Iterator[str]:
         """Yield what it can name without making it up: what was said, noted and planned, and the pack's resources."""
         yield from (step.full() for step in self.plan.steps)
-        yield from (line.text for line in self.history)
+        yield from (line.text for line in (*self.history, *self.talks))
         yield from (note.text for note in (*self.notes, *self.recalled))
         yield from (self.utterance, self.before)
         yield from (resource.link for resource in self.pack.resources if resource.link)

@@ -11,22 +11,22 @@ from dataclasses import dataclass
 
 from mindstream import chance
 from mindstream.coach.belief.plan import PlanStep
+from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
-from mindstream.coach.packs.reading import Reading, read
-from mindstream.coach.packs.reflect import goes_on, reflected
+from mindstream.coach.packs.reading import Reading, read_utterance
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
-from mindstream.language.moves import ABOUT_A_STEP
 from mindstream.models.prompt import rule
+from mindstream.text.moves import ABOUT_A_STEP
 
 FEW = 4
 """With fewer notes than this, what is remembered names the trouble as it is believed, too."""
 
 
 @rule(Talk)
-def by_topics_and_moves(ask: Talk) -> str:
+def answer_by_topics_and_moves(ask: Talk) -> str:
     """Answer an utterance."""
-    return _Answer(ask, read(ask.pack, ask.utterance)).text()
+    return _Answer(ask, read_utterance(ask.pack, ask.utterance)).text()
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class _Answer:
 
         Source: Christakopoulou 2024, 4.4.
         """
-        known = read(self.ask.pack, " . ".join(str(held) for held in self.ask.belief.values())).topics
+        known = read_utterance(self.ask.pack, " . ".join(str(held) for held in self.ask.belief.values())).topics
         named = [topic for topic in map(self.ask.pack.topic, dict.fromkeys([*topics, *known])) if topic]
         wished = [topic for topic in named if self.ask.pack.fields.get(topic.field) and topic.field in self._needs()]
         if not wished:
@@ -160,7 +160,7 @@ class _Answer:
         """Say what memory holds: the user's notes, what is believed, the step of the plan."""
         language = self.heard.language
         known = list(dict.fromkeys(note.text for note in (*self.ask.notes, *self.ask.recalled)))[-12:]
-        lines = [f"- {reflected(text.strip('“”'), language) or text}" for text in known]
+        lines = [f"- {mirror(text.strip('“”'), language) or text}" for text in known]
         for name, held in self.ask.belief.items():
             if held not in (None, [], "") and not known:
                 lines.append(f"- {name.replace('_', ' ')}: {self._list(held) if isinstance(held, list) else held}")
@@ -179,7 +179,7 @@ class _Answer:
         words = self.heard.text.strip()
         if "question" in self.heard.moves:
             return self._join([self._say("no_answer"), self._so_far()])
-        if said := reflected(words, self.heard.language):
+        if said := mirror(words, self.heard.language):
             on = goes_on(said, self.heard.language)
             move = "wish" if "wish" in self.heard.moves else "heard" if on == said else "heard_on"
             return self._say(move, said=said, said_on=on, quote=words.rstrip(".!。！"))

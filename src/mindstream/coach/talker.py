@@ -8,30 +8,25 @@ from contextlib import aclosing
 
 from pydantic import JsonValue
 
-from mindstream.clock import spoken
+from mindstream.clock import format_spoken
 from mindstream.coach.belief.belief import open_question, plan_of
+from mindstream.coach.context import TalkContext, fit_context, gather_context
 from mindstream.coach.gates.gate import Situation
 from mindstream.coach.packs.filler import states
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
-from mindstream.coach.talk_rules import by_topics_and_moves
-from mindstream.errors import ModelError
-from mindstream.language.context import Part, fit
-from mindstream.language.links import links, pieces_without_links
-from mindstream.language.moves import language_of
-from mindstream.language.words import terms
-from mindstream.memory.recall import Recollection
+from mindstream.coach.talk_rules import answer_by_topics_and_moves
 from mindstream.memory.stream import Stream
 from mindstream.models.ask import speak
 from mindstream.models.model import Model
-from mindstream.reasoners.conversation import Line, Note, lines, note
+from mindstream.reasoners.conversation import Line
+from mindstream.text.links import links, pieces_without_links
+from mindstream.text.moves import language_of
+from mindstream.text.words import terms
 
 AGENT = "coach"
 """Signs what the Talker says."""
-BUDGET_TOKENS = 6_000
-"""What notes, recalled records and history may take together."""
-HISTORY, NOTES, RECALLED = 60, 20, 6
 SENTENCE = re.compile(r"[^.!?。！？\n]+[?？]?")
 ALIKE = 0.7
 """The share of a question's words by which another is taken for the same."""
@@ -43,15 +38,17 @@ class Talker:
     def __init__(self, stream: Stream, pack: Pack, model: Model, session: str) -> None:
         self.stream, self.pack, self.model, self.session = stream, pack, model, session
 
-    def situation(self, text: str) -> Situation:
+    async def situation(self, text: str) -> Situation:
         """Return what is known before anybody thinks about an utterance."""
-        value = self.stream.belief(self.pack.name, self.pack.belief).value.model_dump(mode="json")
+        value = (await self.stream.belief(self.pack.name, self.pack.belief)).value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
         said = [
-            line.text for line in self.stream.latest("chat", 3, episode=self.session) if not line.data.get("by_user")
+            line.text
+            for line in await self.stream.latest("chat", 3, episode=self.session)
+            if not line.data.get("by_user")
         ]
         return Situation(
-            text, phase, value, plan_of(self.stream, self.pack).now is not None, said=said[-1] if said else ""
+            text, phase, value, (await plan_of(self.stream, self.pack)).now is not None, said=said[-1] if said else ""
         )
 
     async def speak(self, text: str, heard: int, late: bool = False, **more: bool | str) -> AsyncGenerator[str]:
@@ -64,59 +61,50 @@ class Talker:
 
     async def question(self, text: str, heard: int, late: bool = False) -> Talk:
         """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""
-        try:
-            recalled = await self.stream.recall(text, k=RECALLED, kinds=["note", "thought", "observation", "document"])
-        except ModelError:  # an embedder that cannot be had: the newest notes must do
-            recalled = Recollection()
-        return self._asked(text, heard, late, [note(found.record) for found in recalled])
+        return await self._asked(text, late, await gather_context(self.stream, self.session, text, heard))
 
-    def by_rule(self, text: str, heard: int, late: bool = False) -> str:
+    async def answer_by_rule(self, text: str, heard: int, late: bool = False) -> str:
         """Answer by rule, where the model cannot."""
-        words: str = by_topics_and_moves(self._asked(text, heard, late, []))
+        words: str = answer_by_topics_and_moves(
+            await self._asked(text, late, await fit_context(self.stream, self.session, heard, []))
+        )
         return words
 
-    def filler(self, text: str, move: str = "wait") -> str:
+    async def filler(self, text: str, move: str = "wait") -> str:
         """Return what is said while waiting, or (`wait_longer`) when it takes long: it states nothing."""
         language = language_of(text, self.pack.languages)
-        waits = self.stream.store.events(self.stream.name, kinds=["waiting"], after=self._lately())
+        waits = await self.stream.store.events(self.stream.name, kinds=["waiting"], after=await self._lately())
         said = [str(getattr(logged.event, "text", "")) for logged in waits]
         fillers = [filler for filler in phrases(self.pack, move, language) if not states(filler, [text])]
         return fresh(fillers, said, len(said))
 
-    def _lately(self) -> int:
+    async def _lately(self) -> int:
         """Return a seq some way back, so that looking for what was said lately stays cheap in a long life."""
-        newest = self.stream.latest("chat", 1)
+        newest = await self.stream.latest("chat", 1)
         return max(0, newest[0].seq - 200) if newest else 0
 
-    def _asked(self, text: str, heard: int, late: bool, recalled: Sequence[Note]) -> Talk:
-        belief = self.stream.belief(self.pack.name, self.pack.belief)
+    async def _asked(self, text: str, late: bool, memory: TalkContext) -> Talk:
+        belief = await self.stream.belief(self.pack.name, self.pack.belief)
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
-        talk = self.stream.latest("chat", HISTORY, episode=self.session)
-        history = lines([record for record in talk if record.seq < heard or not record.data.get("by_user")])
-        notes = [note(record) for record in self.stream.latest("note", NOTES)]
-        others = [found for found in recalled if found not in notes]
-        fitted = fit(
-            [Part("notes", notes, 2, "last"), Part("recalled", others, 1), Part("history", history, 5, "last")],
-            BUDGET_TOKENS,
-        )
         return Talk(
             pack=self.pack,
             phase=phase,
             belief={name: held for name, held in value.items() if held not in (None, [], "")},
-            plan=plan_of(self.stream, self.pack),
-            notes=fitted.kept("notes", notes),
-            recalled=fitted.kept("recalled", others),
-            history=fitted.kept("history", history),
-            earlier=fitted.cut["history"],
+            plan=await plan_of(self.stream, self.pack),
+            notes=memory.notes,
+            recalled=memory.recalled,
+            talks=memory.talks,
+            history=memory.history,
+            earlier=memory.left_out,
             utterance=text,
             late=late,
-            ask_next=unasked(open_question(self.stream, self.pack.name), history),
-            now=spoken(self.stream.clock.now()),
+            ask_next=unless_asked(await open_question(self.stream, self.pack.name), memory.history),
+            now=format_spoken(self.stream.clock.now()),
         )
 
 
-def unasked(question: str, history: Sequence[Line]) -> str:
+def unless_asked(question: str, history: Sequence[Line]) -> str:
     """Return a question, unless the mind has asked it in nearly these words already: it was passed over then."""
     wanted = set(terms(question))
     sentences = (found[0] for line in history if not line.by_user for found in SENTENCE.finditer(line.text))
@@ -124,7 +112,7 @@ def unasked(question: str, history: Sequence[Line]) -> str:
     return "" if any(len(wanted & set(terms(each))) >= ALIKE * len(wanted) for each in asked) else question
 
 
-async def in_pieces(words: str) -> AsyncGenerator[str]:
+async def as_pieces(words: str) -> AsyncGenerator[str]:
     """Give words that are ready in pieces, as if they were spoken."""
     for line in words.splitlines(keepends=True):
         yield line

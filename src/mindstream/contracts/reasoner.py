@@ -36,10 +36,10 @@ async def hear(trial: Trial) -> Occasion:
     """Write down what is said; return the occasion that it gives."""
     stream, rows = trial.stream, []
     for text in trial.said:
-        (record,) = await stream.made([New(text=text, kind="chat", by="user", data={"by_user": True})])
+        (record,) = await stream.build_records([New(text=text, kind="chat", by="user", data={"by_user": True})])
         heard = Heard(text=text, session="contract", record=record.id)
         rows += await stream.commit(Entry(heard, "user", (record,)))
-    return occasion_of(stream, trial.reasoner.slot, rows, nothing_newer)
+    return await occasion_of(stream, trial.reasoner.slot, rows, nothing_newer)
 
 
 async def it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take(open_trial: Factory[Trial]) -> None:
@@ -64,18 +64,18 @@ async def it_comes_to_a_conclusion_within_its_patience(open_trial: Factory[Trial
 async def thinking_alone_remembers_nothing(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         occasion = await hear(trial)
-        before = _memory(trial.stream)
+        before = await _memory(trial.stream)
         await _think(trial, occasion)
-        expect(_memory(trial.stream) == before, "no record before the conclusion is written")
+        expect(await _memory(trial.stream) == before, "no record before the conclusion is written")
 
 
 async def a_conclusion_can_be_made_twice_and_written_once(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         conclusion = await _think(trial, await hear(trial))
-        before = _memory(trial.stream)
+        before = await _memory(trial.stream)
         once, twice = [_texts(await conclusion.write()) for _ in range(2)]
         expect(once == twice, f"the same to write each time, not {once} and {twice}")
-        expect(_memory(trial.stream) == before, "that `write` makes, and does not commit")
+        expect(await _memory(trial.stream) == before, "that `write` makes, and does not commit")
         entries, revisions = await conclusion.write()
         await trial.stream.commit(_thought(trial, conclusion), *entries, revisions=revisions)
 
@@ -86,7 +86,7 @@ async def it_is_written_anew_where_somebody_was_first(open_trial: Factory[Trial]
         for _ in range(2):  # the first is another writer, who came to the same
             entries, revisions = await conclusion.write()
             await trial.stream.commit(_thought(trial, conclusion), *entries, revisions=revisions)
-        notes = [record.text for record in trial.stream.latest("note", 99)]
+        notes = [record.text for record in await trial.stream.latest("note", 99)]
         expect(len(notes) == len(set(notes)), f"nothing twice, not {notes}")
 
 
@@ -95,19 +95,19 @@ async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
         failing = _Failing(trial.reasoner)
         runner = Inline(trial.stream, [failing])
         occasion = await hear(trial)
-        before = _memory(trial.stream)
+        before = await _memory(trial.stream)
         await runner.happen(occasion.events[-1].event)
-        kinds = [row.event.kind for row in trial.stream.store.events(trial.stream.name)]
+        kinds = [row.event.kind for row in await trial.stream.store.events(trial.stream.name)]
         expect(
             bool(failing.runs) and "thought" not in kinds and "set_aside" in kinds, f"failures in the log, not {kinds}"
         )
-        expect(_memory(trial.stream) == before, "no record of a run that raised")
+        expect(await _memory(trial.stream) == before, "no record of a run that raised")
 
 
 async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         occasion = await hear(trial)
-        before = _memory(trial.stream)
+        before = await _memory(trial.stream)
         thinking = asyncio.ensure_future(trial.reasoner.think(occasion))
         await asyncio.sleep(0)
         thinking.cancel()
@@ -115,7 +115,7 @@ async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
             (came,) = await asyncio.gather(thinking, return_exceptions=True)
         kind = type(came).__name__
         expect(isinstance(came, asyncio.CancelledError | Conclusion), f"a cancellation that is passed on, not {kind}")
-        expect(_memory(trial.stream) == before, "no record of a run that was cancelled")
+        expect(await _memory(trial.stream) == before, "no record of a run that was cancelled")
 
 
 PROMISES: tuple[Promise[Trial], ...] = (
@@ -161,8 +161,8 @@ def _thought(trial: Trial, conclusion: Conclusion) -> Entry:
     return Entry(thought, trial.reasoner.slot)
 
 
-def _memory(stream: Stream) -> list[tuple[str, str]]:
-    return [(record.id, record.text) for record in stream.store.changes(stream.name, 0).records]
+async def _memory(stream: Stream) -> list[tuple[str, str]]:
+    return [(record.id, record.text) for record in (await stream.store.changes(stream.name, 0)).records]
 
 
 def _texts(writing: tuple[Sequence[Entry], Sequence[object]]) -> list[tuple[str, tuple[str, ...]]]:

@@ -15,8 +15,8 @@ from mindstream.errors import Conflict, InputError, LeaseLost
 from mindstream.log.events import Heard, Remembered, Thought
 from mindstream.log.work import Work
 from mindstream.memory.record import Kind, Record, Triple, new_id
-from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
-from mindstream.memory.strength import Held
+from mindstream.memory.store import Commit, Entry, NewWork, Revision, Store, WorkDone, WorkReleased
+from mindstream.memory.strength import StrengthState
 
 ANN, BOB, THEN, LATER, NOW = "ann", "bob", 1e9, 2e9, 3e9
 SLOT = "belief"
@@ -26,7 +26,7 @@ async def a_record_comes_back_as_it_was(open_store: Factory[Store]) -> None:
     async with open_store() as store:
         record = _record("tea, 茶 and “quotes”")
         logged = await store.commit(_writing(record))
-        found = store.records(ANN, [record.id])
+        found = await store.records(ANN, [record.id])
         expect(found == [replace(record, seq=logged[0].seq)], f"the record as it was written, not {found}")
         vectors = [None if each.vector is None else each.vector.tolist() for each in (found[0], record)]
         expect(vectors[0] == vectors[1], f"its vector {vectors[1]}, not {vectors[0]}")
@@ -38,11 +38,17 @@ async def another_stream_never_sees_it(open_store: Factory[Store]) -> None:
         await store.commit(_writing(record))
         await store.commit(Commit(mind=BOB, at=THEN, revisions=(Revision(id=record.id, forgotten=THEN),)))
         expect(await store.erase(BOB, [record.id]) == 0, "that nobody erases another stream's record")
-        seen = [store.records(BOB, [record.id]), store.latest(BOB, n=9, now=NOW), store.changes(BOB, 0).records]
-        expect(not any(seen) and not store.events(BOB), f"nothing of ann's in bob's stream, not {seen}")
-        expect(store.records(ANN, [record.id])[0].forgotten is None, "that nobody revises another stream's record")
-        with store.walk(BOB) as (count, records):
-            expect(count == 0 and not list(records), "an empty walk through bob's stream")
+        seen = [
+            await store.records(BOB, [record.id]),
+            await store.latest(BOB, n=9, now=NOW),
+            (await store.changes(BOB, 0)).records,
+        ]
+        expect(not any(seen) and not await store.events(BOB), f"nothing of ann's in bob's stream, not {seen}")
+        expect(
+            (await store.records(ANN, [record.id]))[0].forgotten is None, "that nobody revises another stream's record"
+        )
+        async with store.walk(BOB) as (count, records):
+            expect(count == 0 and not [each async for each in records], "an empty walk through bob's stream")
         alien = Commit(mind=BOB, at=THEN, entries=(Entry(_event(), BOB, (_record("alien"),)),))
         await expect_error(InputError, store.commit(alien), "a record of another stream is refused")
 
@@ -52,8 +58,8 @@ async def a_commit_is_all_or_nothing(open_store: Factory[Store]) -> None:
         await store.commit(_writing(_version(1)))
         beside, again = _record("beside it"), _version(1)
         await expect_error(Conflict, store.commit(_writing(beside, again)), "a version that is there is a conflict")
-        expect(store.records(ANN, [beside.id, again.id]) == [], "nothing of a commit that was refused")
-        expect(len(store.events(ANN)) == 1, "no row of the log of a commit that was refused")
+        expect(await store.records(ANN, [beside.id, again.id]) == [], "nothing of a commit that was refused")
+        expect(len(await store.events(ANN)) == 1, "no row of the log of a commit that was refused")
 
 
 async def one_bad_commit_does_not_spoil_its_neighbours(open_store: Factory[Store]) -> None:
@@ -63,14 +69,14 @@ async def one_bad_commit_does_not_spoil_its_neighbours(open_store: Factory[Store
         results = await asyncio.gather(*map(store.commit, commits), return_exceptions=True)
         names = [type(result).__name__ for result in results]
         expect(names == ["list"] * 5 + ["Conflict"] + ["list"] * 4, f"one conflict among ten commits, not {names}")
-        expect(len(store.latest(ANN, ["note"], n=20, now=NOW)) == 9, "the nine notes beside it")
+        expect(len(await store.latest(ANN, ["note"], n=20, now=NOW)) == 9, "the nine notes beside it")
 
 
 async def what_could_not_be_read_again_is_refused(open_store: Factory[Store]) -> None:
     async with open_store() as store:
         for odd in (replace(_record("x"), importance=11.0), replace(_record("x"), created=float("nan")), _record("")):
             await expect_error(InputError, store.commit(_writing(odd)), f"{odd.text[:20]!r} is refused")
-        expect(not store.events(ANN), "no row of the log of what was refused")
+        expect(not await store.events(ANN), "no row of the log of what was refused")
 
 
 async def a_new_version_supersedes_the_one_before(open_store: Factory[Store]) -> None:
@@ -78,9 +84,11 @@ async def a_new_version_supersedes_the_one_before(open_store: Factory[Store]) ->
         first, second = _version(1), _version(2)
         await store.commit(_writing(first))
         await store.commit(_writing(second, at=LATER))
-        newest = [record.id for record in store.latest(ANN, n=9, now=NOW, slot="plan")]
+        newest = [record.id for record in await store.latest(ANN, n=9, now=NOW, slot="plan")]
         expect(newest == [second.id], "the newest version alone")
-        expect(store.records(ANN, [first.id])[0].superseded_by == second.id, "that the old one names the new one")
+        expect(
+            (await store.records(ANN, [first.id]))[0].superseded_by == second.id, "that the old one names the new one"
+        )
 
 
 async def two_writers_of_one_version_conflict(open_store: Factory[Store]) -> None:
@@ -99,10 +107,13 @@ async def distinct_holds_against_a_writer_at_the_same_moment(open_store: Factory
         commits = [store.commit(once(text)) for text in ("Tea", "tea", " TEA ", "tea.", "tea")]
         names = sorted(type(each).__name__ for each in await asyncio.gather(*commits, return_exceptions=True))
         expect(names == ["Conflict"] * 4 + ["list"], f"the same words once, not {names}")
-        expect(list(store.known(ANN, "note", ["TEA!"], now=NOW)) == ["tea"], "that it is known by its normal form")
+        expect(
+            list(await store.find_same(ANN, "note", ["TEA!"], now=NOW)) == ["tea"],
+            "that it is known by its normal form",
+        )
         await store.commit(once("tea", "chat"))
         await store.commit(once("tea", "chat"))  # a second "yes" is real
-        old = store.latest(ANN, ["note"], now=NOW)[0]
+        old = (await store.latest(ANN, ["note"], now=NOW))[0]
         ending = Revision(id=old.id, valid_until=LATER, superseded_by="x")
         entry = Entry(_event(), ANN, (_record("tea"),), distinct=True)
         await store.commit(Commit(mind=ANN, at=LATER, entries=(entry,), revisions=(ending,)))
@@ -112,7 +123,7 @@ async def a_guarded_revision_is_refused_where_somebody_was_first(open_store: Fac
     async with open_store() as store:
         record = _record("tea")
         await store.commit(_writing(record))
-        first = Revision(id=record.id, level=1, accessed=LATER, was=Held(0, False, THEN))
+        first = Revision(id=record.id, level=1, accessed=LATER, was=StrengthState(0, False, THEN))
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(first,)))
         again = Commit(mind=ANN, at=LATER, revisions=(first,))
         await expect_error(Conflict, store.commit(again), "a level that is another by now is a conflict")
@@ -128,7 +139,7 @@ async def latest_leaves_out_what_does_not_hold(open_store: Factory[Store]) -> No
         ended = Revision(id=records[3].id, valid_until=LATER, superseded_by=records[2].id)
         forgotten = Revision(id=records[1].id, forgotten=LATER)
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(ended, forgotten)))
-        found = [record.text for record in store.latest(ANN, ["note"], n=9, now=NOW)]
+        found = [record.text for record in await store.latest(ANN, ["note"], n=9, now=NOW)]
         expect(found == ["note 0", "note 2"], f"what holds, oldest first, not {found}")
 
 
@@ -136,16 +147,16 @@ async def changes_tell_what_is_new_revised_and_gone(open_store: Factory[Store]) 
     async with open_store() as store:
         one, two = _record("one"), _record("two")
         await store.commit(_writing(one, two))
-        first = store.changes(ANN, 0)
+        first = await store.changes(ANN, 0)
         expect([record.text for record in first.records] == ["one", "two"], "new records in the order of writing")
-        before = store.version()
+        before = await store.version()
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(Revision(id=one.id, level=3, accessed=LATER),)))
-        expect(store.version() != before, "another number after a commit")
-        second = store.changes(ANN, first.upto)
+        expect(await store.version() != before, "another number after a commit")
+        second = await store.changes(ANN, first.upto)
         told = [(record.text, record.level) for record in second.records]
         expect(told == [("one", 3)], f"what was revised, as it is now, not {told}")
         await store.erase(ANN, [two.id])
-        expect(store.changes(ANN, second.upto).gone == [two.id], "the id of what was erased")
+        expect((await store.changes(ANN, second.upto)).gone == [two.id], "the id of what was erased")
 
 
 async def portions_miss_nothing_that_is_written_between_them(open_store: Factory[Store]) -> None:
@@ -153,41 +164,47 @@ async def portions_miss_nothing_that_is_written_between_them(open_store: Factory
         records = [_record(f"note {n}") for n in range(7)]
         await store.commit(_writing(*records))
         texts: dict[str, str] = {}
-        first = portion = store.changes(ANN, 0, most=2)
+        first = portion = await store.changes(ANN, 0, most=2)
         while portion.records:
             texts |= {record.id: record.text for record in portion.records}
             expect(len(portion.records) <= 2, "portions of two")
             await store.commit(_writing(_record(f"meanwhile {len(texts)}")))
             if not portion.left:
                 break
-            portion = store.changes(ANN, 0, portion.left, 2)
-        texts |= {record.id: record.text for record in store.changes(ANN, first.upto).records}
+            portion = await store.changes(ANN, 0, portion.left, 2)
+        texts |= {record.id: record.text for record in (await store.changes(ANN, first.upto)).records}
         expect(
-            set(texts) == {record.id for record in store.latest(ANN, n=99, now=NOW)}, "all records, at one go or two"
+            set(texts) == {record.id for record in await store.latest(ANN, n=99, now=NOW)},
+            "all records, at one go or two",
         )
 
 
 async def a_walk_is_of_one_moment(open_store: Factory[Store]) -> None:
     async with open_store() as store:
         await store.commit(_writing(*(_record(f"note {n}") for n in range(5))))
-        with store.walk(ANN) as (count, records):
-            first = next(records)
+        async with store.walk(ANN) as (count, records):
+            first = await anext(records)
             await store.commit(_writing(_record("meanwhile")))
-            rest = [record.text for record in records]
+            rest = [record.text async for record in records]
         expect(count == 5 and [first.text, *rest] == [f"note {n}" for n in range(5)], "what stood when it began")
 
 
 async def rows_of_the_log_grow_and_can_be_read_from_any_point(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        expect(store.last(ANN, "remembered") is None, "no last row of an empty log")
+        expect(await store.last(ANN, "remembered") is None, "no last row of an empty log")
         for n in range(5):
             await store.commit(_writing(_record(str(n))))
-        seqs = [row.seq for row in store.events()]
+        seqs = [row.seq for row in await store.events()]
         expect(len(seqs) == 5 and seqs == sorted(set(seqs)), f"numbers that grow, not {seqs}")
-        expect([row.seq for row in store.events(ANN, after=seqs[2])] == seqs[3:], "rows after a number")
-        last = store.last(ANN, "remembered")
-        expect(last is not None and last.seq == seqs[-1] and store.count(ANN, "remembered") == 5, "the last of five")
-        expect(not store.events(kinds=["said"]) and store.last(BOB, "remembered") is None, "no row of another kind")
+        expect([row.seq for row in await store.events(ANN, after=seqs[2])] == seqs[3:], "rows after a number")
+        last = await store.last(ANN, "remembered")
+        expect(
+            last is not None and last.seq == seqs[-1] and await store.count(ANN, "remembered") == 5, "the last of five"
+        )
+        expect(
+            not await store.events(kinds=["said"]) and await store.last(BOB, "remembered") is None,
+            "no row of another kind",
+        )
 
 
 async def work_belongs_to_its_owner_until_the_lease_runs_out(open_store: Factory[Store]) -> None:
@@ -213,9 +230,9 @@ async def a_run_that_lost_its_lease_writes_nothing(open_store: Factory[Store]) -
         expect(mine == theirs != (), "the same work, taken over")
         record = _record("too late")
         await expect_error(LeaseLost, store.commit(_finishing(mine, "me", record)), "work of others cannot be ended")
-        expect(store.records(ANN, [record.id]) == [], "nothing of the run that lost it")
+        expect(await store.records(ANN, [record.id]) == [], "nothing of the run that lost it")
         await store.commit(_finishing(theirs, "other"))
-        expect(store.open_work(ANN) == [], "no work after its end")
+        expect(await store.open_work(ANN) == [], "no work after its end")
         await expect_error(LeaseLost, store.commit(_finishing(theirs, "other")), "work ends once")
 
 
@@ -223,8 +240,8 @@ async def work_that_is_put_back_is_tried_again(open_store: Factory[Store]) -> No
     async with open_store() as store:
         first = await _hear(store, "me", 100.0)
         work = _ids(await store.claim(ANN, SLOT, "me", 50.0, 100.0))
-        await store.commit(Commit(mind=ANN, at=51.0, put_back=PutBack(work, "me", "no answer")))
-        left = [(each.error, each.failures, each.running) for each in store.open_work(ANN)]
+        await store.commit(Commit(mind=ANN, at=51.0, put_back=WorkReleased(work, "me", "no answer")))
+        left = [(each.error, each.failures, each.running) for each in await store.open_work(ANN)]
         expect(left == [("no answer", 1, False)], f"open work with its failure, not {left}")
         second = await _hear(store, "me", 100.0)
         again = [each.cause for each in await store.claim(ANN, SLOT, "me", 60.0, 100.0)]
@@ -240,9 +257,9 @@ async def erasing_a_stream_leaves_nothing_of_it(open_store: Factory[Store]) -> N
         await store.commit(_writing(other))
         expect(await store.erase(ANN) == 1, "the number of erased records")
         await store.compact()
-        expect(store.events(ANN) == [] and store.streams() == [BOB], "no row and no record of it")
-        expect(store.changes(ANN, 0).gone == [record.id], "the id of what was erased")
-        expect(store.owners([record.id, other.id]) == {other.id: BOB}, "an owner of what is there alone")
+        expect(await store.events(ANN) == [] and await store.streams() == [BOB], "no row and no record of it")
+        expect((await store.changes(ANN, 0)).gone == [record.id], "the id of what was erased")
+        expect(await store.owners([record.id, other.id]) == {other.id: BOB}, "an owner of what is there alone")
 
 
 PROMISES: tuple[Promise[Store], ...] = (
@@ -288,13 +305,13 @@ def _writing(*records: Record, at: float = THEN) -> Commit:
 
 
 async def _hear(store: Store, owner: str, lease: float) -> int:
-    heard, wake = Heard(text="hello", session="s", record="r"), Wake((SLOT,), owner, lease)
+    heard, wake = Heard(text="hello", session="s", record="r"), NewWork((SLOT,), owner, lease)
     return (await store.commit(Commit(mind=ANN, at=THEN, entries=(Entry(heard, ANN),), wake=wake)))[0].seq
 
 
 def _finishing(work: tuple[int, ...], owner: str, *records: Record) -> Commit:
     thought = Entry(Thought(slot=SLOT, about=(1,), text="", model="rules"), SLOT, records)
-    return Commit(mind=ANN, at=THEN, entries=(thought,), finish=Finish(work, owner))
+    return Commit(mind=ANN, at=THEN, entries=(thought,), finish=WorkDone(work, owner))
 
 
 def _ids(work: list[Work]) -> tuple[int, ...]:

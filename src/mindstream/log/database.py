@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
-from mindstream.log.explaining import BUSY_S, MEND, explained, is_busy
 from mindstream.log.files import private_database, private_folder
+from mindstream.log.sqlite_errors import BUSY_S, MEND, explain_errors, is_busy
 
 T = TypeVar("T")
 Write = Callable[[sqlite3.Connection], Any]
@@ -47,8 +47,8 @@ class Database:
         self.path = folder / FILE
         private_folder(folder)
         private_database(self.path)
-        with explained(self.path):
-            self._reader = opened(self.path, migrations)
+        with explain_errors(self.path):
+            self._reader = open_database(self.path, migrations)
         self._reader.text_factory = str  # quicker by a millisecond a turn, until a damaged text is met
         self._waiting: queue.SimpleQueue[tuple[Write, Future[Any]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name=f"writer of {self.path}", daemon=True)
@@ -70,7 +70,7 @@ class Database:
         """Return the rows of a query on what is committed."""
         if self._closed:
             raise StorageError(f"{self.path} is closed")
-        with explained(self.path):
+        with explain_errors(self.path):
             try:
                 return self._reader.execute(sql, parameters).fetchall()
             except sqlite3.OperationalError as error:
@@ -81,7 +81,7 @@ class Database:
         """Yield the rows of a query one by one; whoever stops early closes it."""
         quick, self._reader.text_factory = self._reader.text_factory, _text  # a damaged text may come at any row
         try:
-            with explained(self.path), contextlib.closing(self._reader.execute(sql, parameters)) as cursor:
+            with explain_errors(self.path), contextlib.closing(self._reader.execute(sql, parameters)) as cursor:
                 yield from cursor
         finally:
             self._reader.text_factory = quick
@@ -106,7 +106,7 @@ class Database:
         """Read on a connection of one's own, on which the file stands still until the block ends."""
         if self._closed:
             raise StorageError(f"{self.path} is closed")
-        with explained(self.path), contextlib.closing(connect(self.path)) as connection:
+        with explain_errors(self.path), contextlib.closing(connect(self.path)) as connection:
             connection.execute("BEGIN")
             yield connection
 
@@ -119,7 +119,7 @@ class Database:
         await asyncio.to_thread(self._compact)
 
     def _compact(self) -> None:
-        with explained(self.path), contextlib.closing(self._connect()) as connection:
+        with explain_errors(self.path), contextlib.closing(self._connect()) as connection:
             free = connection.execute("PRAGMA freelist_count").fetchone()[0]
             if 4 * free > connection.execute("PRAGMA page_count").fetchone()[0]:
                 connection.execute("VACUUM")
@@ -135,7 +135,7 @@ class Database:
         await asyncio.to_thread(self._rewrite)
 
     def _rewrite(self) -> None:
-        with explained(self.path), contextlib.closing(connect(self.path)) as connection:
+        with explain_errors(self.path), contextlib.closing(connect(self.path)) as connection:
             rewrite(connection, self.path)
 
     async def close(self) -> None:
@@ -162,7 +162,7 @@ class Database:
                     break
                 item = self._waiting.get()
             try:
-                with explained(self.path):
+                with explain_errors(self.path):
                     connection = connection or self._connect()
                     settled = _transact(connection, gathered, self.path)
             except StorageError as error:
@@ -209,7 +209,7 @@ def _transact(connection: sqlite3.Connection, gathered: list[tuple[Write, Future
     for change, done in gathered:
         connection.execute("SAVEPOINT one")
         try:
-            with explained(path):
+            with explain_errors(path):
                 settled.append((done, change(connection), None))
         except Exception as error:  # whatever a write raises belongs to whoever asked for it
             if not connection.in_transaction:  # SQLite rolled everything back by itself (disk full, I/O error)
@@ -238,7 +238,7 @@ def _text(content: bytes) -> str:
         return content.decode("utf-8", "replace")
 
 
-def opened(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
+def open_database(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
     """Open a database of ours, brought up to date, however many processes do that at this moment.
 
     SQLite does not wait for every lock (changing the journal, recovering a log of a process that was killed): whoever

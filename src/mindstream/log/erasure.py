@@ -20,8 +20,8 @@ from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, rewrite
-from mindstream.log.explaining import BUSY_S, explained
 from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history
+from mindstream.log.sqlite_errors import BUSY_S, explain_errors
 from mindstream.paths import read_text
 
 if sys.platform != "win32":
@@ -50,7 +50,7 @@ def pending(folder: Path, user: str) -> bool:
 
 
 @contextlib.contextmanager
-def intended(folder: Path, user: str) -> Iterator[Intent]:
+def declare_intent(folder: Path, user: str) -> Iterator[Intent]:
     """Write down that a user is to be erased, before anything is deleted; forget it if the block ends well.
 
     Raises:
@@ -60,7 +60,7 @@ def intended(folder: Path, user: str) -> Iterator[Intent]:
     with _held(place) as descriptor:
         intent = _read(descriptor)
         if intent is None:
-            with connected(folder) as connection:
+            with connect_beside(folder) as connection:
                 (upto,) = connection.execute("SELECT coalesce(max(seq), 0) FROM log").fetchone()
             intent = Intent(user, upto)
             _write(place, descriptor, intent)
@@ -101,7 +101,7 @@ def finish(folder: Path, intent: Intent) -> None:
                 path.parent.rmdir()
         except OSError as error:
             raise StorageError(f"{path} cannot be deleted: {error.strerror}; do that, then erase again") from None
-    with connected(folder) as connection:
+    with connect_beside(folder) as connection:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("BEGIN IMMEDIATE")
         for table, (owner, row) in ROWS.items():
@@ -122,10 +122,10 @@ def files_of(folder: Path, user: str) -> list[Path]:
 
 
 @contextlib.contextmanager
-def connected(folder: Path) -> Iterator[sqlite3.Connection]:
+def connect_beside(folder: Path) -> Iterator[sqlite3.Connection]:
     """Open the database beside whoever else has it open."""
     with (
-        explained(folder / FILE),
+        explain_errors(folder / FILE),
         contextlib.closing(sqlite3.connect(folder / FILE, timeout=BUSY_S, isolation_level=None)) as connection,
     ):
         connection.execute("PRAGMA temp_store = MEMORY")  # what VACUUM puts aside must not touch the disk

@@ -278,7 +278,7 @@ def event(kind: object, payload: object) -> Event:
             return shape.model_validate_json(payload)
         except ValidationError:
             pass
-    return Unknown(named=written_text(kind), payload=written_text(payload))
+    return Unknown(named=printable(kind), payload=printable(payload))
 
 
 @cache
@@ -289,7 +289,7 @@ def _rooms() -> dict[str, type[Event]]:
     return KINDS
 
 
-def written_text(value: object) -> str:
+def printable(value: object) -> str:
     """Write whatever stands in a row as text that can be printed and written again."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else "" if value is None else str(value)
     return text.encode("utf-8", "replace").decode()

@@ -12,6 +12,12 @@ GATES = "gate-*.npz"
 UNFINISHED_GATES = ".gate-*.tmp"
 """What is left of writing such a file where the process died."""
 
+
+def gates_in(folder: Path) -> list[Path]:
+    """List the files of the learned gate in a data folder."""
+    return sorted(folder.glob(GATES))
+
+
 COPIES = "mended-*"
 """The folders that hold copies from before a mending; they hold users' words."""
 

@@ -139,6 +139,6 @@ def _work(row: tuple[int, str, str, int, str, float, int, int, str, int]) -> Wor
     return Work(id_, mind, slot, cause, owner, lease, bool(running), attempts, error, failures)
 
 
-def unfinished(connection_rows: Sequence[tuple[int, str, str, int, str, float, int, int, str, int]]) -> list[Work]:
+def read_unfinished(connection_rows: Sequence[tuple[int, str, str, int, str, float, int, int, str, int]]) -> list[Work]:
     """Read rows of COLUMNS."""
     return [_work(row) for row in connection_rows]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mindstream.clock import DAY_S, Moment
-from mindstream.language.words import terms
 from mindstream.memory import duplicates
 from mindstream.memory.record import FADING, UNIQUE, Kind, Record, normalised
 from mindstream.memory.store import read_all
+from mindstream.text.words import terms
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -91,7 +91,7 @@ async def audit(stream: Stream) -> Audit:
     """Read the whole stream and report."""
     records = [record async for some in read_all(stream.store, stream.name) for record in some]
     near = [tuple(each.id for each in group) async for group in duplicates.near(stream)]
-    foreign = (await stream.catch_up()).foreign
+    foreign = (await stream.columns()).foreign
     return await asyncio.to_thread(_report, records, near, foreign, stream.clock.now())
 
 

@@ -35,7 +35,7 @@ class Belief(Generic[Shape]):
     evidence: tuple[str, ...] = ()
 
 
-def read(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
+def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
     """Read a belief from the record of its latest version; the empty belief where there is none.
 
     Fields that the shape no longer has are left out, so that a pack may change under a user's memory.
@@ -54,7 +54,7 @@ def read(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
             kept = {k: v for k, v in kept.items() if k not in misfits}
 
 
-def told(slot: str, value: BaseModel) -> str:
+def render_belief(slot: str, value: BaseModel) -> str:
     """Write a belief as words, so that it can be found and read."""
     lines = []
     for name, held in value.model_dump(mode="json").items():

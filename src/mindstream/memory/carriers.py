@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mindstream.memory.record import UNIQUE, same_words
-from mindstream.memory.redaction import MARK, Words
+from mindstream.memory.redaction import MARK, ErasedWords
 from mindstream.memory.rows import COLUMNS
 from mindstream.memory.sums import sum_of_event, sum_of_record
 
@@ -47,7 +47,7 @@ class Carriers:
     """
 
     ids: frozenset[str]
-    words: Words
+    words: ErasedWords
     own: frozenset[int]
     log: set[int] = field(default_factory=set)
     work: set[int] = field(default_factory=set)
@@ -68,7 +68,7 @@ def find(connection: sqlite3.Connection, stream: str, ids: Collection[str]) -> C
         if row:
             said += [row[0], *([row[1]] if row[1] and len(row[1]) >= len(row[0]) // 2 else [])]
             own.add(row[2])
-    carriers = Carriers(frozenset(ids), Words(said), frozenset(own))
+    carriers = Carriers(frozenset(ids), ErasedWords(said), frozenset(own))
     find_more(connection, stream, carriers)
     return carriers
 
@@ -167,7 +167,7 @@ def _find_records(connection: sqlite3.Connection, stream: str, carriers: Carrier
     (carriers.number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
 
 
-def _redacted_event(kind: str, payload: str, own: bool, words: Words) -> str:
+def _redacted_event(kind: str, payload: str, own: bool, words: ErasedWords) -> str:
     event: dict[str, Any] = _parsed(payload, dict)
     if not event:
         return words.redact(payload)  # damaged: whatever it is, the words go
@@ -189,7 +189,7 @@ def _parsed(text: str, shape: type[T]) -> T:
     return value if isinstance(value, shape) else shape()
 
 
-def _redacted_fields(row: tuple[Any, ...], words: Words) -> tuple[Any, ...]:
+def _redacted_fields(row: tuple[Any, ...], words: ErasedWords) -> tuple[Any, ...]:
     text, subject, predicate, object_, keywords, data = row
     return (
         words.redact(text), *(each and words.redact(each) for each in (subject, predicate, object_)),

@@ -13,10 +13,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.language.lexical import telling, telling_all
 from mindstream.memory.columns import Columns
 from mindstream.memory.question import Question
 from mindstream.memory.relevance import OTHERS, Scored
+from mindstream.text.lexical import telling, telling_all
 
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
 """What each counts; the nearness is in units of BM25."""

@@ -6,19 +6,19 @@ and asks for what is new before each recall, so that another process's writes ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import numpy as np
 
-from mindstream.language.lexical import Lexical
-from mindstream.language.words import plain_words, terms
 from mindstream.memory.fields import Fields
-from mindstream.memory.growing import Growing
+from mindstream.memory.growing_array import GrowingArray
 from mindstream.memory.record import KINDS, Record, Vector
 from mindstream.memory.speakers import Speakers
 from mindstream.memory.store import Changes, Store
 from mindstream.memory.vectors import Vectors
+from mindstream.text.lexical import Lexical
+from mindstream.text.words import plain_words, terms
 
 EPISODIC = frozenset({"chat", "observation"})
 """Kinds whose neighbours in the same episode are their context."""
@@ -60,23 +60,23 @@ class Columns:
         self.names: dict[str, int] = {}
         self.named: dict[str, list[str]] = {}
         self.episodes: dict[str, int] = {}
-        self.kind = Growing(np.int8)
-        self.by = Growing(np.int32)
-        self.episode = Growing(np.int32)
-        self.group = Growing(np.int32)
-        self.before = Growing(np.int32)
-        self.after = Growing(np.int32)
-        self.asks = Growing(np.bool_)
-        self.ends_asking = Growing(np.bool_)
-        self.level = Growing(np.int16)
-        self.lasting = Growing(np.bool_)
-        self.importance = Growing(np.float32)
-        self.created = Growing(np.float64)
-        self.accessed = Growing(np.float64)
-        self.valid_from = Growing(np.float64)
-        self.valid_until = Growing(np.float64)
-        self.forgotten = Growing(np.float64)
-        self.compared = Growing(np.bool_)
+        self.kind = GrowingArray(np.int8)
+        self.by = GrowingArray(np.int32)
+        self.episode = GrowingArray(np.int32)
+        self.group = GrowingArray(np.int32)
+        self.before = GrowingArray(np.int32)
+        self.after = GrowingArray(np.int32)
+        self.asks = GrowingArray(np.bool_)
+        self.ends_asking = GrowingArray(np.bool_)
+        self.level = GrowingArray(np.int16)
+        self.lasting = GrowingArray(np.bool_)
+        self.importance = GrowingArray(np.float32)
+        self.created = GrowingArray(np.float64)
+        self.accessed = GrowingArray(np.float64)
+        self.valid_from = GrowingArray(np.float64)
+        self.valid_until = GrowingArray(np.float64)
+        self.forgotten = GrowingArray(np.float64)
+        self.compared = GrowingArray(np.bool_)
         self.keywords: dict[str, list[int]] = {}
         self.fields = Fields()
         self.speakers = Speakers()
@@ -89,28 +89,28 @@ class Columns:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def catch_up(self, store: Store) -> None:
+    async def catch_up(self, store: Store) -> None:
         """Take over what anybody has written since the last time."""
-        for _ in self.reading(store):
+        async for _ in self.reading(store):
             pass
 
-    def reading(self, store: Store) -> Iterator[None]:
+    async def reading(self, store: Store) -> AsyncIterator[None]:
         """Take over what anybody has written, a portion a step."""
-        while self.take_portion(store):
+        while await self.take_portion(store):
             yield
 
-    def take_portion(self, store: Store) -> bool:
+    async def take_portion(self, store: Store) -> bool:
         """Take over a portion of what anybody has written since the last time; tell whether there may be more.
 
         Whatever is done to the stream between two portions comes with a later one, or is asked for after the last.
         """
         begins = not self._left
         if begins:
-            version = store.version()
+            version = await store.version()
             if version == self._version:
                 return False
             self._reading = version
-        changes = store.changes(self.stream, self._upto, self._left, PORTION)
+        changes = await store.changes(self.stream, self._upto, self._left, PORTION)
         if begins:
             self._reaching = changes.upto
             self._reserve(changes.ahead)
@@ -128,8 +128,8 @@ class Columns:
                 column.reserve(count)
             self.vectors.reserve(count)
 
-    def _columns(self) -> list[Growing[Any]]:
-        return [each for each in vars(self).values() if isinstance(each, Growing)]
+    def _columns(self) -> list[GrowingArray[Any]]:
+        return [each for each in vars(self).values() if isinstance(each, GrowingArray)]
 
     def take(self, changes: Changes) -> None:
         """Take over new and changed records, and lose what was erased."""

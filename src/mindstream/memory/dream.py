@@ -20,7 +20,7 @@ class Dream(Prompt[str]):
 
 
 @rule(Dream)
-def joined(ask: Dream) -> str:
+def join_fragments(ask: Dream) -> str:
     """Join the fragments, one leading into the next."""
     pieces = [_piece(text) for text in ask.fragments[:MOST]]
     if sum(bool(re.search(r"[\u3040-\u30ff\u3400-\u9fff]", piece)) for piece in pieces) * 2 > len(pieces):

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindstream.language.words import plain_words
 from mindstream.memory.columns import KIND_CODES, OPEN, Columns
 from mindstream.memory.record import Kind, Record, new_id
+from mindstream.text.words import plain_words
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -57,23 +57,23 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
 
     Only what was written after the seq `after` (at most `most` of each kind, the newest) is compared with all others.
     """
-    await stream.catch_up()
+    await stream.columns()
     for kind in MERGED:
-        for record in _newest(stream, kind, after, most):
-            columns = stream.columns()  # as it is now: the group before may have been merged
+        for record in await _newest(stream, kind, after, most):
+            columns = await stream.columns()  # as it is now: the group before may have been merged
             others = _near(columns, kind, record)
-            same = [each for each in stream.store.records(stream.name, others) if alike(record.text, each.text)]
+            same = [each for each in await stream.store.records(stream.name, others) if alike(record.text, each.text)]
             if same and _holds(columns, record.id):
                 yield sorted([record, *same], key=lambda each: (-len(_words(each.text)), each.id))
             await asyncio.sleep(0)
 
 
-def _newest(stream: Stream, kind: Kind, after: int, most: int) -> list[Record]:
-    columns = stream.columns()
+async def _newest(stream: Stream, kind: Kind, after: int, most: int) -> list[Record]:
+    columns = await stream.columns()
     rows = np.flatnonzero(_holding(columns, kind))[::-1][:most]
     found: list[Record] = []
     for start in range(0, len(rows), 256):
-        records = stream.store.records(stream.name, [columns.ids[at] for at in rows[start : start + 256]])
+        records = await stream.store.records(stream.name, [columns.ids[at] for at in rows[start : start + 256]])
         found.extend(record for record in records if record.seq > after)
         if len(found) < start + len(records):
             break

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream import caches
 from mindstream.clock import SystemClock
 from mindstream.errors import ModelUnavailable
 from mindstream.memory.record import Vector
@@ -23,6 +24,8 @@ AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
 """How long what is written, a question, and whoever works behind waits for vectors, in seconds."""
 EACH_S = 0.01
 """So much longer for each text."""
+RECENT = 8
+"""So many texts that were embedded last are remembered with their vectors."""
 BATCH = 256
 """So many texts are given to an embedder at once."""
 WIDEST = 16_384
@@ -45,6 +48,12 @@ class Embedding:
         self.is_slow = self.is_silent = False
         self.failure = ""
         self._in_process = bool(getattr(embedder, "in_process", False))
+        self._recent: dict[str, NDArray[np.float32]] = {}
+        caches.watch(self)
+
+    def forget(self, _: str) -> None:
+        """Let go of the texts that were embedded last: something was erased."""
+        self._recent.clear()
 
     async def at_once(self, texts: Sequence[str]) -> list[Vector | None]:
         """Embed what is to be written; None where there is no vector in time."""
@@ -74,10 +83,17 @@ class Embedding:
         return rows
 
     async def _within(self, patience_s: float, texts: Sequence[str]) -> Floats | None:
+        if texts and all(text in self._recent for text in texts):  # what was written down is asked about at once
+            return np.stack([self._recent[text] for text in texts])
         patience_s = LONG_S if self._in_process else patience_s
         try:
             async with asyncio.timeout(patience_s):
-                return sound(await self.embedder.embed(texts), len(texts), self.embedder.width)
+                rows = sound(await self.embedder.embed(texts), len(texts), self.embedder.width)
+            if self._in_process and len(texts) <= RECENT:
+                self._recent |= zip(texts, rows, strict=True)
+                while len(self._recent) > RECENT:
+                    del self._recent[next(iter(self._recent))]
+            return rows
         except TimeoutError:
             self.failure = f"it said nothing for {patience_s:.1f} s"
         except Exception as error:  # noqa: BLE001 (foreign code: whatever it raises must not lose what was said)

@@ -31,7 +31,7 @@ class Filters:
     where: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-def allowed(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
+def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
     """Mark the records that pass; `alike`: where large values are what `where` asks for, as `compare_large` found."""
     at = now if filters.as_of is None else filters.as_of
     mask: Mask = (columns.valid_until.values > at) & (columns.forgotten.values > at)
@@ -72,7 +72,7 @@ async def compare_large(store: Store, columns: Columns, filters: Filters) -> dic
         places, alike[name] = columns.fields.large(name), []
         for start in range(0, len(places), PORTION):
             ids = [columns.ids[at] for at in places[start : start + PORTION]]
-            records = store.records(columns.stream, ids)
+            records = await store.records(columns.stream, ids)
             found = [each.id for each in records if dict(entries(each)).get(name) == wanted]
             alike[name] += [columns.position[id_] for id_ in found if id_ in columns.position]
             await asyncio.sleep(0)

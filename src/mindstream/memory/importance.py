@@ -31,14 +31,14 @@ async def rate(
     Raises:
         ModelError: no rating; what was yielded before stands.
     """
-    columns = await stream.catch_up()
+    columns = await stream.columns()
     pending = np.isnan(columns.importance.values) & (columns.forgotten.values == OPEN)
     pending &= (columns.valid_until.values > stream.clock.now()) & np.isin(
         columns.kind.values, [KIND_CODES[kind] for kind in kinds]
     )
     ids = [columns.ids[at] for at in np.flatnonzero(pending)[::-1][:most]]
     for start in range(0, len(ids), AT_ONCE):
-        records = stream.store.records(stream.name, ids[start : start + AT_ONCE])
+        records = await stream.store.records(stream.name, ids[start : start + AT_ONCE])
         if not records:
             continue
         question = RateImportance(who=stream.name, memories=tuple(record.text[:LONGEST] for record in records))

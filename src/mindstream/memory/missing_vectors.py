@@ -38,7 +38,7 @@ class MissingVectors:
         """Take note of records that could not be embedded; they count once they are written."""
         _add(self._owed, (record.id for record in records if record.vector is None))
 
-    def written(self, records: Iterable[Record]) -> None:
+    def watch(self, records: Iterable[Record]) -> None:
         """Look after those of these records that are owed a vector."""
         if self._owed:
             ids = [record.id for record in records if record.id in self._owed]
@@ -77,7 +77,7 @@ class MissingVectors:
         `sure`: the embedder has just answered something else.
         """
         stream, ids = self._stream, list(self._waiting)[: self._at_once]
-        records = stream.store.records(stream.name, ids)
+        records = await stream.store.records(stream.name, ids)
         rows = await self._embedding.patiently([record.text for record in records]) if records else None
         if records and rows is None:
             if sure and len(ids) == 1:  # it answers, but not to this

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extract
 
-from mindstream.language.words import STOP, terms
 from mindstream.memory.columns import KIND_CODES, Columns
+from mindstream.text.words import STOP, terms
 
 CHAT = KIND_CODES["chat"]
 SHORT, LONG = 3, 5

@@ -42,7 +42,7 @@ class Portion(NamedTuple):
     ahead: int = 0
 
 
-def read(
+def read_portion(
     database: Database, columns: Sequence[str], stream: str, since: int, after: int = 0, most: int | None = None
 ) -> Portion:
     """Read what changed after the point `since`: all of it, or a portion of at most so many records."""

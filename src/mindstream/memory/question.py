@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from mindstream.caches import remember
 from mindstream.clock import Moment
-from mindstream.language.dates import Span, spans
-from mindstream.language.persons import find_persons
-from mindstream.language.windows import both_ends, first_and_last
-from mindstream.language.words import STOP, plain_words, terms
 from mindstream.memory.columns import Columns
 from mindstream.memory.nicknames import find_bearer
+from mindstream.text.dates import DateSpan, spans
+from mindstream.text.persons import find_persons
+from mindstream.text.windows import both_ends, first_and_last
+from mindstream.text.words import STOP, plain_words, terms
 
 MOST_TERMS = 400
 """So many words of a question are looked up, the first and the last of it."""
@@ -41,7 +41,7 @@ class Question:
     terms: Sequence[str]
     name_terms: list[str]
     who: int
-    spans: list[Span]
+    spans: list[DateSpan]
 
 
 def understood(query: str, columns: Columns, now: Moment) -> Question:

@@ -74,7 +74,7 @@ MUNDANE = (
 
 
 @rule(RateImportance)
-def by_words(ask: RateImportance) -> Importance:
+def rate_by_words(ask: RateImportance) -> Importance:
     """Rate by the heaviest word; what has none is a little more than mundane."""
     return Importance(ratings=[_weight(memory) for memory in ask.memories])
 

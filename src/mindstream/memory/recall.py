@@ -20,12 +20,12 @@ from mindstream.errors import InputError
 from mindstream.memory.certainty import certainty
 from mindstream.memory.columns import Columns
 from mindstream.memory.embedding import Embedding
-from mindstream.memory.filters import Filters, allowed, compare_large
+from mindstream.memory.filters import Filters, allowed_mask, compare_large
 from mindstream.memory.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals, best
 from mindstream.memory.question import understood
 from mindstream.memory.record import FADING, KINDS, Kind, Record
 from mindstream.memory.relevance import Positions, Scored, Weights, relevance, weights_for
-from mindstream.memory.rerank import Reranker, added
+from mindstream.memory.rerank import Reranker, add_scores
 from mindstream.memory.shelf import Shelf
 from mindstream.memory.store import Store
 from mindstream.models.embedders.embedder import Embedder
@@ -109,7 +109,7 @@ class Recaller:
             raise InputError("there is nothing to look for: the query is empty")
         if k < 1:
             raise InputError(f"k says how many records to return, at least 1, not {k}")
-        columns = await self.shelf.catch_up(stream)
+        columns = await self.shelf.columns(stream)
         if not len(columns):
             return Recall()
         question = understood(query, columns, now)
@@ -117,7 +117,7 @@ class Recaller:
         vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
         filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {})
         alike = await compare_large(self.store, columns, filters)
-        passing = allowed(columns, filters, now, alike)
+        passing = allowed_mask(columns, filters, now, alike)
         scored = relevance(columns, question, vectors, passing, self.weights)
         certain = certainty(columns, question, scored, passing, by_words=embedded is None)
         without = "" if embedded is not None else self._without_vectors()
@@ -127,7 +127,7 @@ class Recaller:
             await self._look_again(self.reranker, query, columns, scored, FOUND_PER_RETURNED * k)
         candidates = _candidates(columns, scored, vectors[-1], now)
         ranking = (policy or self.policy).rank(candidates, FOUND_PER_RETURNED * k)
-        return replace(self._recalled(columns, scored, ranking, k), without_vectors=without, certainty=certain)
+        return replace(await self._recalled(columns, scored, ranking, k), without_vectors=without, certainty=certain)
 
     def _without_vectors(self) -> str:
         failing = self.embedding
@@ -136,15 +136,15 @@ class Recaller:
     async def _look_again(self, reranker: Reranker, query: str, columns: Columns, scored: Scored, n: int) -> None:
         """Let the most relevant be read together with the question."""
         found = best(np.flatnonzero(scored.total > -np.inf), scored.total[scored.total > -np.inf], n).rows
-        texts = [record.text for record in self.store.records(columns.stream, [columns.ids[at] for at in found])]
+        texts = [record.text for record in await self.store.records(columns.stream, [columns.ids[at] for at in found])]
         if texts and len(texts) == len(found):  # else something was erased just now
             again = await reranker.scores(query, texts)
-            scored.total[found] = added(scored.total[found].astype(np.float64), again)
+            scored.total[found] = add_scores(scored.total[found].astype(np.float64), again)
 
-    def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
+    async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
         """Read the k best from the store, and tell which were passed over."""
         ids = [columns.ids[at] for at in ranking.rows]
-        records = {record.id: record for record in self.store.records(columns.stream, ids[:k])}
+        records = {record.id: record for record in await self.store.records(columns.stream, ids[:k])}
         returned = [
             Recalled(
                 records[id_],
@@ -156,19 +156,19 @@ class Recaller:
         ]
         return Recall(returned, ids[k:])
 
-    def about(
+    async def about(
         self, stream: str, keywords: Sequence[str], n: int = 10, *, now: Moment, kinds: Sequence[Kind] | None = None
     ) -> list[Record]:
         """Return the newest records that have any of these keywords, newest first.
 
         Source: as Park 2023 indexes memories by keywords.
         """
-        columns = self.shelf.columns(stream)
+        columns = await self.shelf.columns(stream)
         if not len(columns):
             return []
-        candidates = allowed(columns, Filters(kinds=kinds), now, {})
+        candidates = allowed_mask(columns, Filters(kinds=kinds), now, {})
         positions = {at for word in keywords for at in columns.keywords.get(word.lower(), ()) if candidates[at]}
-        return self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
+        return await self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
 
 
 def recaller_of(store: Store, embedder: Embedder) -> Recaller:

@@ -19,7 +19,7 @@ HEADS, TAIL = (200, 1000), 80
 """Of a long text, what it is about, dreams and decisions hold so many of the first, or of the last characters."""
 
 
-class Words:
+class ErasedWords:
     """The texts of records, to be taken out of other texts; case, white space and quotation marks around them aside."""
 
     def __init__(self, texts: Iterable[str]) -> None:

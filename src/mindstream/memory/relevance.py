@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.clock import DAY_S
-from mindstream.language.lexical import K1, B, Matches, saturated, telling
 from mindstream.memory.columns import KIND_CODES, Columns
 from mindstream.memory.question import Question
+from mindstream.text.lexical import K1, B, Matches, saturated, telling
 
 Floats = NDArray[np.float32]
 Positions = NDArray[np.int64]

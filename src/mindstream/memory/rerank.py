@@ -63,7 +63,7 @@ def reranker(name: str) -> Reranker:
     raise SettingsError(f"{name!r} is not the name of a re-ranker; the form is st:NAME-OR-FOLDER")
 
 
-def added(relevance: Floats, scores: Floats) -> Floats:
+def add_scores(relevance: Floats, scores: Floats) -> Floats:
     """Add a re-ranker's scores to relevance, brought to the same spread."""
     spread = float(scores.std())
     if spread == 0:

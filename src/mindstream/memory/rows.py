@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mindstream.memory.record import UNIQUE, Record, same_words
+import numpy as np
+
+from mindstream.memory.record import UNIQUE, Record, Triple, same_words
+from mindstream.memory.salvage import is_sound, salvage
 from mindstream.memory.sums import sum_of_record, sum_of_vector
 
 COLUMNS = (
@@ -38,3 +41,30 @@ def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
 
 def _json(value: Any) -> str | None:
     return json.dumps(value, ensure_ascii=False) if value else None
+
+
+def record_of(row: tuple[Any, ...]) -> Record:
+    """Return the record that stands in the table; what is odd in it is mended as it is read."""
+    try:
+        record = _read(row)
+        return record if is_sound(record) else salvage(row)
+    except (ValueError, TypeError, RecursionError):
+        return salvage(row)
+
+
+def _read(row: tuple[Any, ...]) -> Record:
+    (
+        id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
+        superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
+        embedder, vector,
+    ) = row  # fmt: skip
+    return Record(
+        id=id_, stream=stream, kind=kind, text=text, created=created, accessed=accessed, by=by, episode=episode,
+        importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,
+        superseded_by=superseded_by, forgotten=forgotten,
+        about=None if subject is None else Triple(subject, predicate, object_),
+        keywords=tuple(json.loads(keywords)) if keywords else (),
+        evidence=tuple(json.loads(evidence)) if evidence else (),
+        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
+        vector=None if vector is None else np.frombuffer(vector, np.float16),
+    )  # fmt: skip

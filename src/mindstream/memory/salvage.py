@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mindstream.clock import Moment
-from mindstream.log.events import written_text
+from mindstream.log.events import printable
 from mindstream.memory.door import (
     CONTROL,
     EARLIEST,
@@ -30,7 +30,7 @@ from mindstream.memory.record import KINDS, SLOTTED, Kind, Record, Triple, Vecto
 UNREADABLE = "(what stood here cannot be read any more)"
 
 
-def salvaged(row: tuple[Any, ...]) -> Record:
+def salvage(row: tuple[Any, ...]) -> Record:
     """Return what a row of the records holds, as far as it can be read; the columns are those of rows.COLUMNS."""
     (
         id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
@@ -44,7 +44,7 @@ def salvaged(row: tuple[Any, ...]) -> Record:
     about = (subject, predicate, object_)
     other = _ids([superseded_by], id_)
     return Record(
-        id=written_text(id_), stream=written_text(stream), kind=known, text=written_text(text) or UNREADABLE,
+        id=printable(id_), stream=printable(stream), kind=known, text=printable(text) or UNREADABLE,
         created=written, accessed=_or(moment(accessed), written), by=name(by), episode=name(episode),
         importance=float(importance) if _is_number(importance) and 1 <= importance <= 10 else None,
         level=_whole(level, -1, MAX_LEVEL + 1, 0), lasting=lasting == 1, valid_from=moment(valid_from, EARLIEST),
@@ -96,7 +96,7 @@ def moment(value: Any, earliest: Moment = 0.0) -> Moment | None:
 
 def name(value: object) -> str:
     """Return a name that can be printed, however it stands there."""
-    text = written_text(value)
+    text = printable(value)
     return (" ".join(CONTROL.sub(" ", text).split()) if CONTROL.search(text) else text)[:MAX_NAME]
 
 
@@ -105,7 +105,7 @@ def fields(text: object) -> dict[str, Any]:
     if text is None:
         return {}
     found = _json(text)
-    return found if isinstance(found, dict) else {"unreadable": written_text(text)}
+    return found if isinstance(found, dict) else {"unreadable": printable(text)}
 
 
 def finite(content: object) -> Vector | None:

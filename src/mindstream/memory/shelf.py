@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from itertools import chain
 from weakref import WeakValueDictionary
 
 from mindstream import caches
@@ -32,25 +31,11 @@ class Shelf:
         self._filling: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         caches.watch(self)
 
-    def columns(self, stream: str) -> Columns:
-        """Return a stream's columns, caught up with the store: at once, however long that takes."""
-        columns = self._held.get(stream)
-        if columns is not None:
-            columns.catch_up(self._store)
-            columns = self._without_traces(columns)
-        if columns is None:
-            columns = self._begin(stream)
-            columns.catch_up(self._store)
-        return self._keep(columns)
-
-    async def catch_up(self, stream: str) -> Columns:
+    async def columns(self, stream: str) -> Columns:
         """Return a stream's columns, caught up with the store: where much is new, in portions, others running between.
 
         Whoever asks meanwhile shares the work; where it is broken off, the next one goes on from there.
         """
-        columns = self._held.get(stream)
-        if columns is not None and not self._has_more(columns) and not columns.traces:
-            return self._keep(columns)
         lock = self._filling.setdefault(stream, asyncio.Lock())
         async with lock:
             columns = self._held.get(stream)
@@ -63,11 +48,11 @@ class Shelf:
         return self._keep(columns)
 
     async def _fill(self, columns: Columns) -> None:
-        for _ in chain(columns.reading(self._store), columns.vectors.settling()):
+        async for _ in columns.reading(self._store):
             await asyncio.sleep(0)
-
-    def _has_more(self, columns: Columns) -> bool:
-        return columns.take_portion(self._store) or columns.vectors.is_far_behind
+        if columns.vectors.is_far_behind:
+            for _ in columns.vectors.settling():
+                await asyncio.sleep(0)
 
     def _without_traces(self, columns: Columns) -> Columns | None:
         """Let columns go where something was erased, so that it leaves no trace in its neighbours; None then."""

@@ -18,8 +18,8 @@ from mindstream.memory.columns import KIND_CODES, OPEN
 from mindstream.memory.dream import Dream
 from mindstream.memory.record import FADING, New, Record
 from mindstream.memory.store import Entry, Revision
-from mindstream.memory.strength import slept_on
-from mindstream.memory.touch import held_in, revision
+from mindstream.memory.strength import after_sleep
+from mindstream.memory.touch import revision, state_in
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 
@@ -61,27 +61,27 @@ async def _tell(stream: Stream, event: Slept) -> None:
     await stream.commit(Entry(event, "sleep"))
 
 
-def _finished(stream: Stream) -> Logged | None:
+async def _finished(stream: Stream) -> Logged | None:
     """Return the end of the last sleep that came to its end; None: not lately, so that everything is looked at."""
-    newest = stream.store.last(stream.name, "slept")
+    newest = await stream.store.last(stream.name, "slept")
     if newest is None:
         return None
-    steps = stream.store.events(stream.name, after=max(0, newest.seq - LATELY), kinds=["slept"])
+    steps = await stream.store.events(stream.name, after=max(0, newest.seq - LATELY), kinds=["slept"])
     return next((each for each in reversed(steps) if isinstance(each.event, Slept) and each.event.step == LAST), None)
 
 
 async def _fade(stream: Stream, n: int) -> list[Record]:
     """Apply the law of sleep to n random records; return those that are forgotten by it."""
     while True:
-        columns, now, laws = await stream.catch_up(), stream.clock.now(), stream.strength
+        columns, now, laws = await stream.columns(), stream.clock.now(), stream.strength
         there = np.isin(columns.kind.values, CODES) & (columns.forgotten.values == OPEN)
         there &= columns.valid_until.values > now
         rows = np.flatnonzero(there).tolist() if laws else []
         drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]
         revisions: list[Revision] = []
         for id_ in drawn:
-            held = held_in(columns, id_)
-            if laws and held and (after := slept_on(held, now, laws)) != held:
+            held = state_in(columns, id_)
+            if laws and held and (after := after_sleep(held, now, laws)) != held:
                 revisions.append(revision(id_, held, after, now))
         gone = [each.id for each in revisions if each.forgotten is not None]
         event = Slept(step="fading", looked_at=len(drawn), changed=len(revisions), records=tuple(gone))
@@ -90,7 +90,7 @@ async def _fade(stream: Stream, n: int) -> list[Record]:
         except Conflict:
             await asyncio.sleep(0)  # touched meanwhile: draw again
             continue
-        return stream.store.records(stream.name, gone)
+        return await stream.store.records(stream.name, gone)
 
 
 async def _dream(stream: Stream, forgotten: list[Record], model: Model) -> str:
@@ -98,7 +98,7 @@ async def _dream(stream: Stream, forgotten: list[Record], model: Model) -> str:
     try:
         told = await ask(model, Dream(fragments=tuple(record.text[:LONGEST] for record in forgotten[:MOST])))
         new = New(text=told, kind="dream", by=stream.name, evidence=ids)
-        record = (await stream.made([new]))[0]
+        record = (await stream.build_records([new]))[0]
     except (ModelError, InputError) as error:
         await _tell(stream, Slept(step="dream", looked_at=len(ids), model=model.name, error=str(error)))
         return ""
@@ -121,7 +121,7 @@ async def _rate(stream: Stream, model: Model) -> None:
 
 async def _merge(stream: Stream) -> None:
     """Let one record take the place of near-duplicates, its evidence what it replaces."""
-    last = _finished(stream)
+    last = await _finished(stream)
     kept: list[str] = []
     gone = 0
     async for group in duplicates.near(stream, last.seq if last else 0):
@@ -140,13 +140,13 @@ async def _merge(stream: Stream) -> None:
 
 async def _expire(stream: Stream) -> None:
     """Archive what was written to hold until a time that has passed by now."""
-    columns, now, last = await stream.catch_up(), stream.clock.now(), _finished(stream)
+    columns, now, last = await stream.columns(), stream.clock.now(), await _finished(stream)
     ended = (columns.valid_until.values <= now) & (columns.valid_until.values > (last.at if last else -OPEN))
     ended &= (columns.forgotten.values == OPEN) & np.isin(columns.kind.values, CODES)
     rows = [columns.ids[at] for at in np.flatnonzero(ended)]
     records: list[Record] = []
     for start in range(0, len(rows), BATCH):
-        records += stream.store.records(stream.name, rows[start : start + BATCH])
+        records += await stream.store.records(stream.name, rows[start : start + BATCH])
         await asyncio.sleep(0)
     ids = tuple(record.id for record in records if record.superseded_by is None)
     revisions = [Revision(id=id_, forgotten=now) for id_ in ids]

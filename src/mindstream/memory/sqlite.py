@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from mindstream import caches
 from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
-from mindstream.log.events import Logged, Unknown, event, written_text
+from mindstream.log.events import Logged, Unknown, event, printable
 from mindstream.memory import carriers, portions
 from mindstream.memory.carriers import Carriers
 from mindstream.memory.door import MAX_VERSION
-from mindstream.memory.record import UNIQUE, Kind, Record, Triple, normalised, same_words
-from mindstream.memory.rows import COLUMNS, INSERT, insertion
-from mindstream.memory.salvage import is_sound, moment, salvaged
+from mindstream.memory.record import UNIQUE, Kind, Record, normalised, same_words
+from mindstream.memory.rows import COLUMNS, INSERT, insertion, record_of
+from mindstream.memory.salvage import moment
 from mindstream.memory.store import Changes, Commit, Entry, Revision, checked_commit
-from mindstream.memory.strength import Held
+from mindstream.memory.strength import StrengthState
 from mindstream.memory.sums import sum_of_event, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
 from mindstream.paths import usable
@@ -58,23 +55,23 @@ class SqliteStore:
         with self._database.own_snapshot() as connection:
             return carriers.find(connection, stream, ids)
 
-    def version(self) -> int:
+    async def version(self) -> int:
         return self._database.version()
 
-    def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
-        found = portions.read(self._database, COLUMNS.split(", "), stream, since, after, most)
-        return Changes([_record(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
+    async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+        found = portions.read_portion(self._database, COLUMNS.split(", "), stream, since, after, most)
+        return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
 
-    @contextlib.contextmanager
-    def walk(self, stream: str) -> Iterator[tuple[int, Iterator[Record]]]:
+    @contextlib.asynccontextmanager
+    async def walk(self, stream: str) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
         with self._database.own_snapshot() as connection:
             (count,) = connection.execute("SELECT count(*) FROM records WHERE stream = ?", (stream,)).fetchone()
             rows = connection.execute(  # "+": as they lie in the file, not sorted in memory first
                 f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number", (stream,)
             )
-            yield count, map(_record, rows)
+            yield count, _one_by_one(rows)
 
-    def owners(self, ids: Sequence[str]) -> dict[str, str]:
+    async def owners(self, ids: Sequence[str]) -> dict[str, str]:
         found: dict[str, str] = {}
         for start in range(0, len(ids), 500):
             some = list(ids[start : start + 500])
@@ -83,7 +80,7 @@ class SqliteStore:
             )
         return found
 
-    def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
+    async def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         found: dict[str, Record] = {}
         for start in range(0, len(ids), 500):
             some = list(ids[start : start + 500])
@@ -91,10 +88,10 @@ class SqliteStore:
             rows = self._database.read(  # "+": find them by id, not among all of the stream
                 f"SELECT {COLUMNS} FROM records WHERE id IN ({marks}) AND +stream = ?", [*some, stream]
             )
-            found |= {row[0]: _record(row) for row in rows}
+            found |= {row[0]: record_of(row) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
-    def latest(
+    async def latest(
         self,
         stream: str,
         kinds: Sequence[Kind] | None = None,
@@ -123,9 +120,9 @@ class SqliteStore:
         rows = self._database.read(
             f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY {order} DESC LIMIT ?", [*values, n]
         )
-        return [_record(row) for row in reversed(rows)]
+        return [record_of(row) for row in reversed(rows)]
 
-    def known(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+    async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}
         hashes = list(wanted)
         found: dict[str, Record] = {}
@@ -136,10 +133,10 @@ class SqliteStore:
                 f" AND {HOLDS} ORDER BY number DESC",
                 [stream, kind, *some, now],
             )
-            found |= {normalised(record.text): record for record in map(_record, rows)}
+            found |= {normalised(record.text): record for record in map(record_of, rows)}
         return {text: found[text] for text in wanted.values() if text in found}
 
-    def events(
+    async def events(
         self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
     ) -> list[Logged]:
         where: list[str] = ["seq > ?"]
@@ -152,7 +149,7 @@ class SqliteStore:
             values.extend(kinds)
         return self._logged(f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?", [*values, limit], kinds)
 
-    def last(self, mind: str, kind: str) -> Logged | None:
+    async def last(self, mind: str, kind: str) -> Logged | None:
         for limit in (1, -1):  # nearly always the newest can be read
             found = self._logged("WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT ?", [mind, kind, limit], [kind])
             if found:
@@ -163,19 +160,19 @@ class SqliteStore:
         """Read rows of the log; who asks for kinds gets none that cannot be read."""
         rows = self._database.read(f"SELECT seq, mind, at, by, kind, payload FROM log {where}", values)
         read = [
-            Logged(seq, mind, moment(at) or 0.0, written_text(by), event(kind, payload))
+            Logged(seq, mind, moment(at) or 0.0, printable(by), event(kind, payload))
             for seq, mind, at, by, kind, payload in rows
         ]
         return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
 
-    def count(self, mind: str, kind: str) -> int:
+    async def count(self, mind: str, kind: str) -> int:
         return int(self._database.read("SELECT count(*) FROM log WHERE mind = ? AND kind = ?", (mind, kind))[0][0])
 
-    def streams(self) -> list[str]:
+    async def streams(self) -> list[str]:
         return [row[0] for row in self._database.read("SELECT DISTINCT stream FROM records ORDER BY stream")]
 
-    def open_work(self, mind: str) -> list[work.Work]:
-        return work.unfinished(
+    async def open_work(self, mind: str) -> list[work.Work]:
+        return work.read_unfinished(
             self._database.read(
                 # named, because SQLite would rather walk through all work that was ever done (index work_once)
                 f"SELECT {work.COLUMNS} FROM work INDEXED BY work_open WHERE mind = ? AND done IS NULL ORDER BY id",
@@ -204,6 +201,11 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self._database.close()
+
+
+async def _one_by_one(rows: Iterable[tuple[Any, ...]]) -> AsyncIterator[Record]:
+    for row in rows:
+        yield record_of(row)
 
 
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
@@ -285,10 +287,10 @@ def _revise(connection: sqlite3.Connection, commit: Commit, revision: Revision, 
         raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
 
 
-def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: Held) -> bool:
+def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: StrengthState) -> bool:
     """Tell whether a row in which something odd stands is read as it was before."""
     rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
-    return [(record.level, record.accessed) for record in map(_record, rows)] == [(was.level, was.time)]
+    return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]
 
 
 def _next_change(connection: sqlite3.Connection) -> int:
@@ -300,29 +302,3 @@ def _next_change(connection: sqlite3.Connection) -> int:
             " (SELECT coalesce(max(changed), 0) FROM erased)) RETURNING value"
         ).fetchone()
     return int(row[0])
-
-
-def _record(row: tuple[Any, ...]) -> Record:
-    try:
-        record = _read(row)
-        return record if is_sound(record) else salvaged(row)
-    except (ValueError, TypeError, RecursionError):
-        return salvaged(row)
-
-
-def _read(row: tuple[Any, ...]) -> Record:
-    (
-        id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
-        superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
-        embedder, vector,
-    ) = row  # fmt: skip
-    return Record(
-        id=id_, stream=stream, kind=kind, text=text, created=created, accessed=accessed, by=by, episode=episode,
-        importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,
-        superseded_by=superseded_by, forgotten=forgotten,
-        about=None if subject is None else Triple(subject, predicate, object_),
-        keywords=tuple(json.loads(keywords)) if keywords else (),
-        evidence=tuple(json.loads(evidence)) if evidence else (),
-        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
-        vector=None if vector is None else np.frombuffer(vector, np.float16),
-    )  # fmt: skip

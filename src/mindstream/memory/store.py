@@ -7,8 +7,8 @@ an utterance's log row, its record and the work it causes; a Reasoner's thought,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -26,7 +26,7 @@ from mindstream.memory.door import (
     checked_record,
 )
 from mindstream.memory.record import Kind, Record, Vector
-from mindstream.memory.strength import Held
+from mindstream.memory.strength import StrengthState
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Entry:
 
     Attributes:
         distinct: Conflict where a note, thought or exemplar that holds says the same as one of `records` already (see
-            `Store.known`): the one check that a writer at the same moment cannot slip past.
+            `Store.find_same`): the one check that a writer at the same moment cannot slip past.
     """
 
     event: Event
@@ -63,12 +63,12 @@ class Revision:
     forgotten: Moment | None = None
     embedder: str | None = None
     vector: Vector | None = None
-    was: Held | None = None
+    was: StrengthState | None = None
     holds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
+class NewWork:
     """Work for these slots, caused by the commit's first entry."""
 
     slots: tuple[str, ...]
@@ -77,7 +77,7 @@ class Wake:
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class WorkDone:
     """The end of work, by the commit's first entry."""
 
     work: tuple[int, ...]
@@ -85,7 +85,7 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
-class PutBack:
+class WorkReleased:
     """Work that a failed run lets go of, and why; it is tried again."""
 
     work: tuple[int, ...]
@@ -101,9 +101,9 @@ class Commit:
     at: Moment
     entries: tuple[Entry, ...] = ()
     revisions: tuple[Revision, ...] = ()
-    wake: Wake | None = None
-    finish: Finish | None = None
-    put_back: PutBack | None = None
+    wake: NewWork | None = None
+    finish: WorkDone | None = None
+    put_back: WorkReleased | None = None
 
 
 def checked_commit(commit: Commit) -> Commit:
@@ -159,7 +159,7 @@ async def read_all(store: Store, stream: str, most: int = 256) -> AsyncIterator[
     """Yield all records of a stream in portions, in the order of writing; others run between them."""
     after = 0
     while True:
-        changes = store.changes(stream, 0, after, most)
+        changes = await store.changes(stream, 0, after, most)
         yield changes.records
         if not (after := changes.left):
             return
@@ -179,25 +179,25 @@ class LogStore(Protocol):
             LeaseLost: the work was taken over by another process.
         """
 
-    def events(
+    async def events(
         self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
     ) -> list[Logged]:
         """Return rows of the log after the seq `after`, oldest first."""
 
-    def last(self, mind: str, kind: str) -> Logged | None:
+    async def last(self, mind: str, kind: str) -> Logged | None:
         """Return the newest row of a mind's log of that kind."""
 
-    def count(self, mind: str, kind: str) -> int:
+    async def count(self, mind: str, kind: str) -> int:
         """Return how many events of a kind the mind's log holds."""
 
 
 class RecordStore(Protocol):
     """The records of streams; a stream's name is a wall."""
 
-    def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
+    async def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
         """Return those records of this stream, in the order asked for; unknown ids are left out."""
 
-    def latest(
+    async def latest(
         self,
         stream: str,
         kinds: Sequence[Kind] | None = None,
@@ -213,10 +213,10 @@ class RecordStore(Protocol):
         `before` (a seq): only those that came before that row of the log.
         """
 
-    def known(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+    async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         """Return what of a kind (one of UNIQUE) holds now and says the same as these texts, by normalised text."""
 
-    def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+    async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
         """Return what changed in a stream after the point `since` (0: from the beginning), as of one moment.
 
         Args:
@@ -225,20 +225,20 @@ class RecordStore(Protocol):
                 with a portion, or comes when asked from the first portion's `upto`; `gone` comes with the first.
         """
 
-    def walk(self, stream: str) -> AbstractContextManager[tuple[int, Iterator[Record]]]:
+    def walk(self, stream: str) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[Record]]]:
         """Give the number of a stream's records and each of them, as it all stands now, a few in memory at a time.
 
         In the order of writing; superseded and forgotten ones too.
         """
 
-    def owners(self, ids: Sequence[str]) -> dict[str, str]:
+    async def owners(self, ids: Sequence[str]) -> dict[str, str]:
         """Return whose stream each of these records is in, by id; unknown ids are left out."""
 
 
 class WorkStore(Protocol):
     """What reasoners have to do, by lease (see log/work)."""
 
-    def open_work(self, mind: str) -> list[Work]:
+    async def open_work(self, mind: str) -> list[Work]:
         """Return the mind's unfinished work, oldest first."""
 
     async def claim(
@@ -256,10 +256,10 @@ class WorkStore(Protocol):
 class Keeping(Protocol):
     """What is done to a data folder as a whole."""
 
-    def version(self) -> int:
+    async def version(self) -> int:
         """Return a number that changes when anybody has committed."""
 
-    def streams(self) -> list[str]:
+    async def streams(self) -> list[str]:
         """Name the streams that hold records."""
 
     async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:

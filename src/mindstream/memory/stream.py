@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from mindstream.clock import Clock, Moment, SystemClock
-from mindstream.errors import Conflict, LeaseLost
-from mindstream.log.events import BeliefChanged, Event, Failed, Logged
+from mindstream.log.events import Event, Failed, Logged
 from mindstream.log.feed import Feed
-from mindstream.memory import audit, care, sleep, writing
-from mindstream.memory.belief import Belief, Patch, merged, read, told
+from mindstream.memory import audit, curation, revising, sleep, writing
+from mindstream.memory.belief import Belief, Patch, read_belief
 from mindstream.memory.door import checked_name
-from mindstream.memory.lately import Lately
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recollection, recaller_of
+from mindstream.memory.recent_texts import RecentTexts
 from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Finish, PutBack, Revision, Store, Wake
+from mindstream.memory.store import Commit, Entry, NewWork, Revision, Store, WorkDone, WorkReleased
 from mindstream.memory.strength import Strength
 from mindstream.memory.touch import Touches
 from mindstream.models.embedders.embedder import Embedder
@@ -75,8 +74,9 @@ class Stream:
         self._recaller = recaller_of(store, embedder)
         self.embedding = self._recaller.embedding
         self.missing = MissingVectors(self, self.embedding)
-        self._touches = Touches(store, self.catch_up, self.name, clock, strength)
-        self._lately = Lately(self.name)
+        self._touches = Touches(store, self.columns, self.name, clock, strength)
+        self._lately = RecentTexts(self.name)
+        self._held: dict[str, Record] = {}
         self._looked_for_foreign = self._said_without_vectors = False
 
     @classmethod
@@ -112,13 +112,9 @@ class Stream:
         """Write the touches that wait, now."""
         await self._touches.settle()
 
-    async def catch_up(self) -> Columns:
+    async def columns(self) -> Columns:
         """Return the stream's records as arrays, with all that anybody has written; others run while much is read."""
-        return await self._recaller.shelf.catch_up(self.name)
-
-    def columns(self) -> Columns:
-        """Return the stream's records as arrays, with all that anybody has written."""
-        return self._recaller.shelf.columns(self.name)
+        return await self._recaller.shelf.columns(self.name)
 
     async def remember(
         self,
@@ -153,7 +149,7 @@ class Stream:
         """
         return await writing.remember(self, news)
 
-    def known(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
+    async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return what says the same as these texts and keeps them from being news, by normalised text.
 
         That is a record of this kind that holds, or any that recall returned lately: memory is not to feed on its own
@@ -162,11 +158,11 @@ class Stream:
         if kind not in UNIQUE:
             return {}
         now = self.clock.now()
-        return self._lately.same(texts, now) | self.store.known(self.name, kind, texts, now=now)
+        return self._lately.same(texts, now) | await self.store.find_same(self.name, kind, texts, now=now)
 
-    async def made(self, news: Sequence[New]) -> list[Record]:
+    async def build_records(self, news: Sequence[New]) -> list[Record]:
         """Turn what is to be remembered into records, embedded, not yet written; a text too long is shortened."""
-        return await writing.made(self, news)
+        return await writing.build_records(self, news)
 
     async def recall(
         self,
@@ -202,16 +198,16 @@ class Stream:
         self._lately.add(self.clock.now(), [each.record for each in found.returned])
         if touch and found.returned:
             self._touches.add([each.record.id for each in found.returned], found.passed_over)
-        self._tell_of_vectors(found.without_vectors)
+        await self._tell_of_vectors(found.without_vectors)
         return Recollection(found.returned, found.certainty)
 
     async def commit(
         self,
         *entries: Entry | Event,
         revisions: Sequence[Revision] = (),
-        wake: Wake | None = None,
-        finish: Finish | None = None,
-        put_back: PutBack | None = None,
+        wake: NewWork | None = None,
+        finish: WorkDone | None = None,
+        put_back: WorkReleased | None = None,
     ) -> list[Logged]:
         """Write events, records, revisions and work together, durably; hand the events to whoever listens."""
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
@@ -226,10 +222,19 @@ class Stream:
     async def _published(self, commit: Commit) -> list[Logged]:
         logged = await self.store.commit(commit)
         for entry in commit.entries:
-            self.missing.written(entry.records)
+            self.missing.watch(entry.records)
+            for record in entry.records:
+                if record.slot is not None:
+                    self._hold(record.slot, record)
         for each in logged:
             self.feed.publish(each)
         return logged
+
+    def _hold(self, slot: str, record: Record | None) -> None:
+        if record is None:
+            self._held.pop(slot, None)
+        else:
+            self._held[slot] = record
 
     def show(self, event: Event, by: str = "") -> Logged:
         """Hand an event that is not kept to whoever listens."""
@@ -237,49 +242,38 @@ class Stream:
         self.feed.publish(logged)
         return logged
 
-    def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
+    async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
         """Return the newest records of a kind, oldest first."""
-        return self.store.latest(self.name, [kind], n, now=self.clock.now(), episode=episode)
+        return await self.store.latest(self.name, [kind], n, now=self.clock.now(), episode=episode)
 
-    def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
+    async def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
         """Return the latest version of a belief; version 0 before there is one."""
-        return read(slot, self.version(slot), shape)
+        return read_belief(slot, await self.version(slot), shape)
 
-    def version(self, slot: str) -> Record | None:
+    def last_version(self, slot: str) -> Record | None:
+        """Return the record of a slot's latest version as it was last read or written through this stream.
+
+        What another process has written since is seen when `version` or `belief` is read next.
+        """
+        return self._held.get(slot)
+
+    async def version(self, slot: str) -> Record | None:
         """Return the record of a slot's latest version; None before there is one."""
-        return next(iter(self.store.latest(self.name, now=self.clock.now(), slot=slot)), None)
+        found = next(iter(await self.store.latest(self.name, now=self.clock.now(), slot=slot)), None)
+        self._hold(slot, found)
+        return found
 
     async def believe(
         self, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
     ) -> Belief[Shape]:
         """Merge a patch into a belief and write the new version; an empty change writes nothing."""
-        while True:
-            revision = await self.revision(slot, patch, shape, evidence=evidence, by=by)
-            if revision is None:
-                return self.belief(slot, shape)
-            try:
-                await self.commit(revision)
-            except LeaseLost:
-                raise
-            except Conflict:
-                await asyncio.sleep(0)  # somebody was first: merge into what they wrote
-                continue
-            return self.belief(slot, shape)
+        return await revising.believe(self, slot, patch, shape, evidence, by)
 
     async def revision(
         self, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
     ) -> Entry | None:
         """Make the entry that writes a belief's next version; None where the patch changes nothing."""
-        belief = self.belief(slot, shape)
-        value, changed = merged(belief, patch)
-        if not changed:
-            return None
-        event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
-        new = New(
-            text=told(slot, value), kind="belief", by=by, evidence=tuple(evidence), slot=slot, version=event.version,
-            data={"value": value.model_dump(mode="json"), "patch": changed},
-        )  # fmt: skip
-        return Entry(event, by, tuple(await self.made([new])))
+        return await revising.revision(self, slot, patch, shape, evidence, by)
 
     async def sleep(self, model: Model | None = None, n: int = sleep.DRAWN, *, rater: Model | None = None) -> str:
         """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (see memory/sleep).
@@ -291,29 +285,29 @@ class Stream:
 
     async def supersede(self, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
         """Correct a record (its id) by a new text; the old one is history, to be read with `as_of`."""
-        return await care.supersede(self, old, text, by=by, evidence=evidence)
+        return await curation.supersede(self, old, text, by=by, evidence=evidence)
 
-    def evidence_of(self, id_: str) -> care.Drawn:
+    async def evidence_of(self, id_: str) -> curation.Drawn:
         """Return a record with what it was drawn from, down to what was seen."""
-        return care.evidence_of(self, id_)
+        return await curation.evidence_of(self, id_)
 
-    def archive(self) -> list[Record]:
+    async def archive(self) -> list[Record]:
         """Return what is forgotten, in the order of writing."""
-        return care.archive(self)
+        return await curation.archive(self)
 
     async def purge(self, before: Moment | None = None) -> int:
         """Delete what is forgotten (before that moment) for good; return how many."""
-        return await care.purge(self, before)
+        return await curation.purge(self, before)
 
-    async def reembed(self, batch: int = care.BATCH) -> int:
+    async def reembed(self, batch: int = curation.BATCH) -> int:
         """Give a vector of this embedder to each record that has none; return how many. May be broken off."""
-        return await care.reembed(self, batch)
+        return await curation.reembed(self, batch)
 
     async def audit(self) -> audit.Audit:
         """Look for what should not be there: duplicates, junk, echoes. Changes nothing."""
         return await audit.audit(self)
 
-    def _tell_of_vectors(self, without: str) -> None:
+    async def _tell_of_vectors(self, without: str) -> None:
         """Say once that some records, or for the time being all, can be found by their words only."""
         if without:
             self.missing.begin()
@@ -322,6 +316,6 @@ class Stream:
             self._said_without_vectors = True
             return
         self._said_without_vectors = False
-        if not self._looked_for_foreign and (offer := care.offer(self)):
+        if not self._looked_for_foreign and (offer := await curation.offer(self)):
             self.show(Failed(text=offer, where="recall"))
         self._looked_for_foreign = True

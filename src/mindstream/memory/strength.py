@@ -61,7 +61,7 @@ class Strength:
         return self.cap_s if level >= self.lasting_level else self.first_s * self.base**level
 
 
-class Held(NamedTuple):
+class StrengthState(NamedTuple):
     """How a record is held: its level, whether it lasts, and when it was last returned (at first: written)."""
 
     level: int
@@ -73,32 +73,32 @@ class Held(NamedTuple):
         return self.level < 0
 
 
-def new(now: Moment) -> Held:
+def new(now: Moment) -> StrengthState:
     """Return how a record is held that was just written."""
-    return Held(0, False, now)
+    return StrengthState(0, False, now)
 
 
-def returned(held: Held, now: Moment, laws: Strength) -> Held:
+def after_return(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
     """Return how a record is held after a recall has returned it."""
     if held.forgotten:
         return held
     level = held.level
     if not held.lasting and (level == 0 or now - held.time > laws.interval_s(level)):
         level += 1
-    return Held(level, held.lasting or level >= laws.lasting_level, max(held.time, now))
+    return StrengthState(level, held.lasting or level >= laws.lasting_level, max(held.time, now))
 
 
-def passed_over(held: Held, now: Moment, laws: Strength) -> Held:
+def after_passing_over(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
     """Return how a record is held after a recall has found it and returned others."""
     return _faded(held, now, laws.passed_over_s)
 
 
-def slept_on(held: Held, now: Moment, laws: Strength) -> Held:
+def after_sleep(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
     """Return how a record is held after a sleep has drawn it."""
     return _faded(held, now, laws.asleep_s)
 
 
-def _faded(held: Held, now: Moment, after_s: float) -> Held:
+def _faded(held: StrengthState, now: Moment, after_s: float) -> StrengthState:
     if held.lasting or held.forgotten or now - held.time <= after_s:
         return held
     return held._replace(level=held.level - 1)
@@ -134,7 +134,7 @@ def curve(
     return [
         Point(
             day,
-            kept(
+            chance_held(
                 level,
                 sleeps=sleeps_per_day * max(0.0, day - laws.asleep_s / DAY_S),
                 drawn=drawn,
@@ -145,7 +145,7 @@ def curve(
     ]
 
 
-def kept(level: int, *, sleeps: float, drawn: float, passed_over: float = 0.0) -> float:
+def chance_held(level: int, *, sleeps: float, drawn: float, passed_over: float = 0.0) -> float:
     """Return the chance to be held still: that a record at `level` has lost at most `level` levels.
 
     `sleeps` and `passed_over`: how many sleeps, and how many times found and not returned, after the record has become

@@ -16,7 +16,7 @@ from mindstream.errors import Conflict
 from mindstream.memory.columns import OPEN, Columns
 from mindstream.memory.record import FADING, KINDS
 from mindstream.memory.store import Commit, Revision, Store
-from mindstream.memory.strength import Held, Strength, passed_over, returned
+from mindstream.memory.strength import Strength, StrengthState, after_passing_over, after_return
 
 LATER_S = 1.0
 """How long a touch may wait before it is written; as much may be lost in a crash."""
@@ -109,13 +109,13 @@ class Touches:
 
 def _revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:
     """Apply the laws, touch by touch, to how the records are held now; return what changes."""
-    before: dict[str, Held] = {}
-    after: dict[str, tuple[Held, Moment]] = {}
+    before: dict[str, StrengthState] = {}
+    after: dict[str, tuple[StrengthState, Moment]] = {}
     for touch in touches:
-        for ids, law in ((touch.returned, returned), (touch.passed_over, passed_over)):
+        for ids, law in ((touch.returned, after_return), (touch.passed_over, after_passing_over)):
             for id_ in ids:
                 if id_ not in before:
-                    held = held_in(columns, id_)
+                    held = state_in(columns, id_)
                     if held is None:
                         continue
                     before[id_] = held
@@ -123,7 +123,7 @@ def _revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None
                 held = after[id_][0]
                 if laws is not None and fades(columns, id_):
                     new = law(held, touch.at, laws)
-                elif law is returned:
+                elif law is after_return:
                     new = held._replace(time=max(held.time, touch.at))
                 else:
                     continue
@@ -132,12 +132,14 @@ def _revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None
     return [revision(id_, before[id_], held, at) for id_, (held, at) in after.items() if held != before[id_]]
 
 
-def held_in(columns: Columns, id_: str) -> Held | None:
+def state_in(columns: Columns, id_: str) -> StrengthState | None:
     """Return how a record is held; None where it is forgotten, or was erased."""
     at = columns.position.get(id_)
     if at is None or columns.forgotten.values[at] < OPEN:
         return None
-    return Held(int(columns.level.values[at]), bool(columns.lasting.values[at]), float(columns.accessed.values[at]))
+    return StrengthState(
+        int(columns.level.values[at]), bool(columns.lasting.values[at]), float(columns.accessed.values[at])
+    )
 
 
 def fades(columns: Columns, id_: str) -> bool:
@@ -145,7 +147,7 @@ def fades(columns: Columns, id_: str) -> bool:
     return KINDS[columns.kind.values[columns.position[id_]]] in FADING
 
 
-def revision(id_: str, before: Held, after: Held, at: Moment) -> Revision:
+def revision(id_: str, before: StrengthState, after: StrengthState, at: Moment) -> Revision:
     """Return the change from one way of being held to another, refused where somebody else was first."""
     return Revision(
         id=id_,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.growing import Growing
+from mindstream.memory.growing_array import GrowingArray
 
 Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)
@@ -30,9 +30,9 @@ class Vectors:
         """Begin with records `without` a vector; for each the position of the one before it, or -1."""
         self.width = width
         self._words = (width + 63) // 64
-        self._sums = Growing(np.uint16, width)
-        self._lengths = Growing(np.float32)
-        self._bits = Growing(np.uint64, self._words)
+        self._sums = GrowingArray(np.uint16, width)
+        self._lengths = GrowingArray(np.float32)
+        self._bits = GrowingArray(np.uint64, self._words)
         self._mean = np.zeros(width, np.float32)
         self._seen = 0
         self._changed: list[int] = []
@@ -52,13 +52,13 @@ class Vectors:
         """Add a record's unit vector; it and the one `before` it in its episode (-1: none) lend each other half."""
         own = np.zeros(self.width, np.float32) if vector is None else vector.astype(np.float32)
         at = len(self._sums)
-        self._sums.append(halved(own))
+        self._sums.append(halve(own))
         self._lengths.append(0)
         self._bits.append(0)
         if before >= 0:
             neighbour = self._alone.pop(before, None)
             if neighbour is None:  # long ago: what it has become with its own neighbour is near enough
-                row = restored(self._sums.values[before])
+                row = restore(self._sums.values[before])
                 neighbour = row / max(float(np.linalg.norm(row)), 1e-6)
             self._add(before, NEIGHBOUR * own)
             self._add(at, NEIGHBOUR * neighbour)
@@ -82,7 +82,7 @@ class Vectors:
 
     def _add(self, at: int, lent: Floats) -> None:
         row = self._sums.values[at]
-        row[:] = halved(restored(row) + lent)
+        row[:] = halve(restore(row) + lent)
         self._changed.append(at)
 
     @property
@@ -115,7 +115,7 @@ class Vectors:
 
     def _units(self, rows: NDArray[np.int64]) -> Floats:
         """Measure vectors and return them with the length 1."""
-        sums = restored(self._sums.values[rows])
+        sums = restore(self._sums.values[rows])
         self._lengths.values[rows] = lengths = np.linalg.norm(sums, axis=1)
         units: Floats = sums / np.maximum(lengths, 1e-6)[:, None]
         return units
@@ -151,7 +151,7 @@ class Vectors:
         for start in range(0, len(rows), PORTION):
             some = rows[start : start + PORTION]
             # Not "@": its threads wait for one another where the machine is busy.
-            dots = np.vecdot(restored(self._sums.values[some]), query)
+            dots = np.vecdot(restore(self._sums.values[some]), query)
             found[start : start + PORTION] = dots / np.maximum(self._lengths.values[some], 1e-6)
         return found
 
@@ -174,12 +174,12 @@ def _portions(count: int) -> list[NDArray[np.int64]]:
     return [np.arange(start, min(start + PORTION, count)) for start in range(0, count, PORTION)]
 
 
-def halved(numbers: Floats) -> NDArray[np.uint16]:
+def halve(numbers: Floats) -> NDArray[np.uint16]:
     """Round to the upper half of a float32."""
     return ((numbers.astype(np.float32).view(np.uint32) + np.uint32(0x8000)) >> 16).astype(np.uint16)
 
 
-def restored(halves: NDArray[np.uint16]) -> Floats:
+def restore(halves: NDArray[np.uint16]) -> Floats:
     """Return the numbers that were halved."""
     numbers = halves.astype(np.uint32)
     numbers <<= 16

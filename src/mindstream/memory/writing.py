@@ -25,27 +25,27 @@ async def remember(stream: Stream, news: Sequence[New]) -> list[Record]:
     """
     for new in news:
         checked_text(new.text)
-    records = await made(stream, news)
+    records = await build_records(stream, news)
     while True:
-        known = _known(stream, records)
+        known = await _known(stream, records)
         fresh = [record for record in records if record.id not in known]
         if fresh:
             event = Remembered(count=len(fresh), kinds=dict(Counter[str](record.kind for record in fresh)))
             try:
                 await stream.commit(Entry(event, fresh[0].by or stream.name, tuple(fresh), distinct=True))
             except Conflict:
-                if _known(stream, fresh):  # somebody else said it at the same moment
+                if await _known(stream, fresh):  # somebody else said it at the same moment
                     continue
                 raise
         return [known.get(record.id, record) for record in records]
 
 
-def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]:
+async def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]:
     """Find those that are known, or that say what one before them says; by their id."""
     found: dict[str, Record] = {}
     for kind in {record.kind for record in records} & UNIQUE:
         ours = [record for record in records if record.kind == kind]
-        said = stream.known(kind, [record.text for record in ours])
+        said = await stream.find_same(kind, [record.text for record in ours])
         for record in ours:
             first = said.setdefault(normalised(record.text), record)
             if first is not record:
@@ -53,7 +53,7 @@ def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]:
     return found
 
 
-async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
+async def build_records(stream: Stream, news: Sequence[New]) -> list[Record]:
     """Turn what is to be remembered into records, embedded, not yet written: the commit checks them (memory/door).
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.
@@ -61,7 +61,7 @@ async def made(stream: Stream, news: Sequence[New]) -> list[Record]:
     texts = [fitted_text(new.text) for new in news]
     vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
-    depths = _depths(stream, [new.evidence for new in news])
+    depths = await _depths(stream, [new.evidence for new in news])
     records = [
         _record(stream, new, text, vector, now, depth)
         for new, text, vector, depth in zip(news, texts, vectors, depths, strict=True)
@@ -82,9 +82,9 @@ def _record(stream: Stream, new: New, text: str, vector: Vector | None, now: Mom
     return legible_record(record)
 
 
-def _depths(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[int]:
+async def _depths(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[int]:
     """Return the depth of each record that is drawn from such evidence: 1 + the deepest, 0 without any."""
     ids = list(dict.fromkeys(id_ for some in evidence for id_ in some if isinstance(id_, str)))
-    known = {record.id: record.depth for record in stream.store.records(stream.name, ids)} if ids else {}
+    known = {record.id: record.depth for record in await stream.store.records(stream.name, ids)} if ids else {}
     deepest = [max((known.get(id_, 0) for id_ in some if isinstance(id_, str)), default=0) for some in evidence]
     return [min(MAX_DEPTH, 1 + depth) if some else 0 for some, depth in zip(evidence, deepest, strict=True)]

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from mindstream.clock import Clock, SystemClock, written
+from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Event, Heard, Logged, Opened, Said
@@ -64,7 +64,7 @@ class Mind:
         )  # fmt: skip
         self.speaker = speaker(self)
         self.reasoners.add(*self.speaker.reasoners, *reasoners)
-        self._turn = Turn(stream.store.count(stream.name, "heard"), "", "")
+        self._turn = Turn(0, "", "")
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -92,7 +92,7 @@ class Mind:
             tools: what its reasoners may call, beside their own.
             reasoners: more of them, beside those of the speaker; each writes its own slot.
             speaker: who answers: by name, by whoever makes one (see minds/speaker), or None: nobody.
-            options: what a speaker that is named is told; the coach's are `pack` and `gate_` (see coach.coach).
+            options: what a speaker that is named is told; the coach's are `pack` and `gate` (see coach.coach).
 
         Raises:
             UserError: a name that cannot be used, an unknown or broken pack, two of the same name.
@@ -104,7 +104,7 @@ class Mind:
         if folder is not None:
             await asyncio.to_thread(finish_all, folder, user)
         clock = clock or SystemClock()
-        session = checked_name(session, "session") if session else written(clock.now())
+        session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
         table = {"default": models} if isinstance(models, str) else models
         shared = table if isinstance(table, Models) else Models.named(table, clock=clock)
@@ -113,9 +113,10 @@ class Mind:
         try:
             stream = Stream(store, user, embed, clock, Feed())
             mind = cls(
-                stream, shared.told_to(calls.take), session, tools=tools, reasoners=reasoners, patience=patience,
+                stream, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, patience=patience,
                 speaker=make,
             )  # fmt: skip
+            await mind._begin()
             opened = Opened(session=session, pack=mind.speaker.name, models=mind.models.names)
             await stream.commit(Entry(opened, "mindstream"))
             working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(stream))]
@@ -134,6 +135,11 @@ class Mind:
                 await shared.aclose()
             if folder is not None:
                 await store.close()
+
+    async def _begin(self) -> None:
+        """Read what the mind holds."""
+        self._turn = Turn(await self.stream.store.count(self.stream.name, "heard"), "", "")
+        await self.speaker.begin()
 
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer: heard, perhaps waiting, pieces, said.
@@ -177,12 +183,12 @@ class Mind:
 
     @property
     def belief(self) -> Any:
-        """What its speaker believes of the user now."""
+        """What its speaker believes of the user, as far as this process has seen."""
         return self.speaker.belief
 
     @property
     def plan(self) -> Any:
-        """What its speaker plans with the user."""
+        """What its speaker plans with the user, as far as this process has seen."""
         return self.speaker.plan
 
     async def take_in(self, text: str, *, phase: str = "", besides: Sequence[str] = (), hold: bool = False) -> Logged:
@@ -195,7 +201,7 @@ class Mind:
         """
         with self.reasoners.hearing():
             new = New(text=text, kind="chat", by=self.stream.name, episode=self.session, data={"by_user": True})
-            record = (await self.stream.made([new]))[0]
+            record = (await self.stream.build_records([new]))[0]
             self._turn = Turn(self._turn.number + 1, phase, self._turn.phase)
             wake = self.reasoners.claims(self._turn, besides=besides)
             event = Heard(text=text, session=self.session, record=record.id)
@@ -212,8 +218,8 @@ class Mind:
             by: who did it; the mind's user where nobody is named.
         """
         stream, phase = self.stream, self._turn.phase
-        turn = Turn(stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
-        entry = Entry(event, by or stream.name, tuple(await stream.made(news)) if news else ())
+        turn = Turn(await stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
+        entry = Entry(event, by or stream.name, tuple(await stream.build_records(news)) if news else ())
         (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
         return logged

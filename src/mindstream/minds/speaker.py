@@ -39,6 +39,9 @@ class Speaker(Protocol):
     @property
     def plan(self) -> Any: ...
 
+    async def begin(self) -> None:
+        """Read what is believed and planned, before anything is heard."""
+
     def hear(self, text: str) -> AsyncGenerator[Logged]:
         """Take in an utterance (see Mind.take_in) and answer it, event by event."""
 
@@ -68,6 +71,9 @@ class Nobody:
     @property
     def plan(self) -> Any:
         raise InputError("this mind has no speaker that plans something with its user")
+
+    async def begin(self) -> None:
+        pass
 
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         yield await self._mind.take_in(text)

@@ -42,7 +42,7 @@ class Address:
     key: str = field(repr=False)
     window: int = 0
 
-    def quoted(self, text: object) -> str:
+    def quote(self, text: object) -> str:
         """Return what an endpoint said, in one short line, without any key."""
         line = " ".join(mask(str(text)[: 100 * _QUOTED]).split())
         return line if len(line) <= _QUOTED else line[: _QUOTED - 1] + "…"
@@ -51,7 +51,7 @@ class Address:
         """Say what is mostly wrong with a typed address."""
         return ". Its address mostly ends in /v1" if self.vendor in ("compatible", "ollama") else ""
 
-    def where_the_key_is(self) -> str:
+    def key_source(self) -> str:
         """Name the environment variable that holds the key."""
         own = KEYS.get(self.name.partition(":")[0])
         return " or ".join(own) if own else "OPENAI_API_KEY, and name it openai:NAME@URL: a bare URL gets no key"

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import TypeVar
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.gathered import gathered
+from mindstream.models.gathered import gather_reply
 from mindstream.models.model import Call, Message, Model, Piece, Request, ToolSpec
 from mindstream.models.prompt import Prompt
 from mindstream.models.reply import legible_parts
@@ -21,8 +21,8 @@ async def ask(model: Model, prompt: Prompt[R], role: str = "") -> R:
     Raises:
         ModelError: there is none, or it does not fit (see the wrapper `Repair`, which lets the model mend it).
     """
-    text, _, _ = await gathered(model, Request(prompt, role or prompt.role))
-    return prompt.grounded(prompt.parse(text), ())[0]
+    text, _, _ = await gather_reply(model, Request(prompt, role or prompt.role))
+    return prompt.ground(prompt.parse(text), ())[0]
 
 
 async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGenerator[str]:
@@ -47,5 +47,5 @@ async def act(
 ) -> tuple[str, tuple[Call, ...]] | R:
     """Return what to do next: (words, calls) while the model wants tools called, else its typed answer."""
     request = Request(prompt, role or prompt.role, tuple(turns), tuple(tools))
-    text, calls, _ = await gathered(model, request)
-    return (text, calls) if calls else prompt.grounded(prompt.parse(text), turns)[0]
+    text, calls, _ = await gather_reply(model, request)
+    return (text, calls) if calls else prompt.ground(prompt.parse(text), turns)[0]

@@ -15,7 +15,7 @@ DEEPEST = 8
 WEIGHTS = {"array": 3, "object": 3, "string": 2}
 
 
-def bounded(schema: JsonSchema, characters: int) -> JsonSchema:
+def bound_schema(schema: JsonSchema, characters: int) -> JsonSchema:
     """Return a schema that says the same within limits: of texts, lists, numbers, and of what may be anything.
 
     What a level has room for is shared out among its fields; limits that are narrower already stay.

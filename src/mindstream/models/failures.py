@@ -85,7 +85,7 @@ def failures(
 
 
 def _failure(at: Address, fault: Fault) -> ModelError:
-    what = f"HTTP {fault.status}: {at.quoted(fault.words)}" if fault.status else at.quoted(fault.words)
+    what = f"HTTP {fault.status}: {at.quote(fault.words)}" if fault.status else at.quote(fault.words)
     match fault.kind:
         case "not_taken":
             return ModelUnavailable(f"{at.name} cannot be listened to ({what})")
@@ -109,7 +109,7 @@ def _answered(at: Address, fault: Fault, what: str) -> ModelError:
     if status == 429:
         return RateLimited(f"{at.name} asks to wait ({what})", fault.retry_after_s)
     if status in (401, 403):
-        return ModelRefused(f"{at.name} refuses the key ({what}). Check {at.where_the_key_is()}")
+        return ModelRefused(f"{at.name} refuses the key ({what}). Check {at.key_source()}")
     if status == 404:
         return ModelRefused(f"{at.name} is not there ({what}). Check the model's name{at.hint()}")
     passing = status in (408, 409, 425) or not 400 <= status < 500

@@ -8,7 +8,7 @@ from mindstream.models.model import Call, Model, Piece, Request, Usage
 from mindstream.models.reply import legible_parts
 
 
-async def gathered(model: Model, request: Request) -> tuple[str, tuple[Call, ...], Usage | None]:
+async def gather_reply(model: Model, request: Request) -> tuple[str, tuple[Call, ...], Usage | None]:
     """Hear a model out; return its text, its calls and its usage, all of it legible."""
     text: list[str] = []
     calls: list[Call] = []

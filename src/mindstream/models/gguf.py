@@ -22,7 +22,7 @@ from mindstream.chance import token
 from mindstream.errors import ModelRefused
 from mindstream.models.adapter import Arrival
 from mindstream.models.address import Address
-from mindstream.models.bounded import bounded
+from mindstream.models.bounded import bound_schema
 from mindstream.models.limits import all_tokens
 from mindstream.models.model import Request
 from mindstream.models.openai_chat import OpenAIChat
@@ -70,7 +70,7 @@ class _Chat(OpenAIChat):
         return super()._measured() | {"top_logprobs": TOP}
 
     def _enforced(self, request: Request) -> dict[str, Any]:
-        schema = bounded(request.schema or {}, int(all_tokens(request) * CHARACTERS_A_TOKEN))
+        schema = bound_schema(request.schema or {}, int(all_tokens(request) * CHARACTERS_A_TOKEN))
         compact = json.dumps(schema | {"x-guidance": {"whitespace_flexible": False}})
         return {"grammar": f"%llguidance {{}}\nstart: %json {compact}"}
 
@@ -125,7 +125,7 @@ def _load(at: Address) -> Engine:
     try:
         server = Server(params)
     except (RuntimeError, ValueError, OSError) as error:
-        raise ModelRefused(f"{at.name}: llama.cpp cannot load {at.model} ({at.quoted(error)})") from None
+        raise ModelRefused(f"{at.name}: llama.cpp cannot load {at.model} ({at.quote(error)})") from None
     url = str(server.listening_address)
     return Engine(server, f"{url}/v1", key, _knows_tools(url, key))
 

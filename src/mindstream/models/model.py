@@ -108,7 +108,7 @@ class Request:
         longest_reply: the tokens that the model can write at most, where that is known; 0: what the prompt says.
         cut: what was left out so that the rest fits the model's window (see wrappers/fit).
         options: the answers of a typed question whose probabilities are wanted: one token, and no text (see decide).
-        on_call: whom a meter tells of the call, besides its own listener (see wrappers/told).
+        on_call: whom a meter tells of the call, besides its own listener (see wrappers/with_listener).
     """
 
     prompt: Prompt[Any]

@@ -48,6 +48,7 @@ class Prompt(BaseModel, Generic[R]):
     reply_tokens: ClassVar[int] = 0
     """How long the reply may get; 0: 1,000 tokens of free text, 4,000 of structured data."""
     lets_go: ClassVar[tuple[tuple[str, Literal["first", "last"]], ...]] = (
+        ("talks", "last"),
         ("recalled", "first"),
         ("conversation", "last"),
         ("history", "last"),
@@ -107,7 +108,7 @@ class Prompt(BaseModel, Generic[R]):
         except ValidationError as error:
             raise ReplyInvalid(f"The JSON does not fit: {complaints(error)}") from None
 
-    def grounded(self, reply: R, turns: Sequence[Message]) -> tuple[R, str]:  # noqa: ARG002
+    def ground(self, reply: R, turns: Sequence[Message]) -> tuple[R, str]:  # noqa: ARG002
         """Return an answer without what nothing in the prompt or in the turns before it gave; and what that was.
 
         The model is told of it once (see the wrapper `Repair`), so it is said in words for the model; "" for nothing.

@@ -95,7 +95,7 @@ class Provider:
             error = ModelSilent if tally.late else ReplyInvalid  # to ask again would take as long
             raise error(f"{self.name} {tally.full}: its reply to {request.prompt.label()!r} was not taken")
         if withheld and not (tally.said or tally.called):
-            raise ModelRefused(f"{self.name} refuses to answer: {self._address.quoted(withheld.why)}")
+            raise ModelRefused(f"{self.name} refuses to answer: {self._address.quote(withheld.why)}")
 
     def _connected(self, loop: asyncio.AbstractEventLoop) -> Adapter:
         """Connections belong to one event loop."""

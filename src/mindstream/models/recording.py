@@ -31,7 +31,7 @@ class Failure(BaseModel):
     retry_after_s: float | None = None
 
 
-class Line(BaseModel):
+class RecordedCall(BaseModel):
     """One call of a model."""
 
     prompt: str
@@ -69,7 +69,7 @@ class Recorder:
             self._append(request, heard, failure)
 
     def _append(self, request: Request, heard: list[Part], failure: Failure | None) -> None:
-        line = Line(
+        line = RecordedCall(
             prompt=request.prompt.label(),
             role=request.role,
             model=self.name,
@@ -109,7 +109,7 @@ class Playback:
         if line.error is not None:
             raise _raised(line.error)
 
-    def _next(self, request: Request) -> Line:
+    def _next(self, request: Request) -> RecordedCall:
         label, key = request.prompt.label(), fingerprint(request)
         left = [line for line in self._lines if line.prompt == label]
         found = next((line for line in left if line.hash == key), None)
@@ -120,7 +120,7 @@ class Playback:
         self._lines.remove(found)
         return found
 
-    def _divergence(self, request: Request, left: list[Line]) -> str:
+    def _divergence(self, request: Request, left: list[RecordedCall]) -> str:
         label = request.prompt.label()
         start = f"the recording {self._path} has no answer to the prompt {label!r} after {self._played} calls"
         if not left:
@@ -162,15 +162,15 @@ def _parts() -> TypeAdapter[list[Part]]:
     return TypeAdapter(list[Part])
 
 
-def _read(path: Path) -> list[Line]:
+def _read(path: Path) -> list[RecordedCall]:
     try:
         text = read_text(path, LARGEST)
     except InputError as error:
         raise SettingsError(f"the recording {path} {error}") from None
-    lines: list[Line] = []
+    lines: list[RecordedCall] = []
     for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
         try:
-            lines.append(Line.model_validate_json(line))
+            lines.append(RecordedCall.model_validate_json(line))
         except ValidationError as error:
             found = error.errors()[0]
             raise SettingsError(f"{path}:{number} is not a recorded call: {found['loc']} {found['msg']}") from None

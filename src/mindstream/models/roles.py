@@ -27,8 +27,8 @@ from mindstream.models.wrappers.meter import Meter, Metered
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.retry import Retry
 from mindstream.models.wrappers.reworded import Reworded
-from mindstream.models.wrappers.told import Told
 from mindstream.models.wrappers.traced import Traced
+from mindstream.models.wrappers.with_listener import WithListener
 
 
 class Models:
@@ -53,9 +53,12 @@ class Models:
         """No model is configured: rules answer everything, and every surface should say so."""
         return set(self.names.values()) == {Rules.name}
 
-    def told_to(self, on_call: Callable[[Metered], None]) -> Models:
+    def with_listener(self, on_call: Callable[[Metered], None]) -> Models:
         """Return the same models, shared, for somebody who wants to be told of their own calls."""
-        return Models(Told(self._default, on_call), {role: Told(model, on_call) for role, model in self._roles.items()})
+        return Models(
+            WithListener(self._default, on_call),
+            {role: WithListener(model, on_call) for role, model in self._roles.items()},
+        )
 
     @classmethod
     def named(

@@ -75,9 +75,9 @@ class Background(Runner):
         and what fails again and again is set aside.
         """
 
-        def is_open() -> bool:
+        async def is_open() -> bool:
             with contextlib.suppress(StorageError):  # whether that is so for long, the slots will find out
-                work = [each for each in self.work() if slots is None or each.slot in slots]
+                work = [each for each in await self.work() if slots is None or each.slot in slots]
                 return any(upto is None or each.cause <= upto for each in work)
             return True
 
@@ -87,7 +87,7 @@ class Background(Runner):
             return any(slot.stuck >= STUCK and slot.stuck != before[name] for name, slot in self._slots.items())
 
         async with self._moved:
-            while not self._over and is_open() and not is_stuck():
+            while not self._over and await is_open() and not is_stuck():
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self._lease_s / 20):  # another process may be at it
                         await self._moved.wait()
@@ -139,22 +139,26 @@ class Background(Runner):
             return []
         slot.due = None
         before = min(self._held, default=None)
-        ours = [work for work in self._ours(slot) if before is None or work.cause < before]
+        ours = [work for work in await self._ours(slot) if before is None or work.cause < before]
+        if self._hearing or before != min(self._held, default=None):  # while it was looked up
+            return []
         return await self._take(slot, self._one_by_one(ours) or before) if ours else []
 
-    def _unheld(self, slot: Slot) -> list[Work]:
+    async def _unheld(self, slot: Slot) -> list[Work]:
         """Return a slot's open work; what is about to be answered, and all after it, waits for the answer."""
         before = min(self._held, default=None)
-        return [work for work in self.work() if work.slot == slot.name and (before is None or work.cause < before)]
+        return [
+            work for work in await self.work() if work.slot == slot.name and (before is None or work.cause < before)
+        ]
 
     def _newer(self, slot: Slot, run: Run) -> Newer:
         async def newer() -> Sequence[Utterance]:
             """Steer the run: take up what was heard since and is not held for its answer."""
             known = set(run.ids)
-            if self._hearing or not any(w.owner == self.owner and w.id not in known for w in self._unheld(slot)):
+            if self._hearing or not any(w.owner == self.owner and w.id not in known for w in await self._unheld(slot)):
                 return ()
             fresh = [each for each in await self._take(slot, min(self._held, default=None)) if each.id not in known]
             run.work.extend(fresh)
-            return utterances_in(rows_of(self.stream, fresh))
+            return utterances_in(await rows_of(self.stream, fresh))
 
         return newer

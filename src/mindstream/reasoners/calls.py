@@ -15,32 +15,36 @@ MOST = 1_000
 
 
 class Calls:
-    """What calls gave, each to be given once; a call that failed is made again."""
+    """What the calls of a slot's runs gave since a row of the log (None: there were none), each to be given once.
 
-    def __init__(self) -> None:
-        self._given: defaultdict[tuple[str, str], deque[str]] = defaultdict(deque)
+    A call that failed is made again. Those of a run that came to an end are done with.
+    """
 
-    def add(self, tool: str, arguments: str, text: str) -> None:
-        """Keep what a call gave."""
-        self._given[tool, arguments].append(text)
+    def __init__(self, stream: Stream, slot: str, since: int | None) -> None:
+        self._stream, self._slot, self._since = stream, slot, since
+        self._given: defaultdict[tuple[str, str], deque[str]] | None = None
 
-    def given(self, call: Call) -> str | None:
+    async def recorded_result(self, call: Call) -> str | None:
         """Return what such a call gave, and keep it no longer; None where there was none."""
+        if self._given is None:
+            self._given = await self._read()
         texts = self._given.get((call.tool, call.arguments))
         return texts.popleft() if texts else None
 
-
-def calls_since(stream: Stream, slot: str, seq: int) -> Calls:
-    """Read the calls of a slot's runs since a row of the log; those of a run that came to an end are done with."""
-    made: dict[str, ToolCalled] = {}
-    calls, now = Calls(), stream.clock.now()
-    for row in stream.store.events(stream.name, seq, ["tool_called", "observed", "thought"], MOST):
-        match row.event:
-            case Thought() if row.event.slot == slot:
-                made, calls = {}, Calls()
-            case ToolCalled() if row.event.slot == slot and row.event.id:
-                made[row.event.id] = row.event
-            case Observed() if row.event.slot == slot and not row.event.failed and now - row.at <= FRESH_S:
-                if call := made.pop(row.event.id, None):
-                    calls.add(call.tool, call.arguments, row.event.text)
-    return calls
+    async def _read(self) -> defaultdict[tuple[str, str], deque[str]]:
+        made: dict[str, ToolCalled] = {}
+        given: defaultdict[tuple[str, str], deque[str]] = defaultdict(deque)
+        if self._since is None:
+            return given
+        stream, slot, now = self._stream, self._slot, self._stream.clock.now()
+        for row in await stream.store.events(stream.name, self._since, ["tool_called", "observed", "thought"], MOST):
+            match row.event:
+                case Thought() if row.event.slot == slot:
+                    made.clear()
+                    given.clear()
+                case ToolCalled() if row.event.slot == slot and row.event.id:
+                    made[row.event.id] = row.event
+                case Observed() if row.event.slot == slot and not row.event.failed and now - row.at <= FRESH_S:
+                    if call := made.pop(row.event.id, None):
+                        given[call.tool, call.arguments].append(row.event.text)
+        return given

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from mindstream.errors import Conflict, LeaseLost
 from mindstream.isolation import Isolated
 from mindstream.log.events import Logged, Thought
-from mindstream.memory.store import Entry, Finish
+from mindstream.memory.store import Entry, WorkDone
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 
 WRITES = 100
@@ -22,7 +22,7 @@ SpeakUp: TypeAlias = Callable[[Occasion, Conclusion, Sequence[Entry]], Awaitable
 
 
 async def conclude(
-    occasion: Occasion, conclusion: Conclusion, speak_up: SpeakUp, about: tuple[int, ...], finish: Finish | None
+    occasion: Occasion, conclusion: Conclusion, speak_up: SpeakUp, about: tuple[int, ...], finish: WorkDone | None
 ) -> list[Logged]:
     """Write what a reasoner has come to about these rows of the log; return what was logged.
 
@@ -49,7 +49,7 @@ async def conclude(
     return await _written(occasion, thought, await Isolated(writing).result(WRITING_S), finish)
 
 
-async def _written(occasion: Occasion, thought: Thought, writing: Writing, finish: Finish | None) -> list[Logged]:
+async def _written(occasion: Occasion, thought: Thought, writing: Writing, finish: WorkDone | None) -> list[Logged]:
     entries, revisions = writing
     first = Entry(thought, occasion.slot)
     return await occasion.stream.commit(first, *entries, revisions=revisions, finish=finish)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from mindstream.clock import written
+from mindstream.clock import format_iso
 from mindstream.memory.record import Record
 from mindstream.models.fence import cut, escaped, indented
 from mindstream.models.model import Message
 
 USER = "user"
+LONGEST_YES = 30
+"""Words of so many characters may confirm what was asked."""
 LONGEST = 4_000
 """How much of a line or a note is shown, in characters."""
 
@@ -35,6 +37,15 @@ class Line(BaseModel):
         return Message("user" if self.by_user else "assistant", escaped(self.text))
 
 
+class DatedLine(Line):
+    """A line of an earlier talk, with its day."""
+
+    day: str
+
+    def __str__(self) -> str:
+        return f"{self.day} {super().__str__()}"
+
+
 class Note(BaseModel):
     """Something that memory holds, with the day it was learnt."""
 
@@ -49,9 +60,27 @@ class Note(BaseModel):
 
 def note(record: Record) -> Note:
     """Read a record as a note."""
-    return Note(day=written(record.created)[:10], text=record.text)
+    return Note(day=format_iso(record.created)[:10], text=record.text)
+
+
+def dated_line(record: Record) -> DatedLine:
+    """Read a chat record as a line of an earlier talk."""
+    by_user = bool(record.data.get("by_user"))
+    return DatedLine(day=format_iso(record.created)[:10], by_user=by_user, text=record.text, by=record.by)
 
 
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:
     """Read chat records as lines."""
     return tuple(Line(by_user=bool(record.data.get("by_user")), text=record.text, by=record.by) for record in records)
+
+
+def user_statements(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:
+    """Give what the user stated in a talk, the newest utterances last.
+
+    Where the newest words are few ("yes, exactly"), they may confirm what was asked before them: then that, too.
+    """
+    yield from (line.text for line in conversation if line.by_user)
+    asked = next((line.text for line in reversed(conversation) if not line.by_user), "")
+    if len(" ".join(utterances)) <= LONGEST_YES and ("?" in asked or "？" in asked):
+        yield asked
+    yield from utterances

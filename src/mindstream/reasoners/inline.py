@@ -25,12 +25,12 @@ class Inline(Runner):
         """Write down that something happens, and let whoever it wakes think about it; return what was logged of it.
 
         Args:
-            records: what is remembered of it (see Stream.made).
+            records: what is remembered of it (see Stream.build_records).
             by: who did it; the stream itself where nobody is named.
             phase: what triggers may ask for.
         """
         stream = self.stream
-        turn = Turn(stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
+        turn = Turn(await stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
         entry = Entry(event, by or stream.name, tuple(records))
         logged = await stream.commit(entry, wake=self.claims(turn))
         await self.catch_up()
@@ -39,5 +39,5 @@ class Inline(Runner):
     async def catch_up(self) -> None:
         """Think about all that is open, until nothing is."""
         for slot in self._slots.values():
-            while work := await self._take(slot, self._one_by_one(self._ours(slot))):
+            while work := await self._take(slot, self._one_by_one(await self._ours(slot))):
                 await self._think(slot, Run(work))

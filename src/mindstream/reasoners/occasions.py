@@ -15,7 +15,7 @@ REMEMBERED = 40
 """How many records of the talk a reasoner is shown."""
 
 
-def occasion_of(
+async def occasion_of(
     stream: Stream, slot: str, rows: Sequence[Logged], newer: Newer, tools: Sequence[Tool] = ()
 ) -> Occasion:
     """Gather what a run may look at.
@@ -31,20 +31,20 @@ def occasion_of(
         return fresh
 
     if not utterances:
-        talk = stream.latest("chat", REMEMBERED)
+        talk = await stream.latest("chat", REMEMBERED)
         return Occasion(slot, stream, utterances, talk, newer=taking, tools=tools, events=rows)
     newest, own = utterances[-1], {utterance.record for utterance in utterances}
-    talk = stream.latest("chat", REMEMBERED, episode=newest.session)
+    talk = await stream.latest("chat", REMEMBERED, episode=newest.session)
     before: list[Record] = [record for record in talk if record.id not in own and record.seq < newest.seq]
     reply = "\n".join(r.text for r in talk if r.seq > newest.seq and not r.data.get("by_user"))
-    waiting = stream.store.events(stream.name, after=newest.seq, kinds=["waiting"], limit=20)
+    waiting = await stream.store.events(stream.name, after=newest.seq, kinds=["waiting"], limit=20)
     waits = any(isinstance(row.event, Waiting) and row.event.answers == newest.seq for row in waiting)
     return Occasion(slot, stream, utterances, before, reply, waits and not reply, taking, tools, rows)
 
 
-def rows_of(stream: Stream, work: Sequence[Work]) -> list[Logged]:
+async def rows_of(stream: Stream, work: Sequence[Work]) -> list[Logged]:
     """Read from the log what work was caused by; what was erased meanwhile is left out."""
-    found = (stream.store.events(stream.name, after=each.cause - 1, limit=1) for each in work)
+    found = [await stream.store.events(stream.name, after=each.cause - 1, limit=1) for each in work]
     return [row for rows, each in zip(found, work, strict=True) for row in rows if row.seq == each.cause]
 
 

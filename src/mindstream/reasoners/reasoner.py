@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from mindstream.memory.record import Record
 from mindstream.memory.store import Entry, Revision
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
-from mindstream.reasoners.calls import Calls, calls_since
+from mindstream.reasoners.calls import Calls
 from mindstream.reasoners.trigger import Trigger
 from mindstream.tools.tool import Tool
 
@@ -54,6 +54,7 @@ class Occasion:
         newer: claims what was said since, so that this run thinks about it too.
         tools: what the mind lets its reasoners call.
         events: the rows of the log that woke it, oldest first: utterances, and whatever else triggers ask for.
+        found: what tools have given so far.
     """
 
     slot: str
@@ -65,27 +66,33 @@ class Occasion:
     newer: Newer = nothing_newer
     tools: Sequence[Tool] = ()
     events: Sequence[Logged] = ()
+    found: list[str] = field(default_factory=list)
 
     @property
     def session(self) -> str:
         """The session of the newest utterance; "" where there is none."""
         return self.utterances[-1].session if self.utterances else ""
 
-    async def steered(self) -> str:
+    async def take_newer(self) -> str:
         """Take what was said since the run began into it; return its words, "" where there are none."""
         return "\n".join(utterance.text for utterance in await self.newer())
 
-    def given(self, call: Call) -> str | None:
+    async def recorded_result(self, call: Call) -> str | None:
         """Return what a call gave in a run about the same that was broken off; None: it is to be made."""
-        return self.calls.given(call)
+        given = await self.calls.recorded_result(call)
+        if given is not None:
+            self.found.append(given)
+        return given
 
-    async def called(self, call: Call) -> None:
+    async def log_call(self, call: Call) -> None:
         """Log a tool's call."""
         event = ToolCalled(slot=self.slot, tool=call.tool, arguments=call.arguments, id=call.id)
         await self.stream.commit(Entry(event, self.slot))
 
-    async def observed(self, call: Call, text: str, failed: bool) -> None:
+    async def log_observation(self, call: Call, text: str, failed: bool) -> None:
         """Log what a tool gave back."""
+        if not failed:
+            self.found.append(text)
         event = Observed(slot=self.slot, tool=call.tool, text=text, failed=failed, id=call.id)
         await self.stream.commit(Entry(event, self.slot))
 
@@ -93,9 +100,9 @@ class Occasion:
     def calls(self) -> Calls:
         """The calls that runs about the same have made and not come to an end with."""
         since = min((row.seq for row in self.events), default=None)
-        return Calls() if since is None else calls_since(self.stream, self.slot, since)
+        return Calls(self.stream, self.slot, since)
 
-    async def failed(self, error: Exception) -> None:
+    async def log_failure(self, error: Exception) -> None:
         """Log that something did not work, though the run goes on."""
         await self.stream.commit(Entry(Failed(text=f"{self.slot}: {describe(error)}", where=self.slot), self.slot))
 

@@ -15,7 +15,7 @@ from mindstream.errors import InputError, LeaseLost
 from mindstream.isolation import Broken, Isolated, Overdue, Stopped, describe
 from mindstream.log.events import Failed, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S, Work
-from mindstream.memory.store import Entry, Finish, PutBack, Wake
+from mindstream.memory.store import Entry, NewWork, WorkDone, WorkReleased
 from mindstream.memory.stream import Stream
 from mindstream.reasoners.concluding import SpeakUp, conclude
 from mindstream.reasoners.occasions import occasion_of, rows_of
@@ -82,15 +82,15 @@ class Runner:
         """Name the slots that an utterance wakes."""
         return tuple(self._slots)
 
-    def claims(self, turn: Turn, besides: Sequence[str] = ()) -> Wake:
+    def claims(self, turn: Turn, besides: Sequence[str] = ()) -> NewWork:
         """Return the work that an utterance causes, some slots left out, leased to this process."""
         fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
         slots = tuple(name for name in fired if name not in besides)
-        return Wake(slots, self.owner, self._lease())
+        return NewWork(slots, self.owner, self._lease())
 
-    def work(self) -> list[Work]:
+    async def work(self) -> list[Work]:
         """List what is open for this mind, oldest first."""
-        return [work for work in self.stream.store.open_work(self.stream.name) if work.slot in self._slots]
+        return [work for work in await self.stream.store.open_work(self.stream.name) if work.slot in self._slots]
 
     def cancel(self, slot: str | None = None) -> int:
         """Stop the runs that go on (of one slot, or all); return how many. What they were about counts as done."""
@@ -105,7 +105,7 @@ class Runner:
                 await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
             with self._leased(run):
-                occasion = self._occasion(slot, run)
+                occasion = await self._occasion(slot, run)
                 await self._conclude(run, occasion, await self._conclusion(slot, run, occasion))
             slot.due = None
         except Stopped:
@@ -119,9 +119,9 @@ class Runner:
         finally:
             slot.run = None
 
-    def _occasion(self, slot: Slot, run: Run) -> Occasion:
-        rows = rows_of(self.stream, run.work)
-        return occasion_of(self.stream, slot.name, rows, self._newer(slot, run), self._tools)
+    async def _occasion(self, slot: Slot, run: Run) -> Occasion:
+        rows = await rows_of(self.stream, run.work)
+        return await occasion_of(self.stream, slot.name, rows, self._newer(slot, run), self._tools)
 
     def _newer(self, slot: Slot, run: Run) -> Newer:  # noqa: ARG002
         """Return how a run that goes on learns of what came since."""
@@ -133,7 +133,7 @@ class Runner:
             return await run.thinking.result(slot.reasoner.patience_s)
 
     async def _conclude(self, run: Run, occasion: Occasion, conclusion: Conclusion) -> None:
-        finish = Finish(run.ids, self.owner) if run.work else None
+        finish = WorkDone(run.ids, self.owner) if run.work else None
         async with self._floor:
             await conclude(occasion, conclusion, self._speak_up, run.about, finish)
 
@@ -141,7 +141,7 @@ class Runner:
         """Put the work back, to be tried again; what has failed often enough is set aside."""
         tired = [work for work in run.work if work.failures + 1 >= TRIES]
         again = [work for work in run.work if work.failures + 1 < TRIES]
-        put_back = PutBack(tuple(work.id for work in again), self.owner, reason) if again else None
+        put_back = WorkReleased(tuple(work.id for work in again), self.owner, reason) if again else None
         if again:
             slot.rest(self._retry_s * 4 ** max(work.failures for work in again))
         if tired:
@@ -149,23 +149,25 @@ class Runner:
         else:
             await self.stream.commit(Entry(Failed(text=reason, where=slot.name), slot.name), put_back=put_back)
 
-    async def _set_aside(self, slot: Slot, work: Sequence[Work], reason: str, put_back: PutBack | None = None) -> None:
+    async def _set_aside(
+        self, slot: Slot, work: Sequence[Work], reason: str, put_back: WorkReleased | None = None
+    ) -> None:
         about, attempts = tuple(each.cause for each in work), max(each.attempts for each in work)
         event = Entry(SetAside(slot=slot.name, about=about, reason=reason, attempts=attempts), slot.name)
         with contextlib.suppress(LeaseLost):
-            finish = Finish(tuple(each.id for each in work), self.owner)
+            finish = WorkDone(tuple(each.id for each in work), self.owner)
             await self.stream.commit(event, finish=finish, put_back=put_back)
 
     async def _finish_cancelled(self, slot: Slot, run: Run) -> None:
         thought = Thought(slot=slot.name, about=run.about, text="cancelled", model="")
         with contextlib.suppress(LeaseLost):
-            finish = Finish(run.ids, self.owner) if run.work else None
+            finish = WorkDone(run.ids, self.owner) if run.work else None
             await self.stream.commit(Entry(thought, slot.name), finish=finish)
 
-    def _ours(self, slot: Slot) -> list[Work]:
+    async def _ours(self, slot: Slot) -> list[Work]:
         """Return a slot's work that this process may take up."""
         now = self.stream.clock.now()
-        return [work for work in self.work() if work.slot == slot.name and work.is_open_to(self.owner, now)]
+        return [work for work in await self.work() if work.slot == slot.name and work.is_open_to(self.owner, now)]
 
     def _one_by_one(self, ours: Sequence[Work]) -> int | None:
         """Return before which cause work is to be taken up: where something has failed, one by one.

@@ -31,6 +31,6 @@ async def think_or_stand_in(
             raise
         failure = error
     if not isinstance(failure, ModelResting):  # that it is down was said when it was found out
-        await occasion.failed(failure)
+        await occasion.log_failure(failure)
     conclusion = await think(Rules())
     return replace(conclusion, thought=f"by rule, since {model.name} gave no answer: {conclusion.thought}")

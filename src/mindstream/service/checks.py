@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Literal
 
 import mindstream
-from mindstream.coach.packs.load import load, shipped
+from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
-from mindstream.service.damage import Fault, faults, standing
-from mindstream.service.reach import reached
+from mindstream.service.damage import Damage, faults, standing
+from mindstream.service.probe import probe
 from mindstream.service.readable import looking_into
 from mindstream.settings import DEFAULT, ROLES, Chosen, Settings, unknown_variables
 
@@ -125,9 +125,9 @@ def _database(file: Path) -> Iterator[Finding]:
         yield Finding("data", "ok", f"{file.parent}, {_size(size)}, not damaged")
 
 
-def _counted(file: Path, found: list[Fault]) -> Iterator[Finding]:
+def _counted(file: Path, found: list[Damage]) -> Iterator[Finding]:
     """Say of each kind of fault how many there are, whose, and where to look."""
-    kinds: dict[tuple[bool, str], list[Fault]] = {}
+    kinds: dict[tuple[bool, str], list[Damage]] = {}
     for fault in found:
         kinds.setdefault((fault.harmless, fault.what), []).append(fault)
     for (harmless, what), some in kinds.items():
@@ -139,7 +139,7 @@ def _counted(file: Path, found: list[Fault]) -> Iterator[Finding]:
 
 
 def _pack(settings: Settings) -> Iterator[Finding]:
-    for name in sorted({*shipped(), settings.pack}):
+    for name in sorted({*shipped_packs(), settings.pack}):
         try:
             pack = load(name)
         except MindstreamError as error:
@@ -162,7 +162,7 @@ def _roles(settings: Settings) -> Finding:
 
 async def _model(name: str) -> Finding:
     try:
-        return Finding("model", "ok", await reached(name))
+        return Finding("model", "ok", await probe(name))
     except MindstreamError as error:
         return Finding("model", "broken", str(error))
 

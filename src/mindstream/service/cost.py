@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 from pydantic import JsonValue
 
-from mindstream.clock import written
+from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
-from mindstream.memory.store import Store
+from mindstream.memory.store import LogStore
 from mindstream.service.memory import events
 
 By = Literal["day", "user", "role", "model"]
@@ -75,22 +75,22 @@ class Bill:
     by: dict[By, list[Total]]
 
 
-def bill(store: Store, user: str | None = None) -> Bill:
+async def bill(store: LogStore, user: str | None = None) -> Bill:
     """Add up the calls of a user; None: of all users of the data folder. Days are those of UTC."""
     total = Total("all")
     parts: dict[By, dict[str, Total]] = {by: {} for by in BYS}
-    for logged, call in _calls(store, user):
+    async for logged, call in _calls(store, user):
         total.add(call)
         names: dict[By, str] = {
-            "day": written(logged.at)[:10], "user": logged.mind, "role": call.role, "model": call.model,
+            "day": format_iso(logged.at)[:10], "user": logged.mind, "role": call.role, "model": call.model,
         }  # fmt: skip
         for by, name in names.items():
             parts[by].setdefault(name, Total(name)).add(call)
     return Bill(total, {by: [found[name] for name in sorted(found)] for by, found in parts.items()})
 
 
-def _calls(store: Store, user: str | None) -> Iterator[tuple[Logged, ModelCalled]]:
-    for logged in events(store, user, kinds=[ModelCalled.kind]):
+async def _calls(store: LogStore, user: str | None) -> AsyncIterator[tuple[Logged, ModelCalled]]:
+    async for logged in events(store, user, kinds=[ModelCalled.kind]):
         if isinstance(logged.event, ModelCalled):
             yield logged, logged.event
 

@@ -33,7 +33,7 @@ KEPT = " (they are kept as they stand)"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Damage:
     """One thing that is wrong.
 
     Attributes:
@@ -49,7 +49,7 @@ class Fault:
     harmless: bool = False
 
 
-def faults(connection: sqlite3.Connection) -> Iterator[Fault]:
+def faults(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Yield what is wrong in a database of ours; it may be of an older version.
 
     Raises:
@@ -60,7 +60,7 @@ def faults(connection: sqlite3.Connection) -> Iterator[Fault]:
     yield from _schema(connection)
     tables = Tables(connection)
     for table, count in tables.lost.items():
-        yield from [Fault(f"parts of the table {table} that cannot be read")] * count
+        yield from [Damage(f"parts of the table {table} that cannot be read")] * count
     yield from _log(tables)
     for row, record in tables.records:
         yield from _record(row, record, tables)
@@ -71,26 +71,26 @@ def faults(connection: sqlite3.Connection) -> Iterator[Fault]:
     highest = max((row[-1] for row in tables.rows["erased"] if isinstance(row[-1], int)), default=0)
     highest = max([highest, *(row[CHANGED] for row in tables.rows["records"] if isinstance(row[CHANGED], int))])
     if not highest <= tables.counters.get("changed", -1) <= LAST:
-        yield Fault("counters that do not stand where they have counted to")
+        yield Damage("counters that do not stand where they have counted to")
 
 
-def _opening(connection: sqlite3.Connection) -> Iterator[Fault]:
+def _opening(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Find what keeps everybody else from opening it, though `looking_into` looks past it."""
     path = connection.execute("PRAGMA database_list").fetchone()[2]
     try:
         with contextlib.closing(sqlite3.connect(f"{Path(os.fsdecode(path)).as_uri()}?mode=ro", uri=True)) as strict:
             strict.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        yield Fault("faults of its pages and indexes", row=str(error))
+        yield Damage("faults of its pages and indexes", row=str(error))
 
 
-def _pages(connection: sqlite3.Connection) -> Iterator[Fault]:
+def _pages(connection: sqlite3.Connection) -> Iterator[Damage]:
     try:
         for (text,) in connection.execute("PRAGMA integrity_check(100)"):
             if text != "ok":
-                yield Fault("faults of its pages and indexes", row=str(text).splitlines()[-1])
+                yield Damage("faults of its pages and indexes", row=str(text).splitlines()[-1])
     except sqlite3.Error as error:
-        yield Fault("faults of its pages and indexes", row=str(error))
+        yield Damage("faults of its pages and indexes", row=str(error))
 
 
 def standing(connection: sqlite3.Connection) -> Literal["ours", "newer", "foreign"]:
@@ -115,21 +115,21 @@ def _wanted(seen: int) -> set[str]:
         return _shape(fresh)
 
 
-def _schema(connection: sqlite3.Connection) -> Iterator[Fault]:
+def _schema(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Compare the file's marks, tables, indexes and columns with those of its version."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     seen = connection.execute("PRAGMA user_version").fetchone()[0]
     wanted, found = _wanted(seen), _shape(connection)
     if found and (application != APPLICATION_ID or not 0 < seen <= len(MIGRATIONS)):
-        yield Fault("marks of the file that are not mindstream's", row=f"{application:#x}, {seen}")
+        yield Damage("marks of the file that are not mindstream's", row=f"{application:#x}, {seen}")
     for name in sorted(found - wanted):
         if name.startswith(("table ", "column ")) and name in _wanted(len(MIGRATIONS)):
-            yield Fault("tables and columns of a later version", row=name)
+            yield Damage("tables and columns of a later version", row=name)
     for name in sorted(wanted - found):
-        yield Fault("tables, indexes and columns that are missing", row=name)
+        yield Damage("tables, indexes and columns that are missing", row=name)
     for name in sorted(found - wanted):
         if name.partition(" ")[0] in ("trigger", "view"):
-            yield Fault("triggers and views that mindstream never made", row=name)
+            yield Damage("triggers and views that mindstream never made", row=name)
 
 
 def _shape(connection: sqlite3.Connection) -> set[str]:
@@ -140,49 +140,49 @@ def _shape(connection: sqlite3.Connection) -> set[str]:
     return {each for each in shape if "sqlite_" not in each}
 
 
-def _log(tables: Tables) -> Iterator[Fault]:
+def _log(tables: Tables) -> Iterator[Damage]:
     for seq, mind, at, by, kind, payload, total in tables.rows["log"]:
         user = mind if is_name(mind) else ""
         whole = sum_agrees(sum_of_event, (mind, at, by, kind, payload), total)
         if not 0 < seq <= LAST:
-            yield Fault("rows of the log with a number that none has", user, str(seq))
+            yield Damage("rows of the log with a number that none has", user, str(seq))
         elif not user or moment(at) is None or not isinstance(by, str):
-            yield Fault("rows of the log without a sound time or name", user, str(seq))
+            yield Damage("rows of the log without a sound time or name", user, str(seq))
         elif isinstance(event(kind, payload), Unknown):
             kept = whole is True or (isinstance(payload, str) and isinstance(kind, str) and kind not in KINDS)
-            yield Fault(f"rows of the log that this mindstream cannot read{KEPT * kept}", user, str(seq), kept)
+            yield Damage(f"rows of the log that this mindstream cannot read{KEPT * kept}", user, str(seq), kept)
         if whole is None:
-            yield Fault(UNSUMMED, user, str(seq), harmless=True)
+            yield Damage(UNSUMMED, user, str(seq), harmless=True)
         elif not whole:
-            yield Fault("rows of the log that are not as they were written", user, str(seq))
+            yield Damage("rows of the log that are not as they were written", user, str(seq))
 
 
-def _record(row: Row, record: Record, tables: Tables) -> Iterator[Fault]:
+def _record(row: Row, record: Record, tables: Tables) -> Iterator[Damage]:
     held, changed = row[1:CHANGED], row[CHANGED]
     user = record.stream if is_name(record.stream) else ""
     again = row_of(record, record.seq)
     for name, before, after in zip(FIELDS, held, again, strict=True):
         if before != after and not (name == "data" and record.data == {} and before is None):
-            yield Fault(f"records whose {name} cannot be read as it stands", user, record.id)
+            yield Damage(f"records whose {name} cannot be read as it stands", user, record.id)
     try:
         checked_record(record)
     except InputError as error:
-        yield Fault(f"records with an impossible {str(error).partition(':')[0][:60]}", user, record.id)
+        yield Damage(f"records with an impossible {str(error).partition(':')[0][:60]}", user, record.id)
     if not isinstance(changed, int) or changed > LAST:
-        yield Fault("records of which nobody can tell when they changed", user, record.id)
+        yield Damage("records of which nobody can tell when they changed", user, record.id)
     if not user or tables.minds.get(record.seq, user) != user:
-        yield Fault("records that another user's log wrote, or nobody's", user, record.id)
+        yield Damage("records that another user's log wrote, or nobody's", user, record.id)
     elif record.seq not in tables.minds:
-        yield Fault("records whose row of the log is gone", user, record.id, harmless=True)
+        yield Damage("records whose row of the log is gone", user, record.id, harmless=True)
     if record.kind in UNIQUE and row[SAME] != same_words(record.text):
-        yield Fault("records that would not be known again by their words", user, record.id)
+        yield Damage("records that would not be known again by their words", user, record.id)
     whole = sum_agrees(sum_of_record, (held,), row[WORDS_SUM])
     if whole is None:
-        yield Fault(UNSUMMED, user, record.id, harmless=True)
+        yield Damage(UNSUMMED, user, record.id, harmless=True)
     elif not whole:
-        yield Fault("records that are not as they were written", user, record.id)
+        yield Damage("records that are not as they were written", user, record.id)
     if held[-1] is not None and sum_agrees(sum_of_vector, (held[-1],), row[VECTOR_SUM]) is False:
-        yield Fault("vectors that are not as they were written", user, record.id)
+        yield Damage("vectors that are not as they were written", user, record.id)
 
 
 def widths(records: Iterable[Record]) -> dict[str, int]:
@@ -194,11 +194,11 @@ def widths(records: Iterable[Record]) -> dict[str, int]:
     return {name: each.most_common(1)[0][0] for name, each in found.items()}
 
 
-def _widths(records: Sequence[Record]) -> Iterator[Fault]:
+def _widths(records: Sequence[Record]) -> Iterator[Damage]:
     usual = widths(records)
     for record in records:
         if record.vector is not None and len(record.vector) != usual[record.embedder]:
-            yield Fault("vectors of another width than their embedder's", record.stream, record.id)
+            yield Damage("vectors of another width than their embedder's", record.stream, record.id)
 
 
 def chains(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
@@ -210,18 +210,18 @@ def chains(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
     return {key: sorted(each, key=lambda record: record.version or 0) for key, each in found.items()}
 
 
-def _slots(all_records: Sequence[Record]) -> Iterator[Fault]:
+def _slots(all_records: Sequence[Record]) -> Iterator[Damage]:
     for (stream, slot), records in chains(all_records).items():
         if records[-1].valid_until is not None or records[-1].forgotten is not None:
-            yield Fault("beliefs and plans whose newest version does not hold", stream, slot)
+            yield Damage("beliefs and plans whose newest version does not hold", stream, slot)
         if any(record.valid_until is None for record in records[:-1]):
-            yield Fault("beliefs and plans whose old versions still hold", stream, slot)
+            yield Damage("beliefs and plans whose old versions still hold", stream, slot)
 
 
-def _work(tables: Tables) -> Iterator[Fault]:
+def _work(tables: Tables) -> Iterator[Damage]:
     for row in tables.rows["work"]:
         if not is_work(row, tables):
-            yield Fault("work that points nowhere, or cannot be read", row[1] if is_name(row[1]) else "", str(row[0]))
+            yield Damage("work that points nowhere, or cannot be read", row[1] if is_name(row[1]) else "", str(row[0]))
 
 
 def is_work(row: Row, tables: Tables) -> bool:

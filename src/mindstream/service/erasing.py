@@ -17,8 +17,8 @@ from pathlib import Path
 from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure
 from mindstream.log.database import FILE
-from mindstream.log.erasure import connected
-from mindstream.log.events import event, written_text
+from mindstream.log.erasure import connect_beside
+from mindstream.log.events import event, printable
 from mindstream.log.folder import history
 from mindstream.service.memory import Memory, nobody
 
@@ -45,7 +45,7 @@ class Kept:
     words: list[str]
 
 
-def kept(memory: Memory, folder: Path) -> Kept:
+def list_kept(memory: Memory, folder: Path) -> Kept:
     """Say what there is to erase.
 
     Raises:
@@ -53,7 +53,7 @@ def kept(memory: Memory, folder: Path) -> Kept:
     """
     typed = history(folder, memory.user)
     unfinished = erasure.pending(folder, memory.user)
-    with connected(folder) as connection:
+    with connect_beside(folder) as connection:
         rows = {table: _count(connection, table, memory.user) for table in TABLES}
         connection.text_factory = lambda content: content.decode("utf-8", "replace")
         words = _probes(connection, memory.user)
@@ -70,7 +70,7 @@ async def erase(memory: Memory, folder: Path, what: Kept, progress: Callable[[in
     Raises:
         StorageError: something could not be erased; the message says what.
     """
-    with erasure.intended(folder, memory.user) as intent:
+    with erasure.declare_intent(folder, memory.user) as intent:
         await memory.store.erase(memory.user)
         await asyncio.to_thread(erasure.finish, folder, intent)
         await asyncio.to_thread(_prove, folder, memory.user, what.words, progress)
@@ -94,7 +94,7 @@ def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], 
     Raises:
         StorageError: something is left.
     """
-    with connected(folder) as connection:
+    with connect_beside(folder) as connection:
         left = {table: count for table in TABLES if (count := _count(connection, table, user))}
         if left:
             told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
@@ -119,7 +119,7 @@ def _probes(connection: sqlite3.Connection, user: str) -> list[str]:
     """Choose what to look for: the beginnings of the user's longest texts, as they stand in the file."""
     found: set[str] = set()
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
-        found.add(_probe(written_text(text)))
+        found.add(_probe(printable(text)))
     for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
         held = event(kind, payload).model_dump(mode="json")  # one that cannot be read has its payload as a text
         found |= {_probe(text) for text in _texts(held)}

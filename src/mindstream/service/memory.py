@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import get_args
@@ -21,7 +21,7 @@ from mindstream.memory.door import checked_name
 from mindstream.memory.recall import Recalled
 from mindstream.memory.record import KINDS, Kind, Record
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Store
+from mindstream.memory.store import LogStore, Store
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.settings import Settings
@@ -48,35 +48,34 @@ class Memory:
         """Return what answers best, with the parts of its score. A pure read."""
         return await self.stream.recall(words, k, kinds=kinds, touch=False)
 
-    def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
+    async def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
         """Return the newest records of each kind that has any, oldest first."""
-        found = {kind: self.store.latest(self.user, [kind], n, now=self.clock.now()) for kind in kinds}
+        found = {kind: await self.store.latest(self.user, [kind], n, now=self.clock.now()) for kind in kinds}
         return {kind: records for kind, records in found.items() if records}
 
-    def held(self) -> list[Record]:
+    async def beliefs_and_plans(self) -> list[Record]:
         """Return the latest version of each belief and plan."""
         latest: dict[str, Record] = {}
-        for record in self.store.latest(self.user, ["belief", "plan"], 1000, now=self.clock.now()):
+        for record in await self.store.latest(self.user, ["belief", "plan"], 1000, now=self.clock.now()):
             if record.slot:  # oldest first, so the newest stays
                 latest[record.slot] = record
         return sorted(latest.values(), key=lambda record: record.slot or "")
 
-    def all(self) -> list[Record]:
+    async def all(self) -> list[Record]:
         """Return every record, superseded and forgotten ones too, in the order of writing."""
-        return self.store.changes(self.user, 0).records
+        return (await self.store.changes(self.user, 0)).records
 
-    @property
-    def is_known(self) -> bool:
-        """Something was ever logged of that user."""
-        return bool(self.store.events(self.user, limit=1))
+    async def is_known(self) -> bool:
+        """Tell whether something was ever logged of that user."""
+        return bool(await self.store.events(self.user, limit=1))
 
-    def known(self) -> Memory:
+    async def require_known(self) -> Memory:
         """Return itself, sure that there is something to work on.
 
         Raises:
             InputError: nothing is known of that user.
         """
-        if not self.is_known:
+        if not await self.is_known():
             raise InputError(nobody(self.user))
         return self
 
@@ -107,21 +106,24 @@ async def memory(settings: Settings, *, new: bool = False, clock: Clock | None =
         await store.close()
 
 
-def events(store: Store, user: str | None, after: int = 0, kinds: Sequence[str] | None = None) -> Iterator[Logged]:
+async def events(
+    store: LogStore, user: str | None, after: int = 0, kinds: Sequence[str] | None = None
+) -> AsyncIterator[Logged]:
     """Yield the rows of the log after a seq, oldest first; of all users where `user` is None."""
-    while rows := store.events(user, after, kinds):
-        yield from rows
+    while rows := await store.events(user, after, kinds):
+        for row in rows:
+            yield row
         after = rows[-1].seq
 
 
 async def following(store: Store, clock: Clock, user: str | None, after: int = 0) -> AsyncIterator[Logged]:
     """Yield the rows of the log after a seq, and then each new one as it is written, by whichever process."""
     while True:
-        seen = store.version()
-        for logged in events(store, user, after):
+        seen = await store.version()
+        async for logged in events(store, user, after):
             after = logged.seq
             yield logged
-        while store.version() == seen:
+        while await store.version() == seen:
             await clock.sleep(LOOK_S)
 
 
@@ -130,7 +132,7 @@ def nobody(user: str) -> str:
     return f"nobody is called {user!r} here: choose another --user, or another folder with --data"
 
 
-def kinds_named(names: Sequence[str]) -> list[Kind]:
+def parse_kinds(names: Sequence[str]) -> list[Kind]:
     """Read kinds of records by name; all of them where none is named.
 
     Raises:

@@ -17,12 +17,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mindstream.clock import Clock, SystemClock, written
+from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.database import APPLICATION_ID, FILE
-from mindstream.log.events import Unknown, event, written_text
-from mindstream.log.explaining import explained, is_busy
+from mindstream.log.events import Unknown, event, printable
 from mindstream.log.files import BESIDE, check_plain, private_file
+from mindstream.log.sqlite_errors import explain_errors, is_busy
 from mindstream.memory.door import checked_record
 from mindstream.memory.record import SLOTTED, Record
 from mindstream.memory.rows import FIELDS, INSERT, insertion, row_of
@@ -54,7 +54,7 @@ class Mended:
     lost: int
 
 
-class Aside:
+class Quarantine:
     """Where rows go that cannot be kept."""
 
     def __init__(self, path: Path) -> None:
@@ -89,18 +89,18 @@ def mend(folder: Path, clock: Clock | None = None) -> Mended:
     check_plain(path)
     _check_ours(path)
     try:
-        copy = _copied(path, written((clock or SystemClock()).now()))
+        copy = _copied(path, format_iso((clock or SystemClock()).now()))
     except OSError as error:
         raise StorageError(f"{path} cannot be copied: {error.strerror}; nothing was changed") from None
     new = copy / "new.db"
     try:
         _check_alone(path)
-        with explained(new), contextlib.closing(sqlite3.connect(new, isolation_level=None)) as fresh:
+        with explain_errors(new), contextlib.closing(sqlite3.connect(new, isolation_level=None)) as fresh:
             done = _rebuild(path, fresh, copy)
     except (OSError, MindstreamError) as error:
         shutil.rmtree(copy, ignore_errors=True)
         raise StorageError(f"{error}; nothing was changed") from None
-    with explained(path):
+    with explain_errors(path):
         _put_back(new, path)
     new.unlink(missing_ok=True)
     private_file(path)
@@ -161,7 +161,7 @@ def _write_over(new: Path, path: Path) -> None:
 
 def _rebuild(path: Path, fresh: sqlite3.Connection, copy: Path) -> Mended:
     """Write all that can be read into a new database, and the rest down beside the copy."""
-    aside = Aside(copy / ASIDE)
+    aside = Quarantine(copy / ASIDE)
     with looking_into(path) as old:
         tables = Tables(old)
     gone = [table for table in ("log", "records") if tables.lost[table] and not tables.rows[table]]
@@ -175,7 +175,7 @@ def _rebuild(path: Path, fresh: sqlite3.Connection, copy: Path) -> Mended:
     return Mended(copy, kept, aside.counts, sum(tables.lost.values()))
 
 
-def _write(tables: Tables, fresh: sqlite3.Connection, aside: Aside) -> dict[str, int]:
+def _write(tables: Tables, fresh: sqlite3.Connection, aside: Quarantine) -> dict[str, int]:
     fresh.execute("PRAGMA temp_store = MEMORY")
     fresh.execute("BEGIN")
     for migration in MIGRATIONS:
@@ -200,7 +200,7 @@ def _write(tables: Tables, fresh: sqlite3.Connection, aside: Aside) -> dict[str,
     return {table: int(fresh.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in counted}
 
 
-def _log(tables: Tables, aside: Aside) -> Iterator[tuple[Any, ...]]:
+def _log(tables: Tables, aside: Quarantine) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the log, each whole; what cannot be read is kept as it stands."""
     at = 0.0
     for row in {row[0]: row for row in tables.rows["log"]}.values():
@@ -211,13 +211,13 @@ def _log(tables: Tables, aside: Aside) -> Iterator[tuple[Any, ...]]:
         at = at if (sound := moment(when)) is None else sound  # else that of the row before it
         entry = event(kind, payload)
         named = entry.entry() if isinstance(entry, Unknown) else (kind, payload)
-        new = (mind, at, written_text(by), *named)
+        new = (mind, at, printable(by), *named)
         if total is not None and sum_of_event(*new) != total:
             aside.add("rows of the log that are not as they were written; kept as they read", "log", row)
         yield (seq, *new, sum_of_event(*new))
 
 
-def _records(tables: Tables, aside: Aside) -> list[Record]:
+def _records(tables: Tables, aside: Quarantine) -> list[Record]:
     """Return the records that can be kept, in the order of writing."""
     kept: list[Record] = []
     taken: set[object] = set()

@@ -19,7 +19,7 @@ from mindstream.settings import Settings
 
 
 @contextlib.asynccontextmanager
-async def opened(
+async def open_mind(
     settings: Settings, *, session: str | None = None, record: Path | None = None, pace: Pace | None = None
 ) -> AsyncIterator[Mind]:
     """Open the mind that the settings describe and let its reasoners work until the block ends.
@@ -35,7 +35,7 @@ async def opened(
     folder = private(settings.data)
     async with answering(settings, record=record) as models, Mind.open(
         folder, pack=settings.pack, user=settings.user, session=session,
-        models=pace.slowed(models) if pace else models, gate_=settings.gate, embed=settings.embedder,
+        models=pace.slow_down(models) if pace else models, gate=settings.gate, embed=settings.embedder,
         patience=Patience(deadline_s=settings.deadline_s),
     ) as mind:  # fmt: skip
         yield mind

@@ -30,7 +30,7 @@ class Pace:
         """Return a pace that is so many times as fast."""
         return Pace(self.thought_s / times, self.word_s / times, self.turn_s / times)
 
-    def slowed(self, models: Models) -> Models:
+    def slow_down(self, models: Models) -> Models:
         """Return the same models with the rules among them slowed down; real models are slow enough."""
         slowed = {role: models.of(role) for role in models.names if role != "default"}
         for role, first_s, piece_s in (("talker", 0.0, self.word_s), ("reasoner", self.thought_s, 0.0)):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.memory.rows import FIELDS
-from mindstream.memory.salvage import salvaged
+from mindstream.memory.salvage import salvage
 
 Row = tuple[Any, ...]
 
@@ -49,7 +49,7 @@ class Tables:
             found = connection.execute("SELECT name, value FROM counters").fetchall()
             self.counters = {name: n for name, n in found if isinstance(name, str) and isinstance(n, int)}
         self.minds: dict[int, object] = {row[0]: row[1] for row in self.rows["log"]}
-        self.records = [(row, salvaged(row[1:CHANGED])) for row in self.rows["records"]]
+        self.records = [(row, salvage(row[1:CHANGED])) for row in self.rows["records"]]
 
     def _read(self, connection: sqlite3.Connection, table: str, columns: list[str]) -> list[Row]:
         try:

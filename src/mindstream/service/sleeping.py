@@ -19,7 +19,7 @@ async def sleep(memory: Memory, settings: Settings, n: int, told: Callable[[Slep
         InputError: nothing is remembered of that user.
         UserError, StorageError: a model that cannot be used; a folder that cannot be written.
     """
-    stream, calls = memory.known().stream, CallLog()
+    stream, calls = (await memory.require_known()).stream, CallLog()
     async with answering(settings, calls.take) as models:
         with stream.feed.listening() as events:
             try:

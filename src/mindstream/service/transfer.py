@@ -12,18 +12,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mindstream.clock import written
+from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.record import Record
 from mindstream.memory.store import Entry
+from mindstream.service.export_file import Export, Header, read_export
 from mindstream.service.memory import Memory, plain
-from mindstream.service.reading import Export, Header, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,16 @@ class Imported:
     own: int
 
 
-def export(memory: Memory) -> Iterator[str]:
+async def export(memory: Memory) -> AsyncIterator[str]:
     """Yield the lines of a memory, as it stands when the first is asked for.
 
     Raises:
         InputError: nothing is known of that user.
     """
-    with memory.known().store.walk(memory.user) as (count, records):
-        yield Header(user=memory.user, exported=written(memory.clock.now()), records=count).model_dump_json()
-        yield from map(line, records)
+    async with (await memory.require_known()).store.walk(memory.user) as (count, records):
+        yield Header(user=memory.user, exported=format_iso(memory.clock.now()), records=count).model_dump_json()
+        async for record in records:
+            yield line(record)
 
 
 def line(record: Record) -> str:
@@ -56,14 +57,14 @@ def line(record: Record) -> str:
     return json.dumps(plain(record), ensure_ascii=False)
 
 
-def parsed(lines: Iterable[bytes], source: str, stream: str) -> Export[Header]:
+def parse_export(lines: Iterable[bytes], source: str, stream: str) -> Export[Header]:
     """Check an export, all of it before anything is written; close what is returned.
 
     Raises:
         InputError: naming the line that is wrong.
         StorageError: it cannot be put aside.
     """
-    return read(lines, source, Header, stream)
+    return read_export(lines, source, Header, stream)
 
 
 async def take_in(memory: Memory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
@@ -73,12 +74,12 @@ async def take_in(memory: Memory, export: Export[Header], progress: Callable[[in
         InputError: a record belongs to another user of this data folder; nothing is written.
         StorageError: they cannot be written.
     """
-    await asyncio.to_thread(_check_owners, memory, export)
-    foreign = _own_slots(memory, export)
+    await _check_owners(memory, export)
+    foreign = await _own_slots(memory, export)
     done = wrote = known = 0
     batches = export.batches()
     while batch := await asyncio.to_thread(next, batches, None):
-        there = memory.store.owners([record.id for record in batch])
+        there = await memory.store.owners([record.id for record in batch])
         fresh = [record for record in batch if record.id not in there and record.slot not in foreign]
         if fresh:
             await _write(memory, fresh)
@@ -98,11 +99,11 @@ async def _write(memory: Memory, records: list[Record]) -> None:
     await memory.stream.commit(Entry(event, "import", tuple(whole)))
 
 
-def _check_owners(memory: Memory, export: Export[Header]) -> None:
+async def _check_owners(memory: Memory, export: Export[Header]) -> None:
     """Raise InputError where a record is another user's; whose is not said: names are private."""
     ids = list(export.lines)
     for start in range(0, len(ids), 500):
-        for id_, owner in memory.store.owners(ids[start : start + 500]).items():
+        for id_, owner in (await memory.store.owners(ids[start : start + 500])).items():
             if owner != memory.user:
                 raise InputError(
                     f"{export.source}:{export.lines[id_]}: the record {id_} belongs to another user of this data folder"
@@ -110,6 +111,6 @@ def _check_owners(memory: Memory, export: Export[Header]) -> None:
                 )
 
 
-def _own_slots(memory: Memory, export: Export[Header]) -> set[str | None]:
+async def _own_slots(memory: Memory, export: Export[Header]) -> set[str | None]:
     """Name the slots of which this memory holds a version that the import does not know: two histories do not mix."""
-    return {record.slot for record in memory.held() if record.id not in export.lines}
+    return {record.slot for record in await memory.beliefs_and_plans() if record.id not in export.lines}

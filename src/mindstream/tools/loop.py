@@ -26,14 +26,14 @@ SAME = 2
 class Watcher(Protocol):
     """Who is told what the loop does."""
 
-    def given(self, call: Call) -> str | None:
+    async def recorded_result(self, call: Call) -> str | None:
         """Return what a call gave already, where it is not to be made again; None: it is to be made."""
 
-    async def called(self, call: Call) -> None: ...
+    async def log_call(self, call: Call) -> None: ...
 
-    async def observed(self, call: Call, text: str, failed: bool) -> None: ...
+    async def log_observation(self, call: Call, text: str, failed: bool) -> None: ...
 
-    async def steered(self) -> str:
+    async def take_newer(self) -> str:
         """Return what has come up since the loop began and should be minded; "" for nothing."""
 
 
@@ -44,16 +44,16 @@ class ToolLog:
     calls: list[Call] = field(default_factory=list)
     results: list[tuple[str, str]] = field(default_factory=list)
 
-    def given(self, call: Call) -> str | None:  # noqa: ARG002
+    async def recorded_result(self, call: Call) -> str | None:  # noqa: ARG002
         return None
 
-    async def called(self, call: Call) -> None:
+    async def log_call(self, call: Call) -> None:
         self.calls.append(call)
 
-    async def observed(self, call: Call, text: str, failed: bool) -> None:  # noqa: ARG002
+    async def log_observation(self, call: Call, text: str, failed: bool) -> None:  # noqa: ARG002
         self.results.append((call.tool, text))
 
-    async def steered(self) -> str:
+    async def take_newer(self) -> str:
         return ""
 
 
@@ -76,7 +76,7 @@ async def solve(
     turns: list[Message] = []
     allowance = _Allowance()
     for step in range(steps):
-        if step and (news := await watcher.steered()):
+        if step and (news := await watcher.take_newer()):
             turns.append(Message("user", "Meanwhile the user said:\n" + fenced(news, "newest_utterances")))
         offered = tools if step < steps - 1 else ()  # at the last step there is nothing left but to answer
         if step and not offered:
@@ -128,10 +128,10 @@ class _Allowance:
 async def _answered(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float, refusal: str) -> Message:
     if refusal:
         found = Observation(refusal, failed=True)
-    elif not is_in_run(call, tools) and (known := watcher.given(call)) is not None:
+    elif not is_in_run(call, tools) and (known := await watcher.recorded_result(call)) is not None:
         found = Observation(known)
     else:
-        await watcher.called(call)
+        await watcher.log_call(call)
         found = await call_tool(call, tools, timeout_s)
-        await watcher.observed(call, found.text, found.failed)
+        await watcher.log_observation(call, found.text, found.failed)
     return Message("tool", fenced(found.text, "result"), call_id=call.id, tool=call.tool)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mindstream.coach.packs.check import new, thin_spots
-from mindstream.coach.packs.load import SHIPPED, load, shipped
+from mindstream.coach.packs.load import SHIPPED, load, shipped_packs
 from mindstream.errors import InputError
 
 DOCS = Path(__file__).parents[3] / "docs" / "packs.md"
@@ -45,6 +45,6 @@ def test_a_pattern_that_is_empty_without_its_look_arounds_is_told(tmp_path: Path
     assert len(told) == 1 and "^(?=.*fire)" in told[0]
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_packs())
 def test_what_is_shipped_is_not_thin(name: str) -> None:
     assert thin_spots(load(name)) == []

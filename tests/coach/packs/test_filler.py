@@ -10,7 +10,7 @@ import pytest
 from mindstream import Mind
 from mindstream.coach.coach import coach_of
 from mindstream.coach.packs.filler import states
-from mindstream.coach.packs.load import load, shipped
+from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.coach.packs.saying import phrases
 from mindstream.log.events import Waiting
 
@@ -42,7 +42,7 @@ def test_what_the_user_said_may_be_taken_up() -> None:
     assert states("Noise and light, let me think about that.", ["the noise", "lights", "about"]) == []
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_packs())
 def test_every_pack_waits_without_stating_anything(name: str) -> None:
     pack = load(name)
     for language in pack.languages:
@@ -54,7 +54,7 @@ async def test_a_thousand_waits_state_nothing(folder: Path) -> None:
     said = ["Make me a plan for the noise", "我需要一个计划", "next", "Something else please", "换一个", "resources?"]
     async with Mind.open(folder, user="ann", session="s") as mind:
         for n in range(1000):
-            assert states(coach_of(mind).talker.filler(said[n % len(said)]), [said[n % len(said)]]) == []
+            assert states(await coach_of(mind).talker.filler(said[n % len(said)]), [said[n % len(said)]]) == []
         async for _ in mind.hear("The noise wakes me, make me a plan"):
             pass
         await mind.settled()

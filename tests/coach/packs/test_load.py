@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream.coach.packs.load import load, shipped
+from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.errors import PackError
 
 SMALL = """\
@@ -133,7 +133,7 @@ def test_a_changed_pack_is_read_anew(tmp_path: Path) -> None:
     assert load(tmp_path).title == "Better tea, much better"
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_packs())
 def test_what_is_shipped_can_be_read_and_every_step_has_resources(name: str) -> None:
     pack = load(name)
     for step in pack.steps:

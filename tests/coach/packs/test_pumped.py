@@ -25,26 +25,26 @@ from mindstream.coach.gates.gate import Situation
 from mindstream.coach.gates.quick import QuickGate
 from mindstream.coach.packs import reading, safety
 from mindstream.coach.packs.filler import states
-from mindstream.coach.packs.load import SHIPPED, load, shipped
+from mindstream.coach.packs.load import SHIPPED, load, shipped_packs
+from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import choices
 from mindstream.coach.packs.recogniser import parts
-from mindstream.coach.packs.reflect import goes_on, reflected
-from mindstream.coach.talker import unasked
+from mindstream.coach.talker import unless_asked
 from mindstream.errors import PackError
-from mindstream.language import dates
-from mindstream.language import moves as language_moves
-from mindstream.language.classifier import views
-from mindstream.language.context import estimated_tokens
-from mindstream.language.misspelt import mended
-from mindstream.language.pattern import pattern
-from mindstream.language.windows import sentences
-from mindstream.language.words import terms
 from mindstream.memory import audit
 from mindstream.memory.columns import Columns
 from mindstream.memory.question import understood
 from mindstream.minds.mind import Mind
 from mindstream.reasoners.conversation import Line
-from mindstream.reasoners.facts.extract_facts import ExtractFacts, in_their_own_words
+from mindstream.reasoners.facts.extract_facts import ExtractFacts, facts_by_clauses
+from mindstream.text import dates
+from mindstream.text import moves as language_moves
+from mindstream.text.classifier import views
+from mindstream.text.context import estimated_tokens
+from mindstream.text.pattern import pattern
+from mindstream.text.spelling import correct_spelling
+from mindstream.text.windows import sentences
+from mindstream.text.words import terms
 
 SLEEP = load("sleep")
 HANGS = "hahahahahahahahahahahahahahahahahahahahahahahahahahaha, I still cannot sleep"
@@ -61,7 +61,7 @@ def shipped_patterns() -> Iterator[tuple[str, str]]:
     moves = yaml.load(Path(language_moves.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
     for move, by in moves.items():
         yield from ((f"{move}/{language}", source) for language, each in by.items() for source in each)
-    for name in shipped():
+    for name in shipped_packs():
         for alarm in load(name).alarms:
             for part in (alarm.patterns, alarm.unless):
                 yield from ((f"{name}: {alarm.id}", source) for each in part.values() for source in each)
@@ -116,7 +116,7 @@ def test_every_pattern_of_the_package_is_pumped() -> None:
 
 
 def asked_before(text: str) -> str:
-    return unasked("What keeps you awake?", [Line(by="mind", text=text, by_user=False)])
+    return unless_asked("What keeps you awake?", [Line(by="mind", text=text, by_user=False)])
 
 
 def distinct() -> list[str]:
@@ -148,13 +148,13 @@ READERS: dict[str, Callable[[str], object]] = {
     "besides, Chinese": lambda text: language_moves.besides(text, "zh", ["chat", "laugh", "okay", "no", "thanks"]),
     "quick gate": lambda text: QuickGate(SLEEP).decide(Situation(text, SLEEP.phases[0], said="Shall I make a plan?")),
     "rules gate": lambda text: ByRules(SLEEP).decide(Situation(text, SLEEP.phases[-1])),
-    "facts": lambda text: in_their_own_words(ExtractFacts(utterances=(text, text))),
+    "facts": lambda text: facts_by_clauses(ExtractFacts(utterances=(text, text))),
     "question": lambda text: understood(text, Columns("x"), 1_700_000_000),
     "dates": lambda text: dates.spans(text, 1_700_000_000),
     "views": lambda text: views(f"{random.random()} {text}"),
     "filler": lambda text: (states(text, ()), states("one moment", [text])),
-    "misspelt": mended,
-    "said back": lambda text: (reflected(text, "en"), reflected(text, "zh"), goes_on(text, "en")),
+    "misspelt": correct_spelling,
+    "said back": lambda text: (mirror(text, "en"), mirror(text, "zh"), goes_on(text, "en")),
     "junk": audit._junk,
     "asked before": asked_before,
     "sentences": sentences,
@@ -172,7 +172,7 @@ def test_no_text_makes_a_reader_slow(name: str) -> None:
 
 
 def test_the_words_that_hung_a_mind_are_laughter() -> None:
-    assert "laugh" in reading.read(SLEEP, HANGS).moves
+    assert "laugh" in reading.read_utterance(SLEEP, HANGS).moves
     assert "okay" in language_moves.moves_of("haha haha haha haha haha haha haha haha haha haha haha haha okay", "en")
 
 
@@ -180,7 +180,7 @@ def test_the_words_that_hung_a_mind_are_laughter() -> None:
 @pytest.mark.parametrize("danger", ["I want to kill myself.", "我想自杀。"])
 def test_an_alarm_is_heard_anywhere_in_a_long_text(place: int, danger: str) -> None:
     text = pumped("The day was long and the tea was cold. ")
-    alarm = safety.recognised(SLEEP, f"{text[:place]} {danger} {text[place:]}")
+    alarm = safety.find_alarm(SLEEP, f"{text[:place]} {danger} {text[place:]}")
     assert alarm is not None and alarm.stops
 
 
@@ -195,7 +195,7 @@ async def test_a_long_text_does_not_stop_what_else_goes_on(tmp_path: Path) -> No
             await asyncio.sleep(0.001)
             longest, last = max(longest, (now := time.thread_time()) - last), now
 
-    async with Mind.open(tmp_path, gate_="quick") as mind:
+    async with Mind.open(tmp_path, gate="quick") as mind:
         async for _ in mind.hear("hello"):
             pass
         task = asyncio.create_task(ticking())

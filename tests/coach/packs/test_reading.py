@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mindstream.coach.packs.load import load
-from mindstream.coach.packs.reading import read
-from mindstream.language.moves import language_of, moves_of
+from mindstream.coach.packs.reading import read_utterance
+from mindstream.text.moves import language_of, moves_of
 
 SLEEP = load("sleep")
 
 
 def topics(text: str) -> set[str]:
-    return set(read(SLEEP, text).topics)
+    return set(read_utterance(SLEEP, text).topics)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_topics_are_found_in_any_form_of_their_words(text: str, named: set[str])
 
 @pytest.mark.parametrize("text", ["I don't drink coffee", "no alcohol for me", "I never nap", "我不喝咖啡", "没有噪音"])
 def test_what_is_denied_is_not_the_case(text: str) -> None:
-    reading = read(SLEEP, text)
+    reading = read_utterance(SLEEP, text)
     assert reading.mentions and not reading.topics
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mindstream.coach.packs.load import load, shipped
-from mindstream.coach.packs.reading import read
-from mindstream.coach.packs.safety import recognised
+from mindstream.coach.packs.load import load, shipped_packs
+from mindstream.coach.packs.reading import read_utterance
+from mindstream.coach.packs.safety import find_alarm
 
 HERE = Path(__file__).parent
 SENTENCES: dict[str, list[str]] = yaml.safe_load((HERE / "safety_sentences.yaml").read_text("utf-8"))
@@ -19,7 +19,7 @@ SLEEP = load("sleep")
 
 
 def stops(sentence: str) -> bool:
-    alarm = recognised(SLEEP, sentence)
+    alarm = find_alarm(SLEEP, sentence)
     return alarm is not None and alarm.stops
 
 
@@ -37,7 +37,7 @@ def test_on_sentences_it_never_saw_danger_is_recognised_and_hardly_anything_else
     said = labelled(path)
     assert not [sentence for sentence in said["direct"] if not stops(sentence)]
     assert len([sentence for sentence in said["veiled"] if not stops(sentence)]) <= 2
-    assert len([sentence for sentence in said["apnoea"] if not recognised(SLEEP, sentence)]) <= 1
+    assert len([sentence for sentence in said["apnoea"] if not find_alarm(SLEEP, sentence)]) <= 1
     assert len([sentence for sentence in said["harmless"] if stops(sentence)]) <= 2
 
 
@@ -64,7 +64,7 @@ def test_of_what_was_once_missed_hardly_anything_is_missed_again() -> None:
      "你还记得我说过什么吗？"],
 )  # fmt: skip
 def test_ordinary_talk_raises_no_alarm(sentence: str) -> None:
-    assert recognised(SLEEP, sentence) is None
+    assert find_alarm(SLEEP, sentence) is None
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_ordinary_talk_raises_no_alarm(sentence: str) -> None:
 )
 def test_harmless_words_around_it_do_not_silence_an_alarm(noise: str) -> None:
     for sentence in SENTENCES["direct"]:
-        assert recognised(SLEEP, noise.format(sentence)), sentence
+        assert find_alarm(SLEEP, noise.format(sentence)), sentence
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_packs())
 def test_every_shipped_pack_knows_that_somebody_may_want_to_die(name: str) -> None:
     pack = load(name)
     for sentence in ("I want to kill myself", "我想自杀"):
-        alarm = recognised(pack, sentence)
+        alarm = find_alarm(pack, sentence)
         assert alarm is not None and alarm.stops
 
 
@@ -96,5 +96,5 @@ def test_danger_at_the_end_of_a_text_without_full_stops_is_heard(sentence: str) 
 @pytest.mark.parametrize("text", ["no, " * 8_000, "1" * 32_000, "!?.," * 8_000, "我" * 10_000, "\U0001f642" * 5_000])
 def test_no_text_takes_long_to_look_at(text: str) -> None:
     """Tests of what is made to be slow: test_pumped.py."""
-    recognised(SLEEP, text)
-    read(SLEEP, text)
+    find_alarm(SLEEP, text)
+    read_utterance(SLEEP, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindstream.coach.packs.reflect import goes_on, reflected
+from mindstream.coach.packs.mirror import goes_on, mirror
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from mindstream.coach.packs.reflect import goes_on, reflected
     ],
 )
 def test_the_first_person_becomes_the_second(text: str, said: str) -> None:
-    assert reflected(text, "zh" if text[0] > "z" else "en") == said
+    assert mirror(text, "zh" if text[0] > "z" else "en") == said
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_first_person_becomes_the_second(text: str, said: str) -> None:
     ],
 )
 def test_what_would_not_read_well_is_not_said_back(text: str) -> None:
-    assert reflected(text, "zh" if text[0] > "z" else "en") == ""
+    assert mirror(text, "zh" if text[0] > "z" else "en") == ""
 
 
 def test_a_name_keeps_its_capital_where_the_sentence_goes_on() -> None:

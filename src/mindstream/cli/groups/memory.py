@@ -57,7 +57,7 @@ def export(
 
 
 @memory.command("import", epilog="\b\nExample:\n  mindstream memory import ann.jsonl --user ann --data elsewhere")
-def import_(
+def import_file(
     file: Source = None,
     data: Data = None,
     user: User = None,
@@ -70,9 +70,10 @@ def import_(
     out, so twice is as good as once; so are beliefs and plans of which this memory has its own versions. Texts are
     embedded anew.
     """
-    from mindstream.cli.memory import import_
 
-    return import_(settings(data, user, embedder), file, json)
+    from mindstream.cli.memory import import_memory
+
+    return import_memory(settings(data, user, embedder), file, json)
 
 
 @memory.command(epilog="\b\nExample:\n  mindstream memory sleep -n 50 --user ann")
@@ -94,7 +95,7 @@ def sleep(
     the archive until `memory purge`. A dream is made of what is forgotten; then importance is rated, near-duplicates
     are merged, what is over is put away, and the file is compacted.
     """
-    from mindstream.cli.care import sleep
+    from mindstream.cli.memory_care import sleep
 
     return sleep(settings(data, user, embedder, model), n, json)
 
@@ -124,7 +125,7 @@ def curve(
     draw from this memory.
     """
     from mindstream.cli.curve import curve
-    from mindstream.service.care import Habit
+    from mindstream.service.upkeep import Habit
 
     return curve(settings(data, user), Habit(days, sleeps, n, passed_over), svg, json)
 
@@ -135,7 +136,7 @@ def audit(data: Data = None, user: User = None, embedder: Embedder = None, json:
 
     Nothing is changed.
     """
-    from mindstream.cli.care import audit
+    from mindstream.cli.memory_care import audit
 
     return audit(settings(data, user, embedder), json)
 
@@ -155,7 +156,7 @@ def purge(
     Its words go from the log, too, and from dreams and thoughts that were drawn from it. What the user said in a chat
     stays: `memory erase` is for that. Asks first.
     """
-    from mindstream.cli.care import purge
+    from mindstream.cli.memory_care import purge
 
     return purge(settings(data, user), older, yes, json)
 
@@ -166,7 +167,7 @@ def reembed(data: Data = None, user: User = None, embedder: Embedder = None, jso
 
     Those that have one are passed over, so it can be broken off and gone on with.
     """
-    from mindstream.cli.care import reembed
+    from mindstream.cli.memory_care import reembed
 
     return reembed(settings(data, user, embedder), json)
 
@@ -179,7 +180,7 @@ def evidence(
     json: AsJson = False,
 ) -> int:
     """Show what a record was drawn from, down to what was seen."""
-    from mindstream.cli.care import evidence
+    from mindstream.cli.memory_care import evidence
 
     return evidence(settings(data, user), id_, json)
 
@@ -198,6 +199,6 @@ def erase(
     anew from what is left in the log. If it is broken off, it is finished when the folder is opened next. Close other
     programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
-    from mindstream.cli.care import erase
+    from mindstream.cli.memory_care import erase
 
     return erase(settings(data, user), yes, json)

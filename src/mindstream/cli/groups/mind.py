@@ -30,7 +30,7 @@ def export(
 
 
 @mind.command("import", epilog="\b\nExample:\n  mindstream mind import ann.mind --data elsewhere")
-def import_(
+def import_file(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Where from; - is standard input.")],
     data: Data = None,
     user: Annotated[
@@ -44,6 +44,7 @@ def import_(
     All of it is checked before anything is written, and twice is as good as once. What this data folder's learned gate
     knows already stays. Texts are embedded anew.
     """
-    from mindstream.cli.mind import import_
 
-    return import_(settings(data, user, embedder), file, user, data, json)
+    from mindstream.cli.mind import import_mind
+
+    return import_mind(settings(data, user, embedder), file, user, data, json)

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from mindstream.clock import spoken
-from mindstream.coach.belief.believing import Believing, with_belief
+from mindstream.clock import format_spoken
 from mindstream.coach.belief.infer_phase import InferPhase
+from mindstream.coach.belief.interim_belief import InterimBelief, with_belief
 from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.plan import Plan, read_plan
 from mindstream.coach.belief.plan_rules import known_topics
@@ -24,9 +24,9 @@ from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.coach.events import PlanMade
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import look_over
-from mindstream.language.moves import language_of
 from mindstream.log.events import Remembered, Thought
 from mindstream.memory.belief import Belief
+from mindstream.memory.record import Record
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New, Stream
 from mindstream.models.ask import ask
@@ -35,6 +35,7 @@ from mindstream.reasoners.conversation import lines, note
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.stand_in import BY, think_or_stand_in
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+from mindstream.text.moves import language_of
 from mindstream.tools.loop import solve
 from mindstream.tools.tool import Tool
 
@@ -60,19 +61,19 @@ class BeliefReasoner:
         return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
 
     async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
-        belief = occasion.stream.belief(self.slot, self.pack.belief)
+        belief = await occasion.stream.belief(self.slot, self.pack.belief)
         question = await self._question(occasion, model, belief)
-        believing = Believing(occasion, belief)
+        believing = InterimBelief(occasion, belief)
         tools = with_belief(self._tools(question, occasion.tools), believing)
         found = await solve(model, question, tools, occasion, steps=self.steps)
         by = self.slot if model is self.model else BY
         words = found.words if occasion.waits else ""
-        plan = question.plan.edited(found.plan)
+        plan = question.plan.edit(found.plan)
         if words or found.follow_up:
-            plan = plan.told()
+            plan = plan.mark_as_told()
 
         async def write() -> Writing:
-            patch = {"phase": question.phase.name, **believing.composed(found.patch)}
+            patch = {"phase": question.phase.name, **believing.compose(*found.patches)}
             return await self._entries(occasion, patch, found, plan if plan != question.plan else None, by), ()
 
         thought = f"{question.phase.name}: {found.thought}"
@@ -97,15 +98,15 @@ class BeliefReasoner:
             phase=pack.phase(inferred.phase),
             belief=held,
             version=belief.version,
-            plan=plan_of(stream, pack),
-            notes=tuple(str(note(record)) for record in stream.latest("note", NOTES)),
+            plan=await plan_of(stream, pack),
+            notes=tuple(str(note(record)) for record in await stream.latest("note", NOTES)),
             conversation=talk,
             utterances=utterances,
             reply=occasion.reply,
             waits=occasion.waits,
-            open_question=open_question(stream, self.slot),
+            open_question=await open_question(stream, self.slot),
             language=language_of(" ".join(utterances), pack.languages),
-            now=spoken(stream.clock.now()),
+            now=format_spoken(stream.clock.now()),
         )
 
     def _tools(self, question: ThinkInPhase, minds: Sequence[Tool]) -> list[Tool]:
@@ -133,25 +134,25 @@ class BeliefReasoner:
                 for each in found.feedback
             ]  # fmt: skip
             event = Remembered(count=len(news), kinds={"feedback": len(news)})
-            entries.append(Entry(event, by, tuple(await stream.made(news))))
+            entries.append(Entry(event, by, tuple(await stream.build_records(news))))
         return entries
 
     async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...], by: str) -> Entry:
         slot = plan_slot(self.pack)
-        before = stream.version(slot)
+        before = await stream.version(slot)
         version = (before.version or 0) + 1 if before else 1
         new = New(
             text=plan.written() or "no steps", kind="plan", by=by, evidence=evidence, slot=slot, version=version,
             data={"plan": plan.model_dump(mode="json")},
         )  # fmt: skip
         event = PlanMade(version=version, text=found.words or plan.written(), changed=found.changed)
-        return Entry(event, by, tuple(await stream.made([new])))
+        return Entry(event, by, tuple(await stream.build_records([new])))
 
 
-def open_question(stream: Stream, slot: str) -> str:
+async def open_question(stream: Stream, slot: str) -> str:
     """Return what the Reasoner of a slot wanted to know when it last thought; "" where nothing."""
-    last = stream.store.last(stream.name, "thought")
-    for logged in reversed(stream.store.events(stream.name, max(0, last.seq - 100), ["thought"]) if last else []):
+    last = await stream.store.last(stream.name, "thought")
+    for logged in reversed(await stream.store.events(stream.name, max(0, last.seq - 100), ["thought"]) if last else []):
         if isinstance(logged.event, Thought) and logged.event.slot == slot:
             return logged.event.ask_next
     return ""
@@ -162,7 +163,11 @@ def plan_slot(pack: Pack) -> str:
     return f"{pack.name}.plan"
 
 
-def plan_of(stream: Stream, pack: Pack) -> Plan:
+async def plan_of(stream: Stream, pack: Pack) -> Plan:
     """Return the plan as it stands; empty before there is one."""
-    record = stream.version(plan_slot(pack))
+    return plan_from(await stream.version(plan_slot(pack)))
+
+
+def plan_from(record: Record | None) -> Plan:
+    """Return the plan that a version of its slot holds; empty where there is none."""
     return read_plan(record.data.get("plan")) if record else Plan()

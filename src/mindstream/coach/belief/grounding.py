@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import JsonValue
+
 from mindstream.coach.belief.plan import NamedResource, Plan, StepEdit
 from mindstream.coach.packs.pack import Pack, Resource
-from mindstream.language.links import bare, links, without_links
 from mindstream.models.model import Message
+from mindstream.text.links import bare, links, without_links
+from mindstream.text.support import Support
 
 SHOWN = 400
 """How much of what was made up is named, in characters."""
@@ -50,7 +53,7 @@ class MadeUp:
         return ", ".join(named)[:SHOWN]
 
 
-def given(pack: Pack, plan: Plan, said: Iterable[str], turns: Sequence[Message]) -> Given:
+def gather_given(pack: Pack, plan: Plan, said: Iterable[str], turns: Sequence[Message]) -> Given:
     """Gather what a thought may name; a link that the model itself put into a call is not given by its echo."""
     known: set[str] = set()
     own: set[str] = set()
@@ -80,7 +83,7 @@ def _named(resources: Iterable[Resource | NamedResource]) -> tuple[frozenset[str
     return frozenset(links_of), frozenset(titles)
 
 
-def grounded_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> list[StepEdit]:
+def ground_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> list[StepEdit]:
     """Return a plan's changes without resources, and links of resources, that nothing gave."""
 
     def kept(resource: NamedResource) -> NamedResource | None:
@@ -98,17 +101,49 @@ def grounded_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> 
     ]
 
 
-def without_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
+def drop_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
     """Return a value without the links in its texts that nobody gave or said."""
     if isinstance(value, str):
         text, gone = without_links(value, known.said)
         made_up.links += gone
         return text
     if isinstance(value, list):
-        return [without_made_up_links(item, known, made_up) for item in value]
+        return [drop_made_up_links(item, known, made_up) for item in value]
     if isinstance(value, dict):
-        return {key: without_made_up_links(item, known, made_up) for key, item in value.items()}
+        return {key: drop_made_up_links(item, known, made_up) for key, item in value.items()}
     return value
+
+
+def ground_patch(
+    patch: Mapping[str, JsonValue], rests_on: str, support: Support
+) -> tuple[dict[str, JsonValue], list[str]]:
+    """Return what of a patch rests on something, and what does not, as `field: text`.
+
+    Where the words that it names were said, all of it does; else each text whose own words were said.
+    """
+    if support.has(rests_on):
+        return dict(patch), []
+    gone: list[str] = []
+
+    def kept(name: str, value: JsonValue) -> bool:
+        if support.holds(f"{value:g}" if isinstance(value, float) else str(value)):
+            return True
+        gone.append(f"{name}: {value}")
+        return False
+
+    left: dict[str, JsonValue] = {}
+    for name, value in patch.items():
+        if value is None or name == "phase":
+            left[name] = value
+        elif isinstance(value, dict):
+            added = value.get("add")
+            items = added if isinstance(added, list) else [] if added is None else [added]
+            left[name] = {**value, "add": [item for item in items if kept(name, item)]}
+        elif isinstance(value, list):
+            left[name] = [item for item in value if kept(name, item)]
+        elif kept(name, value):
+            left[name] = value
+    return left, gone
 
 
 def _texts(value: Any) -> Iterator[str]:

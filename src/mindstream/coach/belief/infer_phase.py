@@ -10,7 +10,7 @@ from copy import deepcopy
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.reading import Reading, read
+from mindstream.coach.packs.reading import Reading, read_utterance
 from mindstream.errors import ReplyInvalid
 from mindstream.models.model import JsonSchema
 from mindstream.models.prompt import Prompt, rule
@@ -50,9 +50,9 @@ class InferPhase(Prompt[InferredPhase]):
 
 
 @rule(InferPhase)
-def by_what_is_known(ask: InferPhase) -> InferredPhase:
+def phase_by_known_fields(ask: InferPhase) -> InferredPhase:
     """Move on when what the phase needs is known, or when a plan is asked for and there is something to plan for."""
-    readings = [read(ask.pack, text) for text in ask.utterances]
+    readings = [read_utterance(ask.pack, text) for text in ask.utterances]
     names = [phase.name for phase in ask.pack.phases]
     at = names.index(ask.phase) if ask.phase in names else 0
     present = ask.pack.phases[at]

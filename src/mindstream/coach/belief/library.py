@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from mindstream.coach.belief.plan import NamedResource
 from mindstream.coach.packs.pack import Pack, Resource, Step, in_language
-from mindstream.coach.packs.reading import read
-from mindstream.language.moves import Language
-from mindstream.language.words import terms
+from mindstream.coach.packs.reading import read_utterance
 from mindstream.models.embedders.wordllama import vectors
+from mindstream.text.moves import Language
+from mindstream.text.words import terms
 from mindstream.tools.tool import FunctionTool, tool
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ OWN = 1.0
 
 def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[float]]:
     """Return what a query is about: its topics, its terms, and how like it each step or resource is in meaning."""
-    topics = set(read(pack, query).topics) | {topic.id for topic in pack.topics if topic.id in query.split()}
+    topics = set(read_utterance(pack, query).topics) | {topic.id for topic in pack.topics if topic.id in query.split()}
 
     def embedded() -> NDArray[np.float32]:
         texts = [_words(each) for each in (pack.steps if of == "steps" else pack.resources)]
@@ -117,7 +117,8 @@ def step_tool(pack: Pack, language: Language, known: set[str], refused: Sequence
     def find_steps(query: str, count: int = 4, besides: list[str] | None = None) -> list[dict[str, str]]:
         """Find steps in the coach's plan library that suit this user: what to do, why, evidence, caution.
 
-        query: a few words on the trouble and on what the user wants, not on what they do not want.
+        query: a few words on one trouble and what the user wants of it, not on what they do not want; another
+            trouble is another search.
         count: how many, 1 to 8. besides: titles to leave out.
         """
         return steps_in(pack, query, language, max(1, min(count, 8)), known, [*refused, *(besides or ())])

@@ -96,7 +96,7 @@ class PlanStep(BaseModel):
     source: Title = ""
     told: bool = False
 
-    def edited(self, edit: StepEdit) -> PlanStep:
+    def edit(self, edit: StepEdit) -> PlanStep:
         """Return the step with what the edit says."""
         return self.model_copy(
             update={
@@ -136,7 +136,7 @@ class Plan(BaseModel):
         """The steps that are still to do, the present one first."""
         return [s for s in self.steps if s.state == "now"] + [s for s in self.steps if s.state == "later"]
 
-    def edited(self, edits: Sequence[StepEdit]) -> Plan:
+    def edit(self, edits: Sequence[StepEdit]) -> Plan:
         """Return the plan after these edits. A new "now" sends the old one to "later"; new steps come last.
 
         Of too many steps those leave that were closed first, and those that were to come last.
@@ -149,10 +149,10 @@ class Plan(BaseModel):
                     k: step.model_copy(update={"state": "later"}) if step.state == "now" else step
                     for k, step in steps.items()
                 }
-            steps[key] = steps.get(key, PlanStep(title=edit.title)).edited(edit)
+            steps[key] = steps.get(key, PlanStep(title=edit.title)).edit(edit)
         return Plan(steps=_within_limits(list(steps.values())))
 
-    def told(self) -> Plan:
+    def mark_as_told(self) -> Plan:
         """Return the plan with its present step marked as told to the user."""
         steps = [step.model_copy(update={"told": True}) if step.state == "now" else step for step in self.steps]
         return Plan(steps=steps)

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from pydantic import TypeAdapter
 
-from mindstream.coach.belief.believed import believed
+from mindstream.coach.belief.belief_rules import patch_by_rules
 from mindstream.coach.belief.plan import OPEN, NamedResource, Plan, PlanStep, StepEdit
 from mindstream.coach.belief.think_in_phase import (
+    LONGEST_QUOTE,
     LONGEST_WORDS,
     MOST_EDITS,
     Feedback,
@@ -19,16 +20,18 @@ from mindstream.coach.belief.think_in_phase import (
     ThinkInPhase,
 )
 from mindstream.coach.packs.pack import Step, in_language
-from mindstream.coach.packs.reading import Reading, read
-from mindstream.coach.packs.safety import recognised
+from mindstream.coach.packs.reading import Reading, read_utterance
+from mindstream.coach.packs.safety import find_alarm
 from mindstream.coach.packs.saying import fresh, phrases
-from mindstream.language.moves import ABOUT_A_STEP, Language
-from mindstream.language.words import terms
 from mindstream.models.fence import CUT_NOTE, cut
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 from mindstream.models.reply import first_json
+from mindstream.text.moves import ABOUT_A_STEP, Language
+from mindstream.text.words import terms
 
+QUOTED = 100
+"""So much of each utterance is named as what a belief rests on."""
 AHEAD = 4
 """How many steps a new plan has."""
 CAUTION = 0.25
@@ -39,25 +42,31 @@ EVIDENCE = {"strong": 0.4, "moderate": 0.3, "limited": 0.1, "comfort": 0.0}
 
 
 @rule(ThinkInPhase)
-def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThought | list[Call]:
+def think_with_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThought | list[Call]:
     """Fill the belief from the topics that were named; in a planning phase choose, change or move on the plan."""
-    readings = [read(ask.pack, text) for text in ask.utterances]
-    if any(alarm.stops for text in ask.utterances if (alarm := recognised(ask.pack, text))):
+    readings = [read_utterance(ask.pack, text) for text in ask.utterances]
+    if any(alarm.stops for text in ask.utterances if (alarm := find_alarm(ask.pack, text))):
         return PhaseThought(thought="an alarm: nothing is believed of it, nothing planned")
-    patch, told = believed(ask.pack, readings, ask.language, next(reversed(_said(ask)), ""))
+    patch, told = patch_by_rules(ask.pack, readings, ask.language, next(reversed(_said(ask)), ""))
+    heard = "…".join(text[:QUOTED] for text in ask.utterances)[:LONGEST_QUOTE]
     thought = cut(f"noted: {', '.join(told)}", 1_000) if told else "nothing new to believe"
     if not ask.phase.plans:
-        return PhaseThought(thought=thought, patch=patch, feedback=_feedback(ask, readings))
+        return PhaseThought(thought=thought, patch=patch, rests_on=heard, feedback=_feedback(ask, readings))
     moves = {move for reading in readings for move in reading.moves}
     change = _change(ask, readings, moves)
     if change is None:
-        return PhaseThought(thought=thought, patch=patch, feedback=_feedback(ask, readings))
+        return PhaseThought(thought=thought, patch=patch, rests_on=heard, feedback=_feedback(ask, readings))
     plan, intro, changed = change
     step = plan.now
     if step is None:
         words = fresh(phrases(ask.pack, "plan_empty", ask.language), _said(ask))
         return PhaseThought(
-            thought=thought, patch=patch, plan=_edits(ask.plan, plan), changed=cut(changed, 900), words=words
+            thought=thought,
+            patch=patch,
+            rests_on=heard,
+            plan=_edits(ask.plan, plan),
+            changed=cut(changed, 900),
+            words=words,
         )
     if "resources" in moves:  # nobody is given a reading list unasked
         if not turns:
@@ -68,6 +77,7 @@ def from_the_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThough
     return PhaseThought(
         thought=cut(f"{thought}; the step now: {step.title}", 1_900),
         patch=patch,
+        rests_on=heard,
         feedback=_feedback(ask, readings),
         plan=_edits(ask.plan, plan),
         changed=cut(changed, 900),
@@ -83,7 +93,7 @@ def known_topics(ask: ThinkInPhase) -> set[str]:
     spoken = [line.text for line in ask.conversation if line.by_user]
     topics: set[str] = set()
     for text in [held, *spoken, *ask.utterances]:
-        for mention in read(ask.pack, text).mentions:
+        for mention in read_utterance(ask.pack, text).mentions:
             (topics.discard if mention.denied else topics.add)(mention.topic)
     return topics
 
@@ -96,12 +106,12 @@ def needed_topics(ask: ThinkInPhase) -> set[str]:
 
 def newest_topics(ask: ThinkInPhase) -> set[str]:
     """Name the topics of the newest words; where they name none ("any idea for that?"), of the user's words before."""
-    newest = {topic for text in ask.utterances for topic in read(ask.pack, text).topics}
+    newest = {topic for text in ask.utterances for topic in read_utterance(ask.pack, text).topics}
     before = [line.text for line in ask.conversation if line.by_user][-1:]
-    return newest or {topic for text in before for topic in read(ask.pack, text).topics}
+    return newest or {topic for text in before for topic in read_utterance(ask.pack, text).topics}
 
 
-def ranked(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
+def rank_steps(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
     """Order the library's steps by how well they fit: the newest words first, then what is known, then evidence."""
     known = known_topics(ask)
     newest, trouble = newest_topics(ask), needed_topics(ask)
@@ -158,14 +168,14 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
         return Plan(steps=steps), ("one_at_a_time", {"title": now.title}), ""
     wants = {"plan", "stepwise", "resources"} & moves
     if now is None and (wants or not steps):
-        best = [_planned(step, language) for step in ranked(ask, seen)[:AHEAD]]
+        best = [_planned(step, language) for step in rank_steps(ask, seen)[:AHEAD]]
         return (
             Plan(steps=_first_is_now([*steps, *best])),
             ("step_intro", {}),
             "the first plan" if not steps else "new steps",
         )
     if wants and now:
-        best_now = next(iter(ranked(ask, {s.source for s in steps if s.state not in OPEN})), None)
+        best_now = next(iter(rank_steps(ask, {s.source for s in steps if s.state not in OPEN})), None)
         if best_now and newest_topics(ask) & set(best_now.topics) and best_now.id != now.source:
             steps = [_state(step, "later") for step in steps if step.source != best_now.id]
             steps = _first_is_now(
@@ -203,7 +213,7 @@ def _edits(before: Plan, after: Plan) -> list[StepEdit]:
 
 def _begin(ask: ThinkInPhase, steps: list[PlanStep], seen: set[str], fresh_first: bool) -> list[PlanStep]:
     """Make the next step the present one: one that is planned already, or the best of the library."""
-    best = next(iter(ranked(ask, seen)), None)
+    best = next(iter(rank_steps(ask, seen)), None)
     waiting = any(step.state == "later" for step in steps)
     if best and (fresh_first or not waiting):
         done = [step for step in steps if step.state != "later"]
@@ -261,7 +271,7 @@ def _words(ask: ThinkInPhase, intro: tuple[str, dict[str, str]], step: PlanStep)
 
 def _only_resources(ask: ThinkInPhase, step: PlanStep) -> bool:
     """Tell whether the user knows the step and only asks what there is to read or hear about it."""
-    now, moves = ask.plan.now, {move for text in ask.utterances for move in read(ask.pack, text).moves}
+    now, moves = ask.plan.now, {move for text in ask.utterances for move in read_utterance(ask.pack, text).moves}
     known = now is not None and now.told and now.title == step.title
     return known and "resources" in moves and not moves & {"plan", "stepwise"}
 

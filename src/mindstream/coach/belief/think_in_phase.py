@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from mindstream.coach.belief.grounding import MadeUp, given, grounded_edits, without_made_up_links
+from mindstream.coach.belief.grounding import (
+    MadeUp,
+    drop_made_up_links,
+    gather_given,
+    ground_edits,
+    ground_patch,
+)
 from mindstream.coach.belief.plan import Plan, StepEdit
 from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.errors import InputError, ReplyInvalid
-from mindstream.language.links import has_links
 from mindstream.memory.belief import Belief, merged
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt
-from mindstream.reasoners.conversation import Line
+from mindstream.reasoners.conversation import Line, user_statements
+from mindstream.text.links import has_links
+from mindstream.text.support import Support, complaint, named
 
 LONGEST_WORDS, LONGEST_PATCH = 6_000, 16_000
 """So many characters words to the user, and all that changes in a belief, may have."""
+LONGEST_QUOTE = 400
+RESTS_ON = "The words of the user, or of a tool, that the patch rests on, copied."
 MOST_EDITS = 12
 """So many steps of a plan change at once."""
 
@@ -32,6 +41,7 @@ class SubQuestion(BaseModel):
     question: str = Field(max_length=300)
     answer: str = Field(max_length=600, description="From the user's words or a tool; 'not said' if neither.")
     patch: dict[str, JsonValue] = Field(default_factory=dict)
+    rests_on: str = Field("", max_length=LONGEST_QUOTE, description=RESTS_ON)
 
 
 class Feedback(BaseModel):
@@ -58,6 +68,7 @@ class PhaseThought(BaseModel):
         default_factory=dict,
         description="Belief fields that change and stand in no sub-question's patch.",
     )
+    rests_on: str = Field("", max_length=LONGEST_QUOTE, description=RESTS_ON)
     ask_next: str = Field("", max_length=300, description="One question that is open; empty: none.")
     follow_up: str = Field(
         "",
@@ -70,6 +81,11 @@ class PhaseThought(BaseModel):
     )
     changed: str = Field("", max_length=1_000, description="If the plan changed: what and why, in a sentence.")
     words: str = Field("", max_length=LONGEST_WORDS, description="What the user is told, word for word.")
+
+    @property
+    def patches(self) -> list[dict[str, JsonValue]]:
+        """The intermediate beliefs, and what is believed besides."""
+        return [*(each.patch for each in self.questions), self.patch]
 
 
 ONLY_PLANNING = {"feedback", "plan", "changed"}
@@ -120,10 +136,9 @@ class ThinkInPhase(Prompt[PhaseThought]):
 
     def parse(self, text: str) -> PhaseThought:
         found = super().parse(text)
-        patches = [*(each.patch for each in found.questions), found.patch]
-        if len(json.dumps(patches, ensure_ascii=False)) > LONGEST_PATCH:
+        if len(json.dumps(found.patches, ensure_ascii=False)) > LONGEST_PATCH:
             raise ReplyInvalid(f"The patches have more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
-        patch = composed(patches)
+        patch = compose_patches(found.patches)
         shape = self.pack.belief
         try:
             merged(Belief("belief", self.version, shape.model_validate(self.belief)), patch)
@@ -131,18 +146,48 @@ class ThinkInPhase(Prompt[PhaseThought]):
             raise ReplyInvalid(f"The patch does not fit: {error}") from None
         if sum(edit.state == "now" for edit in found.plan) > 1:
             raise ReplyInvalid('Only one step of the plan can have the state "now".')
-        return found.model_copy(update={"patch": patch})
+        return found
 
-    def grounded(self, reply: PhaseThought, turns: Sequence[Message]) -> tuple[PhaseThought, str]:
-        """Leave out resources and links that nobody gave; the thought says which."""
+    def ground(self, reply: PhaseThought, turns: Sequence[Message]) -> tuple[PhaseThought, str]:
+        """Leave out beliefs that rest on nothing, and resources and links that nobody gave; the thought says which."""
+        supported, unsupported = self._supported(reply, turns)
+        kept, made_up = self._without_made_up(supported, turns)
+        return kept, " ".join(filter(None, (unsupported, made_up)))
+
+    def _supported(self, reply: PhaseThought, turns: Sequence[Message]) -> tuple[PhaseThought, str]:
+        """Return a thought whose beliefs rest on what was said, noted or found, and a complaint about the others."""
+        support = Support(self._said(turns))
+        gone: list[str] = []
+
+        def kept(patch: dict[str, JsonValue], rests_on: str) -> dict[str, JsonValue]:
+            left, more = ground_patch(patch, rests_on, support)
+            gone.extend(more)
+            return left
+
+        questions = [each.model_copy(update={"patch": kept(each.patch, each.rests_on)}) for each in reply.questions]
+        patch = kept(reply.patch, reply.rests_on)
+        if not gone:
+            return reply, ""
+        thought = f"{reply.thought} (Left out, because it rests on nothing: {named(gone)}.)"
+        left = {"questions": questions, "patch": patch, "thought": thought}
+        return reply.model_copy(update=left), complaint(gone)
+
+    def _said(self, turns: Sequence[Message]) -> Iterator[str]:
+        """Give what a belief may rest on: the user's words, notes, what is believed already, and what tools gave."""
+        yield from user_statements(self.conversation, self.utterances)
+        yield from self.notes
+        yield from (turn.text for turn in turns if turn.role in ("tool", "user"))
+        yield json.dumps(self.belief, ensure_ascii=False)
+
+    def _without_made_up(self, reply: PhaseThought, turns: Sequence[Message]) -> tuple[PhaseThought, str]:
         whole = reply.model_dump(mode="json")
         resources = any(edit.resources for edit in reply.plan)
         if not resources and not has_links(json.dumps(whole, ensure_ascii=False)):
             return reply, ""
         said = [line.text for line in self.conversation] + [*self.notes, *self.utterances, self.reply]
-        known, made_up = given(self.pack, self.plan, said, turns), MadeUp()
-        edits = grounded_edits(reply.plan, known, made_up)
-        whole = without_made_up_links(whole | {"plan": [edit.model_dump() for edit in edits]}, known, made_up)
+        known, made_up = gather_given(self.pack, self.plan, said, turns), MadeUp()
+        edits = ground_edits(reply.plan, known, made_up)
+        whole = drop_made_up_links(whole | {"plan": [edit.model_dump() for edit in edits]}, known, made_up)
         if not str(made_up):
             return reply, ""
         thought = f"{whole['thought']} (Left out, because nothing gave it: {made_up}.)"
@@ -150,7 +195,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
         return kept, f"No tool gave this: {made_up}. Name only resources and links that a tool gave, as it gave them."
 
 
-def composed(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
+def compose_patches(patches: Sequence[Mapping[str, JsonValue]]) -> dict[str, JsonValue]:
     """Compose intermediate beliefs into one patch: what is added and removed gathers, the later counts.
 
     The phase is not theirs to set.

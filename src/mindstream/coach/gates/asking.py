@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from mindstream.coach.gates.gate import Decision, Gate, Situation
-from mindstream.coach.gates.needs_reasoner import asked
+from mindstream.coach.gates.needs_reasoner import build_question
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import ModelError
 from mindstream.models.ask import ask
@@ -32,7 +32,7 @@ class AskingGate:
             return first
         try:
             async with asyncio.timeout(self._patience_s):
-                found = await ask(self._model, asked(self._pack, situation))
+                found = await ask(self._model, build_question(self._pack, situation))
         except (ModelError, TimeoutError) as error:
             return replace(first, why=f"{first.why} (the model did not answer: {type(error).__name__})")
         return Decision(found.waits, why=f"{self._model.name} says so", probability=float(found.waits))

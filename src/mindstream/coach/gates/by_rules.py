@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.reading import Reading, read
-from mindstream.language.moves import ADAPTS, ASKS, CJK, CONSENTS, FILLING, PUTS_OFF, SOCIAL, besides, moves_of
-from mindstream.language.windows import both_ends, first_and_last, sentences
-from mindstream.language.words import stem, terms
+from mindstream.coach.packs.reading import Reading, read_utterance
+from mindstream.text.moves import ADAPTS, ASKS, CJK, CONSENTS, FILLING, PUTS_OFF, SOCIAL, besides, moves_of
+from mindstream.text.windows import both_ends, first_and_last, sentences
+from mindstream.text.words import stem, terms
 
 CLAUSES = re.compile(r"[.,!?;。，！？；\n]+")
 ABOUT = re.compile(r"\b(about|abuot|against|because of|due to) (my|the|all|these|our|his|her)\b", re.I)
@@ -82,8 +82,8 @@ class ByRules:
 
     def _readings(self, text: str) -> tuple[Reading, list[Reading]]:
         """Read an utterance, whole and by sentence."""
-        whole, parts = read(self._pack, text), first_and_last(sentences(both_ends(text)), SENTENCES)
-        return whole, [read(self._pack, part) for part in parts] if len(parts) > 1 else [whole]
+        whole, parts = read_utterance(self._pack, text), first_and_last(sentences(both_ends(text)), SENTENCES)
+        return whole, [read_utterance(self._pack, part) for part in parts] if len(parts) > 1 else [whole]
 
     def _asked(self, whole: Reading, parts: Sequence[Reading], situation: Situation) -> set[str]:
         """Return what is asked of the Reasoner; what is put off, or only remembered, does not count."""

@@ -6,8 +6,8 @@ import math
 
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.reading import read
-from mindstream.language.moves import CONSENTS, move_names
+from mindstream.coach.packs.reading import read_utterance
+from mindstream.text.moves import CONSENTS, move_names
 
 OFFERED = ("plan", "step", "suggest", "idea", "计划", "方案", "步", "建议")
 """Words by which the mind offers what the Reasoner makes."""
@@ -21,7 +21,7 @@ class Features:
 
     def of(self, situation: Situation, rule: Decision) -> dict[str, float]:
         """Return the numbers by name."""
-        reading = read(self._pack, situation.text)
+        reading = read_utterance(self._pack, situation.text)
         phase, planning = situation.phase, situation.planning
         asked = "?" in situation.said[-40:] or "？" in situation.said[-40:]
         offered = asked and any(word in situation.said[-80:].lower() for word in OFFERED)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mindstream.coach.gates.gate import BeliefGate, Decision, Gate, Situation
-from mindstream.coach.gates.outcomes import BY, decided
+from mindstream.coach.gates.outcomes import BY, decision_event
 from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.safety import recognised
+from mindstream.coach.packs.safety import find_alarm
 from mindstream.isolation import Broken, Isolated, describe
 from mindstream.memory.store import Entry
 
@@ -41,11 +41,11 @@ class Gatekeeper:
 
     async def waits(self, situation: Situation, heard: int, first: Decision) -> bool:
         """Decide when its turn has come; what is believed may have moved on. An alarm waits for nobody."""
-        alarmed = recognised(self._pack, situation.text) is not None
+        alarmed = find_alarm(self._pack, situation.text) is not None
         weighed = replace(first, why=f"an alarm; {first.why}") if alarmed else await self._weigh(situation)
         waits = weighed.waits and first.thinks and not alarmed
         decision = replace(weighed, waits=waits, thinks=first.thinks)
-        self._decided[heard] = Entry(decided(decision, self._gate.name, situation, self._pack, heard), BY)
+        self._decided[heard] = Entry(decision_event(decision, self._gate.name, situation, self._pack, heard), BY)
         return waits
 
     def decision(self, heard: int) -> list[Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from mindstream.coach.events import Decided, Judged
 from mindstream.coach.gates.features import Features
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.logistic import Logistic, Row
-from mindstream.coach.gates.outcomes import seen
-from mindstream.coach.gates.quick import QuickGate, heard, shipped
-from mindstream.coach.gates.weights import Weights, packed, read_bounded, unpacked, write_private
+from mindstream.coach.gates.outcomes import situation_of
+from mindstream.coach.gates.quick import QuickGate, classifier_input, shipped_classifier
+from mindstream.coach.gates.weights import GateWeights, pack_weights, read_bounded, unpack_weights, write_private
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError
 from mindstream.log.events import Heard, Logged
@@ -75,7 +75,6 @@ class LearnedGate:
         return self.needed.outcomes
 
     def decide(self, situation: Situation) -> Decision:
-        self.catch_up()
         row = self._row(situation)
         needed, changed = self.needed.probability(row), self.changed.probability(row)
         waits, thinks = needed > 0.5, max(needed, changed) >= SKIPS_BELOW
@@ -85,6 +84,7 @@ class LearnedGate:
         return Decision(waits, thinks, why, needed)
 
     async def weigh(self, situation: Situation) -> Decision:
+        await self.catch_up()
         return self.decide(situation)
 
     def learn(self, situation: Situation, needed: bool, changed: bool) -> None:
@@ -97,12 +97,12 @@ class LearnedGate:
         """Stay as it is from here on."""
         self._store = None
 
-    def catch_up(self) -> None:
+    async def catch_up(self) -> None:
         """Learn from what was logged since the last time, by any process on this data folder."""
-        if self._store is None or (version := self._store.version()) == self._seen:
+        if self._store is None or (version := await self._store.version()) == self._seen:
             return
         before = self.outcomes
-        for logged in self._new():
+        async for logged in self._new():
             self._take(logged)
         self._seen = version
         if self.outcomes // SAVED_EVERY != before // SAVED_EVERY:
@@ -111,14 +111,18 @@ class LearnedGate:
     def _row(self, situation: Situation) -> Row:
         """Put a situation into numbers: what the quick gate says of it first."""
         numbers, _ = self._quick.numbers(situation)
-        odds = {f"quick {kind}": value for kind, value in shipped().log_odds(heard(situation), numbers).items()}
+        odds = {
+            f"quick {kind}": value
+            for kind, value in shipped_classifier().log_odds(classifier_input(situation), numbers).items()
+        }
         named = {"always": 1.0, **{name: float(np.clip(odds[name], -CLIPPED, CLIPPED)) for name in odds}, **numbers}
         return np.concatenate([[named.get(name, 0.0) for name in NAMES], vectors([situation.text])[0]])
 
-    def _new(self) -> Iterator[Logged]:
+    async def _new(self) -> AsyncIterator[Logged]:
         assert self._store is not None
-        while found := self._store.events(self._mind, self._upto, [Heard.kind, Decided.kind, Judged.kind]):
-            yield from found
+        while found := await self._store.events(self._mind, self._upto, [Heard.kind, Decided.kind, Judged.kind]):
+            for row in found:
+                yield row
             self._upto = found[-1].seq
 
     def _take(self, logged: Logged) -> None:
@@ -126,7 +130,7 @@ class LearnedGate:
         if isinstance(event, Heard):
             self._heard[logged.seq] = event.text
         elif isinstance(event, Decided) and event.pack == self._pack.name and event.answers in self._heard:
-            self._open[event.answers] = seen(event, self._heard.pop(event.answers), self._pack)
+            self._open[event.answers] = situation_of(event, self._heard.pop(event.answers), self._pack)
         elif isinstance(event, Judged) and (situation := self._open.pop(event.about, None)):
             self.learn(situation, event.needed, event.changed)
         for remembered in (self._heard, self._open):
@@ -138,7 +142,7 @@ class LearnedGate:
         models = {"needed": self.needed, "changed": self.changed}
         means = {name: model.mean for name, model in models.items()}
         covariances = {name: model.covariance for name, model in models.items()}
-        return packed(Weights(self.outcomes, self._upto, means, covariances), VERSION, NAMES)
+        return pack_weights(GateWeights(self.outcomes, self._upto, means, covariances), VERSION, NAMES)
 
     def _save(self) -> None:
         if self._file is not None:
@@ -156,14 +160,14 @@ class LearnedGate:
             self._upto = kept.upto
 
 
-def learned_from(pack: Pack, store: Store, mind: str) -> LearnedGate:
+async def learned_from(pack: Pack, store: Store, mind: str) -> LearnedGate:
     """Return a gate that has learned from the outcomes of one mind, and from nobody else's."""
     gate = LearnedGate(pack, store, mind=mind)
-    gate.catch_up()
+    await gate.catch_up()
     return gate
 
 
-def read_weights(content: bytes) -> Weights:
+def read_weights(content: bytes) -> GateWeights:
     """Read a gate's file.
 
     Raises:
@@ -171,7 +175,7 @@ def read_weights(content: bytes) -> Weights:
         InputError: it holds no weights.
     """
     spreads = {name: _spread() for name in ("needed", "changed")}
-    return unpacked(content, VERSION, NAMES, spreads)
+    return unpack_weights(content, VERSION, NAMES, spreads)
 
 
 def without_log(content: bytes) -> bytes:
@@ -180,7 +184,7 @@ def without_log(content: bytes) -> bytes:
     Raises:
         OtherVersion, InputError: as `read_weights`.
     """
-    return packed(replace(read_weights(content), upto=0), VERSION, NAMES)
+    return pack_weights(replace(read_weights(content), upto=0), VERSION, NAMES)
 
 
 def _begun(trusted: str) -> Logistic:

@@ -15,7 +15,7 @@ from mindstream.models.roles import Models
 GATES = ("belief", "quick", "learned")
 
 
-def gate(name: str, pack: Pack, models: Models | None = None, store: Store | None = None) -> Gate:
+def gate_named(name: str, pack: Pack, models: Models | None = None, store: Store | None = None) -> Gate:
     """Return the gate of that name; `quick` asks the model of the role `gate` where one is configured.
 
     Args:

@@ -33,7 +33,7 @@ class NeedsReasoner(Prompt[Needed]):
     utterance: str
 
 
-def asked(pack: Pack, situation: Situation) -> NeedsReasoner:
+def build_question(pack: Pack, situation: Situation) -> NeedsReasoner:
     """Put a situation as the question."""
     return NeedsReasoner(
         pack=pack, phase=situation.phase.name, known=tuple(sorted(situation.known)), has_plan=situation.has_plan,
@@ -42,7 +42,7 @@ def asked(pack: Pack, situation: Situation) -> NeedsReasoner:
 
 
 @rule(NeedsReasoner)
-def by_moves(ask: NeedsReasoner) -> Needed:
+def answer_by_moves(ask: NeedsReasoner) -> Needed:
     """Answer as the quick gate does."""
     situation = Situation(
         ask.utterance, ask.pack.phase(ask.phase), dict.fromkeys(ask.known, True), ask.has_plan, ask.said

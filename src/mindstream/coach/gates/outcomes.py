@@ -14,7 +14,7 @@ from mindstream.reasoners.reasoner import Conclusion, Utterance
 BY = "gate"
 
 
-def judged(conclusion: Conclusion, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
+def judge_outcome(conclusion: Conclusion, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
     """Judge the utterances that a belief reasoner has thought about.
 
     Words, a new or changed plan, or a correction are what an answer should have waited for (`needed`); a change of
@@ -32,14 +32,14 @@ def judged(conclusion: Conclusion, written: Sequence[Entry], utterances: Sequenc
     return [Entry(Judged(about=each.seq, needed=bool(why), changed=changed, why=why), BY) for each in about]
 
 
-def seen(event: Decided, text: str, pack: Pack) -> Situation:
+def situation_of(event: Decided, text: str, pack: Pack) -> Situation:
     """Return the situation that a decision was taken in."""
     return Situation(
         text, pack.phase(event.phase), dict.fromkeys(event.known, True), event.has_plan, event.said, event.unthought
     )
 
 
-def decided(decision: Decision, gate: str, situation: Situation, pack: Pack, answers: int) -> Decided:
+def decision_event(decision: Decision, gate: str, situation: Situation, pack: Pack, answers: int) -> Decided:
     """Write a decision down, with what it was taken from."""
     return Decided(
         answers=answers, gate=gate, waits=decision.waits, thinks=decision.thinks, why=decision.why,

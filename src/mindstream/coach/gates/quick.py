@@ -12,8 +12,8 @@ from mindstream.coach.gates.features import Features
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.logistic import sigmoid
 from mindstream.coach.packs.pack import Pack
-from mindstream.language.classifier import Classifier, View, views, words
-from mindstream.language.windows import both_ends
+from mindstream.text.classifier import Classifier, View, views, words
+from mindstream.text.windows import both_ends
 
 FILE = Path(__file__).with_name("quick.npz")
 """Written by benchmarks/train_classifiers.py."""
@@ -24,12 +24,12 @@ ASLEEP = -1.25
 
 
 @cache
-def shipped() -> Classifier:
+def shipped_classifier() -> Classifier:
     """Return the classifier that comes with the package."""
     return Classifier(FILE)
 
 
-def heard(situation: Situation) -> list[View]:
+def classifier_input(situation: Situation) -> list[View]:
     """Return what the classifier hears: the utterance, and the end of what was said before it."""
     return [*views(both_ends(situation.text)), words(situation.said[-BEFORE:], "s", 2)]
 
@@ -57,7 +57,7 @@ class QuickGate:
 
     def _decide(self, situation: Situation) -> Decision:
         numbers, rule = self.numbers(situation)
-        odds = shipped().log_odds(heard(situation), numbers)
+        odds = shipped_classifier().log_odds(classifier_input(situation), numbers)
         waits = odds["waits"] > 0
         may_answer = rule.thinks and numbers["answers a question"] > 0
         thinks = waits or may_answer or odds["thinks"] > ASLEEP

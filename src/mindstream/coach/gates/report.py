@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.coach.events import Decided, Judged
 from mindstream.log.events import Logged
-from mindstream.memory.store import Store
+from mindstream.memory.store import LogStore
 
 
 class GateReport(BaseModel):
@@ -46,19 +46,19 @@ class _Counts:
     useless: int = 0
 
 
-def gate_report(store: Store, mind: str | None = None) -> list[GateReport]:
+async def gate_report(store: LogStore, mind: str | None = None) -> list[GateReport]:
     """Return a report per gate, in the order of first use; `mind` None: all minds of the data folder."""
     counts: dict[str, _Counts] = {}
-    open_: dict[int, Decided] = {}
-    for logged in _rows(store, mind):
+    undecided: dict[int, Decided] = {}
+    async for logged in _rows(store, mind):
         event = logged.event
         if isinstance(event, Decided):
             count = counts.setdefault(event.gate, _Counts())
             count.turns += 1
             count.waits += event.waits
             count.avoided += not event.thinks
-            open_[event.answers] = event
-        elif isinstance(event, Judged) and (decision := open_.pop(event.about, None)):
+            undecided[event.answers] = event
+        elif isinstance(event, Judged) and (decision := undecided.pop(event.about, None)):
             count = counts[decision.gate]
             count.judged += 1
             count.nothing += decision.waits and not event.needed
@@ -67,10 +67,11 @@ def gate_report(store: Store, mind: str | None = None) -> list[GateReport]:
     return [_report(gate, count) for gate, count in counts.items()]
 
 
-def _rows(store: Store, mind: str | None) -> Iterator[Logged]:
+async def _rows(store: LogStore, mind: str | None) -> AsyncIterator[Logged]:
     after = 0
-    while found := store.events(mind, after, [Decided.kind, Judged.kind]):
-        yield from found
+    while found := await store.events(mind, after, [Decided.kind, Judged.kind]):
+        for row in found:
+            yield row
         after = found[-1].seq
 
 

@@ -31,7 +31,7 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Weights:
+class GateWeights:
     """What a gate has learned; `upto`: the row of the log up to which it has read."""
 
     outcomes: int
@@ -44,7 +44,7 @@ class OtherVersion(InputError):  # noqa: N818 (it says what is so)
     """The weights mean something else than this gate's: they are learned anew."""
 
 
-def packed(weights: Weights, version: int, names: tuple[str, ...]) -> bytes:
+def pack_weights(weights: GateWeights, version: int, names: tuple[str, ...]) -> bytes:
     """Return weights as the bytes of a file; covariances to seven digits."""
     file = io.BytesIO()
     kept: dict[str, Any] = dict(weights.means)
@@ -53,7 +53,7 @@ def packed(weights: Weights, version: int, names: tuple[str, ...]) -> bytes:
     return file.getvalue()
 
 
-def unpacked(content: bytes, version: int, names: tuple[str, ...], spreads: dict[str, Numbers]) -> Weights:
+def unpack_weights(content: bytes, version: int, names: tuple[str, ...], spreads: dict[str, Numbers]) -> GateWeights:
     """Read weights from the bytes of a file.
 
     Args:
@@ -72,7 +72,7 @@ def unpacked(content: bytes, version: int, names: tuple[str, ...], spreads: dict
         means[name] = _numbers(arrays, name, spread.shape)
         covariances[name] = _numbers(arrays, f"{name}_covariance", spread.shape * 2)
         _check_likely(name, means[name], covariances[name], spread)
-    return Weights(_whole(arrays, "outcomes"), _whole(arrays, "upto"), means, covariances)
+    return GateWeights(_whole(arrays, "outcomes"), _whole(arrays, "upto"), means, covariances)
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -13,7 +13,7 @@ from mindstream.coach.packs.load import SHIPPED
 from mindstream.coach.packs.pack import Lists, Pack, Texts
 from mindstream.coach.packs.saying import moves, phrases
 from mindstream.errors import InputError
-from mindstream.language.pattern import pattern
+from mindstream.text.pattern import pattern
 
 
 def thin_spots(pack: Pack) -> list[str]:

@@ -36,10 +36,10 @@ def _mappings(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 def _missing(where: Where, named: Any, known: set[str], what: str, of: str) -> Iterator[Fault]:
     for name in named if isinstance(named, list | tuple) else ():
         if isinstance(name, str) and name not in known:
-            yield where, f"names {what} {name!r}, which {of} does not have{meant(name, known)}"
+            yield where, f"names {what} {name!r}, which {of} does not have{suggest(name, known)}"
 
 
-def meant(name: str, known: set[str]) -> str:
+def suggest(name: str, known: set[str]) -> str:
     """Name what was probably meant, as the end of a message; "" where nothing is near."""
     near = difflib.get_close_matches(name, sorted(map(str, known)), 1)
     return f"; did you mean {near[0]!r}?" if near else ""

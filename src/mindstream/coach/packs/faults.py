@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from mindstream.coach.packs.dangling import Fault, dangling, meant
+from mindstream.coach.packs.dangling import Fault, dangling, suggest
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase, Resource, Step, Topic
 
 PARTS: dict[str, type[BaseModel]] = {
@@ -44,5 +44,5 @@ def _told(error: ErrorDetails, *, advise: bool) -> Fault:
     where = tuple(part for part in error["loc"] if part != "[key]")
     if error["type"] == "extra_forbidden":
         model = PARTS.get(str(where[0]), Pack) if len(where) > 1 else Pack
-        return where, "is not known here" + (meant(str(where[-1]), set(model.model_fields)) if advise else "")
+        return where, "is not known here" + (suggest(str(where[-1]), set(model.model_fields)) if advise else "")
     return where, PLAIN.get(error["type"]) or error["msg"].removeprefix("Value error, ")

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from mindstream.language.words import stem
+from mindstream.text.words import stem
 
 WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|\d+|[\u3400-\u9fff]+", re.IGNORECASE)
 FREE_ZH = re.compile(

@@ -28,7 +28,7 @@ MOST_BYTES, MOST_PARTS, DEEPEST = 1_000_000, 20_000, 30
 """The largest file of a pack, how many parts it may have, and how deep lists and mappings may stand in each other."""
 
 
-def shipped() -> list[str]:
+def shipped_packs() -> list[str]:
     """Name the packs that come with mindstream."""
     return sorted(path.parent.name for path in SHIPPED.glob("[!_]*/pack.yaml"))
 
@@ -41,9 +41,9 @@ def load(name_or_folder: str | Path) -> Pack:
     """
     named = isinstance(name_or_folder, str) and not is_path(name_or_folder)
     folder = SHIPPED / name_or_folder if named else Path(name_or_folder)
-    if (named and name_or_folder not in shipped()) or not os.path.lexists(folder / "pack.yaml"):
+    if (named and name_or_folder not in shipped_packs()) or not os.path.lexists(folder / "pack.yaml"):
         raise PackError(
-            f"no pack {str(name_or_folder)!r}: shipped are {', '.join(shipped()) or 'none'};"
+            f"no pack {str(name_or_folder)!r}: shipped are {', '.join(shipped_packs()) or 'none'};"
             " a pack of your own is a folder with a pack.yaml in it, named by its path, as ./mine"
         )
     return _load(folder.resolve(), _stamp(folder))

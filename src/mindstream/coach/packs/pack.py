@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from mindstream.coach.packs.dangling import dangling
-from mindstream.language.moves import Language
-from mindstream.language.pattern import pattern as read_pattern
+from mindstream.text.moves import Language
+from mindstream.text.pattern import pattern as read_pattern
 
 T = TypeVar("T")
 MOST_SIZE = 150_000
-"""The alarms of a pack may be so large together (language/pattern.py); those of the sleep pack take a third."""
+"""The alarms of a pack may be so large together (text/pattern.py); those of the sleep pack take a third."""
 
 
 class PackPart(BaseModel):

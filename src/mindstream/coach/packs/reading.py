@@ -1,6 +1,6 @@
 """How rules read an utterance: its language, the moves it makes, the pack's topics it names or denies.
 
-No model; data only: the moves (language/moves), the topics' cues in the pack. English cues match in any form of the
+No model; data only: the moves (text/moves), the topics' cues in the pack. English cues match in any form of the
 word and through small misspellings; Chinese cues match as character strings.
 """
 
@@ -16,10 +16,10 @@ from rapidfuzz.distance import OSA
 
 from mindstream.caches import remember
 from mindstream.coach.packs.pack import Pack
-from mindstream.language.moves import Language, language_of, moves_of
-from mindstream.language.pattern import pattern
-from mindstream.language.windows import both_ends, first_and_last
-from mindstream.language.words import stem
+from mindstream.text.moves import Language, language_of, moves_of
+from mindstream.text.pattern import pattern
+from mindstream.text.windows import both_ends, first_and_last
+from mindstream.text.words import stem
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 CUE_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|\*")
@@ -71,7 +71,7 @@ class Reading:
         return [mention.topic for mention in self.mentions if not mention.denied]
 
 
-def read(pack: Pack, text: str) -> Reading:
+def read_utterance(pack: Pack, text: str) -> Reading:
     """Read an utterance as the rules understand it; what was read lately is remembered."""
     return pack.cached(("readings", ""), lambda: remember(REMEMBERED)(partial(_read, pack)))(text)
 

@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from mindstream.language.classifier import Classifier, View, views
-from mindstream.language.windows import sentences, windows
+from mindstream.text.classifier import Classifier, View, views
+from mindstream.text.windows import sentences, windows
 
 FOLDER = Path(__file__).with_name("recognisers")
 """Written by benchmarks/train_classifiers.py."""

@@ -8,7 +8,7 @@ from functools import partial
 from mindstream.caches import remember
 from mindstream.coach.packs.pack import Alarm, Pack
 from mindstream.coach.packs.recogniser import harmless, recognises
-from mindstream.language.pattern import Patterns, pattern
+from mindstream.text.pattern import Patterns, pattern
 
 SAFETY = "safety"
 """Named as the model of an answer that an alarm gave."""
@@ -20,10 +20,10 @@ REMEMBERED = 200
 async def look_over(pack: Pack, text: str) -> None:
     """Look a long text over beside the event loop; whoever then asks what it raises is answered from memory."""
     if len(text) > LONG and pack.alarms:
-        await asyncio.to_thread(recognised, pack, text)
+        await asyncio.to_thread(find_alarm, pack, text)
 
 
-def recognised(pack: Pack, text: str) -> Alarm | None:
+def find_alarm(pack: Pack, text: str) -> Alarm | None:
     """Return the first alarm that an utterance raises, one that stops before one that does not.
 
     Asked more than once about the same words, it answers from memory.

@@ -16,9 +16,9 @@ def embedder(name: str = "wordllama", *, base_url: str | None = None, api_key: s
     """
     kind, _, rest = name.partition(":")
     if name == "wordllama":
-        from mindstream.models.embedders.wordllama import shared
+        from mindstream.models.embedders.wordllama import shared_embedder
 
-        return shared()
+        return shared_embedder()
     if kind == "st" and rest:
         from mindstream.models.embedders.sentence_transformers import SentenceTransformers
 

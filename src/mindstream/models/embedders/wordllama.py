@@ -45,7 +45,7 @@ class WordLlama:
 
 
 @cache
-def shared() -> WordLlama:
+def shared_embedder() -> WordLlama:
     """Return the one that a process shares, and with it what streams of a store keep by it."""
     return WordLlama()
 

@@ -52,7 +52,7 @@ class Guard:
                 async for part in parts:
                     yield part
             return
-        reading = Reading(_marks(request.words if request.words is not None else request.prompt.words()))
+        reading = PassedText(_marks(request.words if request.words is not None else request.prompt.words()))
         async with aclosing(self._model.reply(request)) as parts:
             async for part in parts:
                 if isinstance(part, Piece):
@@ -68,7 +68,7 @@ class Guard:
             yield Piece(rest)
 
 
-class Reading:
+class PassedText:
     """What was said so far, and how much of it may be passed on; `ended`: no more of it."""
 
     def __init__(self, marks: re.Pattern[str]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.fence import escaped
-from mindstream.models.gathered import gathered
+from mindstream.models.gathered import gather_reply
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, Usage
 from mindstream.models.wrappers.arguments import complaint
 
@@ -37,7 +37,7 @@ class Repair:
         doubted = text = ""
         for left in range(self._times, -1, -1):
             try:
-                text, calls, usage = await gathered(self._model, request)
+                text, calls, usage = await gather_reply(self._model, request)
             except ReplyInvalid as error:  # it went on and on
                 request, wrong, text = request.then(_check(str(error))), str(error), ""
                 continue
@@ -81,7 +81,7 @@ def _doubts(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[Messa
     """Return the turns that show a model what in its answer nothing gave; none where there is no such thing."""
     if calls:
         return ()
-    _, doubt = request.prompt.grounded(request.prompt.parse(text), request.turns)
+    _, doubt = request.prompt.ground(request.prompt.parse(text), request.turns)
     return _shown(text, doubt) if doubt else ()
 
 

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from mindstream.errors import ModelError
 from mindstream.models.model import Model, Part, Request, Usage
-from mindstream.tracing import started
+from mindstream.tracing import start_span
 
 
 class Traced:
@@ -19,7 +19,7 @@ class Traced:
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         provider, _, model = self.name.partition(":")
-        call = started("chat", model or self.name, provider_name=provider, request_model=model or self.name)
+        call = start_span("chat", model or self.name, provider_name=provider, request_model=model or self.name)
         call.set_attribute("mindstream.prompt", request.prompt.label())
         call.set_attribute("mindstream.role", request.role)
         try:

@@ -11,12 +11,13 @@ from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mindstream.language import moves
-from mindstream.language.links import has_links, links, without_links
-from mindstream.language.moves import language_of, moves_of
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt, rule
-from mindstream.reasoners.conversation import Line
+from mindstream.reasoners.conversation import Line, user_statements
+from mindstream.text import moves
+from mindstream.text.links import has_links, links, without_links
+from mindstream.text.moves import language_of, moves_of
+from mindstream.text.support import Support, complaint
 
 
 class Fact(BaseModel):
@@ -28,7 +29,8 @@ class Fact(BaseModel):
     predicate: str = Field(
         "said", max_length=80, description="What it is about, in one to three words: name, age, bedtime, caffeine."
     )
-    object: str = Field("", max_length=200, description="The value: Ann, 34, 23:30, three coffees a day.")
+    object: str = Field("", max_length=200, description="The value: Tomás, 51, 22:15, two teas a day.")
+    rests_on: str = Field("", max_length=400, description="The user's words that say so, copied.")
     replaces: list[int] = Field(
         default_factory=list,
         max_length=40,
@@ -52,8 +54,15 @@ class ExtractFacts(Prompt[Facts]):
     known: tuple[str, ...] = ()
     now: str = ""
 
-    def grounded(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
-        """Leave out links that nobody said: a note may be said again."""
+    def ground(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
+        """Leave out facts that rest on nothing the user said, and links that nobody said: a note may be said again."""
+        support = Support(user_statements(self.conversation, self.utterances))
+        held = [fact for fact in reply.facts if support.has(fact.rests_on) or support.holds(fact.text)]
+        gone = [fact.text for fact in reply.facts if fact not in held]
+        found, links_gone = self._without_made_up_links(Facts(facts=held) if gone else reply)
+        return found, " ".join(filter(None, (complaint(gone) if gone else "", links_gone)))
+
+    def _without_made_up_links(self, reply: Facts) -> tuple[Facts, str]:
         if not any(has_links(f"{fact.text} {fact.object}") for fact in reply.facts):
             return reply, ""
         given = links([*self.utterances, *self.known, *(line.text for line in self.conversation)])
@@ -113,7 +122,7 @@ LOOKED_AT = 100
 
 
 @rule(ExtractFacts)
-def in_their_own_words(ask: ExtractFacts) -> Facts:
+def facts_by_clauses(ask: ExtractFacts) -> Facts:
     """Keep what users state of themselves as they said it; read a name, an age, a job as such."""
     found = (_fact(clause, ask.known) for clause in islice(_clauses(ask.utterances), LOOKED_AT))
     return Facts(facts=list(islice(filter(None, found), MOST)))
@@ -134,7 +143,7 @@ def _fact(clause: str, known: tuple[str, ...]) -> Fact | None:
         return None
     if moves_of(clause, language_of(clause)) & OF_THE_TALK:
         return None
-    return Fact(text=f"“{clause.rstrip('.。;；')[:400]}”", object=clause[:200])
+    return Fact(text=f"“{clause.rstrip('.。;；')[:400]}”", object=clause[:200], rests_on=clause[:LONGEST])
 
 
 def _single(clause: str, known: tuple[str, ...]) -> Fact | None:
@@ -143,5 +152,8 @@ def _single(clause: str, known: tuple[str, ...]) -> Fact | None:
             if found := pattern.search(clause):
                 old = [n for n, text in enumerate(known, 1) if text.startswith(f"{predicate}: ")]
                 value = found["o"][:LONGEST]
-                return Fact(text=f"{predicate}: {value}", predicate=predicate, object=value, replaces=old)
+                quoted = found[0][:LONGEST]
+                return Fact(
+                    text=f"{predicate}: {value}", predicate=predicate, object=value, rests_on=quoted, replaces=old
+                )
     return None

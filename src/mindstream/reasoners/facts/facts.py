@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mindstream.clock import spoken
+from mindstream.clock import format_spoken
 from mindstream.log.events import Remembered
 from mindstream.memory.record import New, Record, Triple, normalised
 from mindstream.memory.store import Entry, Revision
@@ -33,12 +33,12 @@ class FactsReasoner:
         return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
 
     async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
-        known = occasion.stream.latest("note", KNOWN)
+        known = await occasion.stream.latest("note", KNOWN)
         prompt = ExtractFacts(
             utterances=tuple(utterance.text for utterance in occasion.utterances),
             conversation=lines(occasion.conversation[-6:]),
             known=tuple(note.text for note in known),
-            now=spoken(occasion.stream.clock.now()),
+            now=format_spoken(occasion.stream.clock.now()),
         )
         found = await ask(model, prompt)
         by = self.slot if model is self.model else BY
@@ -51,7 +51,7 @@ class FactsReasoner:
 
 
 async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str) -> Writing:
-    there = occasion.stream.known("note", [fact.text for fact in found.facts])
+    there = await occasion.stream.find_same("note", [fact.text for fact in found.facts])
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
     if not fresh:
@@ -64,7 +64,7 @@ async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str)
         )
         for fact in fresh
     ]  # fmt: skip
-    records = await occasion.stream.made(news)
+    records = await occasion.stream.build_records(news)
     now = occasion.stream.clock.now()
     revisions = [
         Revision(id=known[number - 1].id, valid_until=now, superseded_by=record.id)

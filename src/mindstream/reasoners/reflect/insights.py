@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.models.prompt import Prompt, rule
-from mindstream.reasoners.reflect.recurring import Topic, recurring, stems
+from mindstream.reasoners.reflect.recurring import RecurringWord, recurring, stems
 
 LONGEST, MOST = 500, 100
 """So many characters an insight may have, and so many memories may support it."""
@@ -38,7 +38,7 @@ class Insights(Prompt[Found]):
 
 
 @rule(Insights)
-def what_goes_together(ask: Insights) -> Found:
+def recurring_insights(ask: Insights) -> Found:
     """Say what recurs in the memories that the question is about, and what goes together with it."""
     topics = recurring(ask.memories, besides=ask.who)
     asked = [topic for topic in topics if topic.stem in stems(ask.question)]
@@ -56,7 +56,7 @@ def what_goes_together(ask: Insights) -> Found:
     return Found(insights=found[: ask.count])
 
 
-def _both(one: Topic, other: Topic) -> list[int]:
+def _both(one: RecurringWord, other: RecurringWord) -> list[int]:
     return sorted(set(one.within) & set(other.within))
 
 

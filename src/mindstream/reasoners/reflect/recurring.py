@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mindstream.language.words import plain_words, stem, terms
+from mindstream.text.words import plain_words, stem, terms
 
 OF_REFLECTION = frozenset(terms("keeps coming up with, go together, what matters to, day today time thing"))
 """Words of our own thoughts, and words that tell nothing: no topics."""
@@ -15,7 +15,7 @@ LONGEST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class RecurringWord:
     """A word that recurs.
 
     Attributes:
@@ -33,7 +33,7 @@ def stems(text: str) -> set[str]:
     return set(terms(text)) - OF_REFLECTION
 
 
-def recurring(texts: Sequence[str], besides: str = "") -> list[Topic]:
+def recurring(texts: Sequence[str], besides: str = "") -> list[RecurringWord]:
     """Return the words that two texts or more share, the most shared first; those of `besides` left out."""
     within: defaultdict[str, list[int]] = defaultdict(list)
     written: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -44,7 +44,7 @@ def recurring(texts: Sequence[str], besides: str = "") -> list[Topic]:
             within[each].append(number)
     left_out = set(terms(besides))
     topics = [
-        Topic(each, written[each].most_common(1)[0][0], numbers)
+        RecurringWord(each, written[each].most_common(1)[0][0], numbers)
         for each, numbers in within.items()
         if len(numbers) > 1 and each not in left_out and not each.isdigit() and 1 < len(each) <= LONGEST
     ]

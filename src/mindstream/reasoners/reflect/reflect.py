@@ -36,13 +36,13 @@ COUNTED: tuple[Kind, ...] = ("observation", "chat")
 """What the counter falls by: what came from the world."""
 
 
-def counter(stream: Stream, start: float = START, counted: Sequence[Kind] = COUNTED) -> float:
+async def counter(stream: Stream, start: float = START, counted: Sequence[Kind] = COUNTED) -> float:
     """Return how much importance is still to gather before the stream is to be reflected upon; at <= 0 it is time.
 
     What is not rated yet does not count.
     """
-    columns = stream.columns()
-    last = stream.store.last(stream.name, "reflected")
+    columns = await stream.columns()
+    last = await stream.store.last(stream.name, "reflected")
     new = np.isin(columns.kind.values, [KIND_CODES[kind] for kind in counted])
     if last and isinstance(last.event, Reflected):
         at = columns.position.get(last.event.upto)
@@ -67,7 +67,7 @@ async def reflect(stream: Stream, model: Model) -> list[Record]:
         except Conflict:
             await asyncio.sleep(0)  # one of the thoughts was written meanwhile
             continue
-        return stream.store.records(stream.name, [record.id for record in entry.records])
+        return await stream.store.records(stream.name, [record.id for record in entry.records])
 
 
 async def reflect_if_due(stream: Stream, model: Model, start: float = START) -> list[Record]:
@@ -77,8 +77,8 @@ async def reflect_if_due(stream: Stream, model: Model, start: float = START) -> 
         ModelError: see `reflect`.
     """
     await rate(stream, model)
-    await stream.catch_up()
-    return await reflect(stream, model) if counter(stream, start) <= 0 else []
+    await stream.columns()
+    return await reflect(stream, model) if await counter(stream, start) <= 0 else []
 
 
 async def rate(stream: Stream, model: Model) -> None:
@@ -100,8 +100,8 @@ class ReflectReasoner:
     async def think(self, occasion: Occasion) -> Conclusion:
         stream = occasion.stream
         await rate(stream, self.model)
-        await stream.catch_up()
-        left = counter(stream, self.start)
+        await stream.columns()
+        left = await counter(stream, self.start)
         if left > 0:
             return Conclusion(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name, _nothing)
         reflection = await _reflection(stream, self.model)
@@ -127,9 +127,9 @@ class _Reflection:
 
 
 async def _reflection(stream: Stream, model: Model) -> _Reflection:
-    ids = (await stream.catch_up()).ids
+    ids = (await stream.columns()).ids
     upto = ids[-1] if ids else ""
-    recent = stream.store.latest(stream.name, REFLECTED_ON, RECENT, now=stream.clock.now())
+    recent = await stream.store.latest(stream.name, REFLECTED_ON, RECENT, now=stream.clock.now())
     if not recent:
         return _Reflection(upto, (), ())
     memories = tuple(record.text[:LONGEST] for record in recent)
@@ -154,13 +154,13 @@ async def _insights(stream: Stream, model: Model, question: str) -> list[tuple[I
 async def _entry(stream: Stream, reflection: _Reflection, model: Model) -> Entry:
     """Make what is to be written: the thoughts that are not known already, and the counter's new beginning."""
     first = {normalised(each[0].text): each for each in reversed(reflection.insights)}
-    known = stream.known("thought", [insight.text for insight, _ in reflection.insights])
+    known = await stream.find_same("thought", [insight.text for insight, _ in reflection.insights])
     news = [
         New(text=insight.text, kind="thought", by="reflect", evidence=evidence)
         for said, (insight, evidence) in reversed(first.items())
         if said not in known
     ]
-    thoughts = tuple(await stream.made(news))
+    thoughts = tuple(await stream.build_records(news))
     event = Reflected(
         upto=reflection.upto, questions=reflection.questions, thoughts=tuple(record.id for record in thoughts),
         model=model.name,

@@ -27,7 +27,7 @@ class SalientQuestions(Prompt[Questions]):
 
 
 @rule(SalientQuestions)
-def what_recurs(ask: SalientQuestions) -> Questions:
+def recurring_questions(ask: SalientQuestions) -> Questions:
     """Ask about the words that most memories share."""
     topics = recurring(ask.memories, besides=ask.who)[: ask.count]
     return Questions(questions=[f"What about {topic.word} matters to {ask.who}?" for topic in topics])

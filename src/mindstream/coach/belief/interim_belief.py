@@ -1,0 +1,92 @@
+"""Beliefs between two calls of tools (Christakopoulou 2024, 3.2.2: c = (t1, a1, o1, b1, …, tn, an, on, bn)).
+
+After an observation the Reasoner may write down what it believes because of it, and its next call rests on that. These
+intermediate beliefs are logged, and composed into the next belief when the run concludes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import JsonValue
+
+from mindstream.coach.belief.grounding import ground_patch
+from mindstream.coach.belief.think_in_phase import LONGEST_PATCH, compose_patches
+from mindstream.coach.events import Believed
+from mindstream.errors import InputError, ToolError
+from mindstream.memory.belief import Belief, merged
+from mindstream.memory.store import Entry
+from mindstream.reasoners.reasoner import Occasion
+from mindstream.text.support import Support, complaint
+from mindstream.tools.tool import Tool, tool
+
+MOST = 12
+"""So many intermediate beliefs a run may have."""
+
+
+class InterimBelief:
+    """What a run has come to believe so far, on top of the belief that it began from.
+
+    Attributes:
+        patches: the intermediate beliefs, in their order.
+    """
+
+    def __init__(self, occasion: Occasion, belief: Belief[Any]) -> None:
+        self.patches: list[dict[str, JsonValue]] = []
+        self._occasion, self._belief = occasion, belief
+
+    def compose(self, *more: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the intermediate beliefs, and what was concluded from them, as one patch."""
+        return compose_patches([*self.patches, *more])
+
+    def tool(self) -> Tool:
+        """Return the tool by which a belief is written down between two calls."""
+
+        async def believe(patch: dict[str, JsonValue], rests_on: str = "") -> str:
+            """Write down what you believe of the user now, because of what a tool gave or was just said.
+
+            Call it before the next call that rests on it.
+
+            Args:
+                patch: belief fields that change. A list adds; {"add": [...], "remove": [...]} does both.
+                rests_on: the words of the user, or of a tool, that it rests on, copied.
+            """
+            return await self._believe(patch, rests_on)
+
+        return replace(tool(believe), in_run=True)
+
+    async def _believe(self, patch: dict[str, JsonValue], rests_on: str) -> str:
+        if len(self.patches) >= MOST:
+            raise ToolError(f"At most {MOST} beliefs between calls. Conclude now.")
+        if len(json.dumps(patch, ensure_ascii=False)) > LONGEST_PATCH:
+            raise ToolError(f"The patch has more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
+        support = Support([*user_texts(self._occasion), *self._occasion.found])
+        if unsupported := ground_patch(patch, rests_on, support)[1]:
+            raise ToolError(f"{complaint(unsupported)} Nothing was written down.")
+        try:
+            value, _ = merged(self._belief, compose_patches([*self.patches, patch]))
+        except InputError as error:
+            raise ToolError(f"The patch does not fit: {error}") from None
+        self.patches.append({name: held for name, held in patch.items() if name != "phase"})
+        occasion = self._occasion
+        await occasion.stream.commit(Entry(Believed(slot=occasion.slot, patch=self.patches[-1]), occasion.slot))
+        held = value.model_dump(mode="json", exclude_defaults=True)
+        held.pop("phase", None)
+        return f"Believed now, in place of what stands above: {json.dumps(held, ensure_ascii=False)}"
+
+
+def user_texts(occasion: Occasion) -> Iterator[str]:
+    """Give what the user said in the talk that a run is about."""
+    for record in occasion.conversation:
+        if record.data.get("by_user"):
+            yield record.text
+    for utterance in occasion.utterances:
+        yield utterance.text
+
+
+def with_belief(tools: Sequence[Tool], believing: InterimBelief) -> list[Tool]:
+    """Return tools, and where there are any, the one by which a belief is written down between them."""
+    return [*tools, believing.tool()] if tools else []

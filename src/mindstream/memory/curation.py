@@ -1,0 +1,186 @@
+"""Care of a stream: corrections, where things come from, the archive, another embedder."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mindstream.clock import Moment
+from mindstream.errors import Conflict, InputError, ModelError
+from mindstream.log.events import Remembered
+from mindstream.memory.columns import OPEN, is_sound
+from mindstream.memory.door import checked_text
+from mindstream.memory.embedding import sound
+from mindstream.memory.missing_vectors import give
+from mindstream.memory.record import UNIQUE, New, Record, Triple, normalised
+from mindstream.memory.store import Entry, Revision
+
+if TYPE_CHECKING:
+    from mindstream.memory.stream import Stream
+
+BATCH = 256
+DEEPEST = 100
+"""So many levels of evidence are followed down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A record and what it was drawn from.
+
+    Attributes:
+        missing: ids of evidence that is not there: erased, or never a record of this stream.
+        cut: its own evidence is left out here: it stands elsewhere in the tree, or lies too deep.
+    """
+
+    record: Record
+    evidence: tuple[Drawn, ...] = ()
+    missing: tuple[str, ...] = ()
+    cut: bool = False
+
+
+async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
+    """Write the correction of a record and end the old one, in one commit.
+
+    Where the new words are there already, that record takes the old one's place; where they are the old ones, nothing
+    changes.
+
+    Raises:
+        InputError: there is no such record, or it is history already, or it is a version of a belief or plan.
+    """
+    text = checked_text(text)
+    while True:
+        record = await _correctable(stream, old)
+        if normalised(text) == normalised(record.text):
+            return record
+        now, unique = stream.clock.now(), record.kind in UNIQUE
+        there = await stream.store.find_same(stream.name, record.kind, [text], now=now) if unique else {}
+        new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence)
+        now = stream.clock.now()
+        fresh = () if there else (new,)
+        event = Remembered(count=len(fresh), kinds={new.kind: len(fresh)})
+        ending = Revision(id=old, valid_until=now, superseded_by=new.id, holds=True)
+        try:
+            await stream.commit(Entry(event, by or stream.name, fresh, distinct=True), revisions=[ending])
+        except Conflict:
+            await asyncio.sleep(0)  # somebody was first: look again
+            continue
+        return new
+
+
+async def _correctable(stream: Stream, id_: str) -> Record:
+    record = next(iter(await stream.store.records(stream.name, [id_])), None)
+    if record is None:
+        raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
+    if record.slot is not None:
+        raise InputError(f"the record {id_} is a version of {record.slot!r}: change that with `believe`")
+    if record.superseded_by:
+        raise InputError(f"the record {id_} was superseded by {record.superseded_by}: correct that one")
+    ended = record.valid_until is not None and record.valid_until <= stream.clock.now()
+    if record.forgotten is not None or ended:
+        raise InputError(f"the record {id_} is forgotten, or holds no more: remember the new text instead")
+    return record
+
+
+async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: Sequence[str]) -> Record:
+    about = old.about and Triple(old.about.subject, old.about.predicate, text[:200])
+    new = New(
+        text=text, kind=old.kind, by=by or old.by, episode=old.episode, importance=old.importance, about=about,
+        keywords=old.keywords, evidence=(old.id, *evidence), valid_from=stream.clock.now(), data=old.data,
+    )  # fmt: skip
+    return (await stream.build_records([new]))[0]
+
+
+async def evidence_of(stream: Stream, id_: str) -> Drawn:
+    """Return a record with what it was drawn from, and that with its own evidence, down to what was seen.
+
+    The evidence of a record stands in the tree once, where it is nearest to the top, and at most DEEPEST levels down.
+
+    Raises:
+        InputError: there is no such record.
+    """
+    found: dict[str, Record] = {}
+    owner: dict[str, str] = {id_: ""}  # whose evidence it is where it is nearest to the top
+    levels = [[id_]]
+    for _ in range(DEEPEST):
+        there = await stream.store.records(stream.name, levels[-1])
+        found |= {record.id: record for record in there}
+        new = {each: record.id for record in reversed(there) for each in record.evidence if each not in owner}
+        owner |= new
+        levels.append(list(new))
+    if id_ not in found:
+        raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
+    deeper, drawn = set(levels[-1]), dict[str, Drawn]()
+    for record in (found[each] for level in reversed(levels) for each in level if each in found):
+        evidence = list(dict.fromkeys(record.evidence))
+        below = [
+            drawn[each] if owner[each] == record.id else Drawn(found[each], cut=bool(found[each].evidence))
+            for each in evidence if each in found
+        ]  # fmt: skip
+        missing = tuple(each for each in evidence if each not in found and each not in deeper)
+        drawn[record.id] = Drawn(record, tuple(below), missing, cut=any(each in deeper for each in evidence))
+    return drawn[id_]
+
+
+async def archive(stream: Stream) -> list[Record]:
+    """Return what is forgotten, in the order of writing."""
+    return await stream.store.records(stream.name, await _forgotten(stream, OPEN))
+
+
+async def purge(stream: Stream, before: Moment | None = None) -> int:
+    """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many.
+
+    Their words go from the log and from what was drawn from them, too (see memory/carriers), and from the file's bytes.
+    What the user said in a chat stands: that is another record, and never fades.
+    """
+    await stream.columns()
+    ids = await _forgotten(stream, OPEN if before is None else before)
+    if not ids:
+        return 0
+    complete = not (await stream.columns()).foreign
+    erased = await stream.store.erase(stream.name, ids)
+    await stream.store.compact()
+    if complete and (await stream.columns()).foreign:  # what lost some of its words has lost its vector with them
+        with contextlib.suppress(ModelError):  # `reembed` gives it one later
+            await reembed(stream)
+    return erased
+
+
+async def _forgotten(stream: Stream, before: Moment) -> list[str]:
+    columns = await stream.columns()
+    return [columns.ids[at] for at in np.flatnonzero(columns.forgotten.values < before)]
+
+
+async def reembed(stream: Stream, batch: int = BATCH) -> int:
+    """Give each record that has none a vector of the stream's embedder, a batch a commit; return how many.
+
+    Raises:
+        ModelError: the embedder fails; what is done is kept.
+    """
+    ids, done = list((await stream.columns()).ids), 0
+    for start in range(0, len(ids), batch):
+        records = [
+            record for record in await stream.store.records(stream.name, ids[start : start + batch])
+            if record.embedder != stream.embedder.name or not is_sound(record.vector)
+        ]  # fmt: skip
+        if records:
+            rows = await stream.embedder.embed([record.text for record in records])
+            await give(stream, records, sound(rows, len(records), stream.embedder.width))
+        done += len(records)
+        await asyncio.sleep(0)
+    return done
+
+
+async def offer(stream: Stream) -> str:
+    """Say how many records the stream's embedder has made no vector of, and what to do; "" where there are none."""
+    columns = await stream.columns()
+    if not columns.foreign:
+        return ""
+    return (
+        f"{columns.foreign:,} of {len(columns):,} records have no vector of {stream.embedder.name} and are found by"
+        " their words only: `await stream.reembed()` gives them one"
+    )

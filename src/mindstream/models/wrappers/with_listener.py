@@ -1,0 +1,24 @@
+"""Tell whoever asks what their calls were: for models that many minds share, each with a log of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+from mindstream.models.model import Model, Part, Request
+from mindstream.models.wrappers.meter import Metered
+
+
+class WithListener:
+    """Passes requests on with `on_call` in them; the meter below tells it of each attempt."""
+
+    def __init__(self, model: Model, on_call: Callable[[Metered], None]) -> None:
+        self.name = model.name
+        self._model = model
+        self._on_call = on_call
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        async with aclosing(self._model.reply(replace(request, on_call=self._on_call))) as parts:
+            async for part in parts:
+                yield part

@@ -1,0 +1,289 @@
+"""Read an export, line by line, and check all of it before anything is written."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any, Generic, Literal, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from mindstream.clock import Moment
+from mindstream.coach.belief.plan import Plan
+from mindstream.errors import InputError, StorageError
+from mindstream.memory.door import checked_record
+from mindstream.memory.record import Kind, Record, Triple
+
+FORMAT = 1
+LONGEST, MOST, WHOLE = 1 << 20, 1_000_000, 4 << 30
+"""So many bytes a record's line may have, so many records an export, so many bytes all of it."""
+BATCH, BATCH_BYTES = 128, 32_000
+"""So many records are embedded and written at once, and so many bytes of lines: some 30 ms of the event loop."""
+CHAIN = 500
+"""So long a chain of evidence may be; a mind's own are a handful."""
+VERSIONS = 1 << 31
+"""No slot has ever had so many versions; a higher number would leave no room for those to come."""
+IN_MEMORY = 8 << 20
+"""A copy of more bytes than this is put aside on the disk."""
+M = TypeVar("M", bound=BaseModel)
+H = TypeVar("H", bound="Header", covariant=True)
+
+
+class Header(BaseModel):
+    """The first line."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mindstream: Literal["memory", "mind"] = "memory"
+    format: int = FORMAT
+    user: str = Field("", max_length=100)
+    exported: str = Field("", max_length=100)
+    records: int | None = Field(None, ge=0)
+
+
+class ExportLine(BaseModel):
+    """A record as it is written down; times are seconds since 1970 UTC. What may stand there: memory/record."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    kind: Kind
+    text: str
+    created: Moment
+    accessed: Moment | None = None
+    by: str = ""
+    episode: str = ""
+    importance: float | None = None
+    level: int = 0
+    lasting: bool = False
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
+    superseded_by: str | None = None
+    forgotten: Moment | None = None
+    about: tuple[str, str, str] | None = None
+    keywords: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    depth: int = 0
+    slot: str | None = None
+    version: int | None = Field(None, le=VERSIONS)
+    data: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def record(self, stream: str) -> Record:
+        """Return the record, not yet embedded.
+
+        Raises:
+            InputError: what it says cannot be kept.
+        """
+        if self.slot and (self.kind == "plan") != self.slot.endswith(".plan"):
+            raise InputError(f"slot: {self.slot!r} is no slot of a {self.kind}; plans are in one that ends in .plan")
+        if self.slot and self.kind == "belief" and not isinstance(self.data.get("value"), dict):
+            raise InputError("data.value: a belief has its value there")
+        if self.slot and self.kind == "plan":
+            validate_as(Plan, self.data.get("plan"), "data.plan.")
+        held: dict[str, Any] = {name: getattr(self, name) for name in ExportLine.model_fields}
+        held["about"] = Triple(*self.about) if self.about else None
+        held["accessed"] = self.created if self.accessed is None else self.accessed
+        return checked_record(Record(stream=stream, **held))
+
+
+@dataclass(frozen=True)
+class Export(Generic[H]):
+    """An export that was checked, and a copy of its records' lines, which nobody else can change.
+
+    Attributes:
+        lines: the number of each record's line, by its id, in the order of the file.
+    """
+
+    header: H
+    source: str
+    stream: str
+    lines: dict[str, int]
+    copy: IO[bytes]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __enter__(self) -> Export[H]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.copy.close()
+
+    def batches(self) -> Iterator[list[Record]]:
+        """Yield the records, some at a time, in the order of the file."""
+        self.copy.seek(0)
+        batch: list[Record] = []
+        size = 0
+        for text in self.copy:
+            batch.append(ExportLine.model_validate(_json(text)).record(self.stream))
+            size += len(text)
+            if len(batch) == BATCH or size >= BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+
+@dataclass
+class _Index:
+    """What must be remembered of the lines so far, to check them against each other."""
+
+    lines: dict[str, int] = field(default_factory=dict)
+    versions: dict[tuple[str, int | None], int] = field(default_factory=dict)
+    evidence: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def add(self, record: Record, number: int) -> None:
+        """Take a record in.
+
+        Raises:
+            InputError: a line before it is the same record, or the same version of a slot.
+        """
+        if len(self.lines) == MOST:
+            raise InputError(f"an export may hold {MOST:,} records; take this one in by parts")
+        first = self.lines.setdefault(record.id, number)
+        if first != number:
+            raise InputError(f"id: line {first} is the record {record.id} already")
+        if record.slot:
+            first = self.versions.setdefault((record.slot, record.version), number)
+            if first != number:
+                raise InputError(f"version: line {first} is version {record.version} of {record.slot!r} already")
+        if record.evidence:
+            self.evidence[record.id] = record.evidence
+
+    def check_evidence(self, source: str) -> None:
+        """Raise InputError where evidence leads back to where it began, or on and on."""
+        below = {id_: {each for each in ids if each in self.evidence} for id_, ids in self.evidence.items()}
+        above: dict[str, list[str]] = {}
+        for id_, ids in below.items():
+            for each in ids:
+                above.setdefault(each, []).append(id_)
+        waits = {id_: len(ids) for id_, ids in below.items()}
+        ready, length = [id_ for id_, count in waits.items() if not count], 0
+        while ready and length < CHAIN:  # all whose evidence is settled, then all that were drawn from them
+            length += 1
+            following: list[str] = []
+            for id_ in ready:
+                del waits[id_]
+                for each in above.get(id_, ()):
+                    waits[each] -= 1
+                    if not waits[each]:
+                        following.append(each)
+            ready = following
+        if waits:
+            line = min(self.lines[id_] for id_ in waits)
+            raise InputError(
+                f"{source}:{line}: evidence: what this record was drawn from leads back to itself, or through over"
+                f" {CHAIN} records; nothing was imported"
+            )
+
+
+def read_export(
+    lines: Iterable[bytes],
+    source: str,
+    shape: type[H],
+    stream: str,
+    taken: Callable[[object], bool] = lambda _: False,
+) -> Export[H]:
+    """Check the header and the records of an export; `taken` may take a line that is no record.
+
+    Raises:
+        InputError: naming the line that is wrong.
+        StorageError: its records cannot be put aside.
+    """
+    header: H | None = None
+    index, size = _Index(), 0
+    copy: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (the export closes it)
+    try:
+        for number, text in enumerate(lines, 1):
+            size += len(text)
+            if not text.strip():
+                continue
+            try:
+                if size > WHOLE:
+                    raise InputError(f"it goes on after {WHOLE >> 30} GB; take it in by parts")
+                data = _json(text)
+                if header is None:
+                    header = _header(data, shape)
+                elif not taken(data):
+                    _check_size(text)
+                    index.add(validate_as(ExportLine, data).record(stream), number)
+                    _put_aside(copy, text)
+            except InputError as error:
+                raise InputError(f"{source}:{number}: {error}; nothing was imported") from None
+        if header is None:
+            raise InputError(f"there is nothing in {source}; an export begins with a line that says so")
+        _check_whole(header, len(index.lines), source)
+        index.check_evidence(source)
+    except BaseException:
+        copy.close()
+        raise
+    return Export(header, source, stream, index.lines, copy)
+
+
+def _check_size(text: bytes) -> None:
+    if len(text) > LONGEST:
+        raise InputError(f"a record's line may have {LONGEST:,} bytes, and this one has {len(text):,}")
+
+
+def _check_whole(header: Header, found: int, source: str) -> None:
+    if header.records is not None and header.records != found:
+        raise InputError(
+            f"{source} is cut off, or was put together: its first line promises {header.records} records, {found} are"
+            " there; nothing was imported"
+        )
+
+
+def _put_aside(copy: IO[bytes], text: bytes) -> None:
+    try:
+        copy.write(text.strip() + b"\n")
+    except OSError as error:
+        raise StorageError(
+            f"an import is put aside in {tempfile.gettempdir()} first, which cannot be written: {error.strerror};"
+            " set TMPDIR to another folder"
+        ) from None
+
+
+def _json(line: bytes) -> object:
+    try:
+        return json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
+    except UnicodeDecodeError:
+        raise InputError("not UTF-8 text") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON ({getattr(error, 'msg', error)})") from None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _header(data: object, shape: type[H]) -> H:
+    wanted, found = shape.model_fields["mindstream"].default, data.get("mindstream") if isinstance(data, dict) else None
+    if found != wanted and found in ("memory", "mind"):
+        raise InputError(f"this is the export of a {found}: `mindstream {found} import` takes it in")
+    if found != wanted:
+        raise InputError(
+            f'not an export of a {wanted}, which begins with {{"mindstream": "{wanted}", "format": {FORMAT}, …}}'
+        )
+    header = validate_as(shape, data)
+    if header.format != FORMAT:
+        raise InputError(f"it has the format {header.format}, and this mindstream reads {FORMAT}; upgrade mindstream")
+    return header
+
+
+def validate_as(shape: type[M], data: object, within: str = "") -> M:
+    """Return data in a shape.
+
+    Raises:
+        InputError: it does not fit; naming the place.
+    """
+    try:
+        return shape.model_validate(data)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)[0]
+        place = within + ".".join(map(str, found["loc"]))
+        place = "".join(
+            each if each.isprintable() else "�" for each in place[:80]
+        )  # a field's name comes from the file
+        raise InputError(f"{place + ': ' if place else ''}{found['msg'].lower()}") from None

@@ -1,0 +1,80 @@
+"""Can a model be had? Its endpoint is asked for its models, through OpenAI's own client; that costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from importlib import import_module
+
+from mindstream.errors import ModelRefused, ModelSilent
+from mindstream.models.address import Address, address
+from mindstream.models.failures import failures
+from mindstream.models.model import Model
+from mindstream.models.roles import Models
+
+PATIENCE_S = 3.0
+LIST_BYTES = 4_000_000
+"""The longest list of models that is read."""
+LISTS_NONE = (400, 404, 405, 501)
+HOMES = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com/v1",
+    "google": "https://generativelanguage.googleapis.com/v1beta",
+}
+
+
+async def probe(name: str) -> str:
+    """Say in a sentence that a model can be had.
+
+    Raises:
+        SettingsError: no such form, no key, no package, no recording.
+        ModelError: its endpoint is not there, refuses the key, or has no such model.
+    """
+    if name.startswith("playback:"):
+        model: Model = Models.named({"default": name}).of("talker")
+        return f"{model.name} can be played back"
+    at = address(name)
+    if at.vendor == "gguf":
+        return f"{name} can be loaded from {at.model}"
+    home = (at.url or HOMES[at.vendor]).rstrip("/")
+    if at.vendor == "anthropic" and not home.endswith("/v1"):
+        home += "/v1"
+    offered = _names(await _list_models(at, home))
+    if offered and at.model not in offered and f"{at.model}:latest" not in offered and at.model != "default":
+        some = ", ".join(sorted(offered)[:5]) + (", …" if len(offered) > 5 else "")
+        raise ModelRefused(f"{name}: {home} answers, and does not offer {at.model!r}; it offers {some}")
+    return f"{name} can be reached at {home}"
+
+
+async def _list_models(at: Address, home: str) -> object:
+    """Return what an endpoint lists, as plain data; None where it lists no models."""
+    chat = await asyncio.to_thread(import_module, "mindstream.models.openai_chat")
+    openai = import_module("openai")
+    headers, query = {}, {}
+    if at.vendor == "anthropic":
+        headers = {"Authorization": openai.Omit(), "x-api-key": at.key, "anthropic-version": "2023-06-01"}
+    elif at.vendor == "google":
+        headers, query = {"Authorization": openai.Omit(), "x-goog-api-key": at.key}, {"pageSize": "1000"}
+    options = {"headers": headers, "params": query}
+    with failures(at, chat.TOLD):
+        try:
+            async with asyncio.timeout(PATIENCE_S), chat.openai_client(replace(at, url=home), LIST_BYTES) as client:
+                listed = await client.get("/models", cast_to=object, options=options)
+                return json.loads(listed) if isinstance(listed, str) else listed  # text: by its content type
+        except TimeoutError:
+            raise ModelSilent(f"{at.name}: {home} said nothing for {PATIENCE_S:g} s; is it running there?") from None
+        except openai.APIStatusError as error:
+            if error.status_code not in LISTS_NONE:
+                raise
+        except (ValueError, RecursionError):
+            pass  # what it lists is no JSON
+    return None
+
+
+def _names(data: object) -> set[str]:
+    """Read the names of the models that an endpoint lists."""
+    listed = (data.get("data") or data.get("models")) if isinstance(data, dict) else None
+    entries = listed if isinstance(listed, list) else []
+    names = {str(each.get("id") or each.get("name") or "") for each in entries if isinstance(each, dict)}
+    return {name.removeprefix("models/") for name in names if name}

@@ -1,0 +1,66 @@
+"""Words by which people ask for something, put right where they are typed in haste; other words stay as they are."""
+
+from __future__ import annotations
+
+import re
+
+from rapidfuzz.distance import OSA
+
+from mindstream.caches import remember
+
+HASTY = {
+    "plan": "pln paln plna plann paln", "plans": "plns palns", "step": "stpe setp stp steo",
+    "steps": "stpes setps stps", "next": "nxt netx enxt nex", "help": "hlep hepl halp hlp",
+    "please": "pls plz plse pleas", "make": "mak amke maek mke", "about": "abuot abotu abut",
+    "give": "giv gvie gimme", "need": "nede ned neeed", "want": "wnat wnt", "what": "wat wht waht wot",
+    "how": "hwo", "should": "shoud shuld shld sholud shud", "could": "coud culd", "can": "cna cn",
+    "you": "u yuo", "are": "r", "your": "ur yr", "do": "od", "don't": "dont dnt", "doesn't": "doesnt",
+    "didn't": "didnt", "won't": "wont", "can't": "cant", "it": "ti", "like": "liek lik", "work": "wrok wokr",
+    "tips": "tipps", "advice": "advise advis", "idea": "ida idae", "ideas": "idaes", "video": "vid vidoe",
+    "videos": "vids", "thanks": "thx thanx thnks tanks tnx", "okay": "okey", "hello": "helo hallo",
+    "know": "knwo kno", "remember": "rember remeber", "that": "taht tht", "try": "tyr",
+    "something": "smth sth somthing", "anything": "anythin", "tomorrow": "tmrw tmr tomorow", "night": "nite",
+    "against": "agianst", "first": "frist fisrt",
+}  # fmt: skip
+"""The right word, and how it comes."""
+EXACT = {wrong: right for right, wrongs in HASTY.items() for wrong in wrongs.split()}
+LONG = [
+    "resource",
+    "resources",
+    "article",
+    "articles",
+    "suggest",
+    "suggestion",
+    "suggestions",
+    "recommend",
+    "recommendation",
+    "routine",
+    "strategy",
+    "schedule",
+    "different",
+    "something",
+    "anything",
+    "another",
+    "podcast",
+    "podcasts",
+    "website",
+    "remember",
+    "programme",
+]
+WORD = re.compile(r"[A-Za-z']+")
+
+
+@remember(10_000)
+def _right(word: str) -> str:
+    if word in EXACT:
+        return EXACT[word]
+    if len(word) >= 6 and word not in LONG:
+        for long in LONG:
+            if word[0] == long[0] and OSA.distance(word, long, score_cutoff=2) <= (1 if len(long) < 9 else 2):
+                return long
+    return word
+
+
+def correct_spelling(text: str) -> str:
+    """Return an English text with such words put right."""
+    return WORD.sub(lambda found: found[0] if (new := _right(found[0].lower())) == found[0].lower() else new, text)

@@ -1,0 +1,69 @@
+"""Words of a text as recall compares them: lower case, stemmed, without stop words; bigrams where words are not spaced.
+
+English is stemmed (Snowball, after irregular forms), other alphabets are taken as they stand, accents aside. Chinese,
+Japanese, Korean and Thai give pairs of neighbouring characters, and the character itself where it stands alone.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import Stemmer
+
+from mindstream.caches import remember
+from mindstream.text.irregular import BASE
+
+STOP_WORDS = """
+a about all also an and any are aren as at be been but by can could couldn d did didn do does doesn don for from had
+has hasn have haven he her hey him his how i if in into is isn it its just kind ll m many me my no not of oh on or our
+out re really s she should so some such t than that the their them then there these they this to too type up ve was
+wasn we were what when where which while who why will with won would wow yeah you your
+"""
+STOP = frozenset(STOP_WORDS.split())
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0971-\u0dff"
+SPACED_WORD = re.compile(r"[a-z0-9]+")
+ANY_WORD = re.compile(rf"(?P<run>[{UNSPACED}]+)|(?:[^\W_{UNSPACED}]|[{MARKS}])+")
+FUNCTION_CHARACTERS = frozenset("的了吗呢吧啊么着过在是我你他她它们这那和与就都也很不有什")
+
+_stem = Stemmer.Stemmer("english", maxCacheSize=0).stemWord
+
+
+@remember(1 << 15)
+def stem(word: str) -> str:
+    """Return the stem of a lower-case word; other than English ones come back as they are."""
+    return str(_stem(BASE.get(word, word))) if word.isascii() else word
+
+
+def plain_words(text: str) -> list[str]:
+    """Split into lower-case words, all of them, unstemmed; unspaced scripts as bigrams."""
+    text = text.lower()
+    if text.isascii():
+        return SPACED_WORD.findall(text)
+    words: list[str] = []
+    for found in ANY_WORD.finditer(unicodedata.normalize("NFKC", text)):
+        if found["run"]:
+            words.extend(_pairs(found["run"]))
+        else:
+            words.append(_without_accents(found[0]))
+    return words
+
+
+def terms(text: str) -> list[str]:
+    """Return what a text is indexed and asked by: its words, stop words aside, stemmed."""
+    return [stem(word) for word in plain_words(text) if word not in STOP]
+
+
+def _pairs(run: str) -> list[str]:
+    """Pair neighbouring characters, leaving out pairs of function characters only."""
+    if len(run) == 1:
+        return [] if run in FUNCTION_CHARACTERS else [run]
+    pairs = [run[i : i + 2] for i in range(len(run) - 1)]
+    return [pair for pair in pairs if not (pair[0] in FUNCTION_CHARACTERS and pair[1] in FUNCTION_CHARACTERS)]
+
+
+def _without_accents(word: str) -> str:
+    if word.isascii():
+        return word
+    return "".join(c for c in unicodedata.normalize("NFKD", word) if not "\u0300" <= c <= "\u036f")

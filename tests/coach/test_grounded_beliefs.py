@@ -1,0 +1,98 @@
+"""Nothing enters a belief or a note that rests on nothing: sent back once, then left out and told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mindstream import Mind, Models, Scripted
+from mindstream.log.events import BeliefChanged, Observed, Thought
+from mindstream.models.model import Call
+from mindstream.models.rules import Rules
+from mindstream.models.wrappers.repair import Repair
+from mindstream.tools.tool import tool
+
+PHASE = json.dumps({"reason": "-", "phase": "understanding"})
+
+
+def thought(**more: Any) -> str:
+    return json.dumps({"thought": "so it is", **more})
+
+
+async def talked(folder: Path, said: str, role: str, prompt: str, *replies: Any, **more: Any) -> tuple[Mind, Scripted]:
+    scripted = Scripted({"infer_phase": [PHASE], prompt: replies})
+    models = Models(Rules(), {"reasoner": Rules(), "facts": Rules(), role: Repair(scripted)})
+    async with Mind.open(folder, user="ann", session="s", models=models, **more) as mind:
+        await mind.say(said)
+        await mind.settled()
+    return mind, scripted
+
+
+async def events(mind: Mind, folder: Path) -> list[Any]:
+    async with Mind.open(folder, user="ann", speaker=None) as again:
+        return [row.event for row in await again.stream.store.events("ann")]
+
+
+async def test_what_nobody_said_is_sent_back_once_and_then_left_out(folder: Path) -> None:
+    made_up = thought(
+        questions=[
+            {"question": "who?", "answer": "-", "patch": {"life_situation": ["married, two dogs"]}},
+            {"question": "what?", "answer": "-", "patch": {"sleep_concern": ["insomnia"]}, "rests_on": "I lie awake"},
+        ],
+        patch={"goals": ["fly to the moon"], "environment": ["a street full of lorries"]},
+    )
+    said = "I lie awake because of the lorries in our street."
+    mind, scripted = await talked(folder, said, "reasoner", "think_in_phase", made_up, made_up)
+    told = await events(mind, folder)
+    (changed,) = [event for event in told if isinstance(event, BeliefChanged)]
+    assert changed.patch["sleep_concern"] == ["insomnia"], "another word for what was said, with the words it rests on"
+    assert changed.patch["environment"] == ["a street full of lorries"], "in the user's own words"
+    assert not changed.patch.get("life_situation") and not changed.patch.get("goals")
+    sent_back = scripted.asked[-1].turns[-1].text
+    assert "married, two dogs" in sent_back and "fly to the moon" in sent_back and "insomnia" not in sent_back
+    assert any("rests on nothing" in event.text for event in told if isinstance(event, Thought))
+
+
+async def test_a_reply_that_is_mended_stands(folder: Path) -> None:
+    wrong = thought(patch={"sleep_concern": ["insomnia"]})
+    right = thought(patch={"sleep_concern": ["insomnia"]}, rests_on="我整夜睡不着")
+    mind, _ = await talked(folder, "我整夜睡不着，怎么办？", "reasoner", "think_in_phase", wrong, right)
+    (changed,) = [event for event in await events(mind, folder) if isinstance(event, BeliefChanged)]
+    assert changed.patch["sleep_concern"] == ["insomnia"]
+
+
+async def test_facts_that_nobody_stated_are_no_notes(folder: Path) -> None:
+    facts = {
+        "facts": [
+            {"text": "The user drinks three coffees a day.", "predicate": "caffeine", "object": "three"},
+            {"text": "The user has a spouse.", "predicate": "family", "object": "spouse"},
+            {"text": "The user is a nurse.", "predicate": "job", "object": "nurse", "rests_on": "I work on a ward"},
+        ]
+    }
+    said = "I drink three coffees a day, I work on a ward."
+    _, scripted = await talked(folder, said, "facts", "extract_facts", json.dumps(facts), json.dumps(facts))
+    async with Mind.open(folder, user="ann", speaker=None) as again:
+        notes = [record.text for record in await again.stream.latest("note", 9)]
+    assert notes == ["The user drinks three coffees a day.", "The user is a nurse."]
+    assert "spouse" in scripted.asked[-1].turns[-1].text
+
+
+async def test_a_belief_between_two_calls_rests_on_what_a_tool_gave(folder: Path) -> None:
+    @tool
+    def bedroom_log() -> str:
+        """Read the bedroom's sensor."""
+        return "61 dB at 03:10"
+
+    def believe(rests_on: str) -> list[Call]:
+        return [Call("believe", json.dumps({"patch": {"environment": ["loud at three"]}, "rests_on": rests_on}))]
+
+    mind, _ = await talked(
+        folder, "Something wakes me.", "reasoner", "think_in_phase", believe("61 dB at 03:10"),
+        [Call("bedroom_log", "{}")], believe("61 dB at 03:10"), thought(), tools=[bedroom_log],
+    )  # fmt: skip
+    told = await events(mind, folder)
+    observed = [event for event in told if isinstance(event, Observed) and event.tool == "believe"]
+    assert [event.failed for event in observed] == [True, False], "not before the tool has given it"
+    (changed,) = [event for event in told if isinstance(event, BeliefChanged)]
+    assert changed.patch["environment"] == ["loud at three"]

@@ -1,0 +1,150 @@
+"""Beliefs between two calls of tools: the second call rests on what the first has changed (paper 3.2.2)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mindstream import Mind, Models, Patience, Scripted, tool
+from mindstream.coach.belief.interim_belief import MOST
+from mindstream.coach.coach import coach_of
+from mindstream.coach.events import Believed
+from mindstream.log.events import BeliefChanged, Failed, Observed, ToolCalled
+from mindstream.models.model import Call, Request
+from mindstream.models.rules import Rules
+
+PHASE = json.dumps({"reason": "a plan is asked for", "phase": "planning"})
+
+
+@tool
+def bedroom_log(night: str) -> str:
+    """Read what the bedroom's sensor noted in a night."""
+    return f"{night}: 61 dB at 03:10, a lorry; no light."
+
+
+@tool
+def shops(thing: str) -> str:
+    """Look up where something is sold nearby."""
+    return f"{thing}: at the chemist's"
+
+
+def believe(patch: dict[str, Any], rests_on: str = "Something wakes me.") -> list[Call]:
+    return [Call("believe", json.dumps({"patch": patch, "rests_on": rests_on}))]
+
+
+def looked_up(request: Request) -> list[Call]:
+    """Call a tool with what the last observation says is believed: without it there is nothing to look up."""
+    held = json.loads(
+        request.turns[-1].text.split("Believed now, in place of what stands above: ")[1].rsplit("\n", 1)[0]
+    )
+    return [Call("shops", json.dumps({"thing": f"something against {held['sleep_concern'][0]}"}))]
+
+
+async def run(folder: Path, *thinking: Any) -> tuple[Mind, list[Any], Scripted]:
+    scripted = Scripted({"infer_phase": [PHASE], "think_in_phase": thinking})
+    models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
+    async with Mind.open(folder, user="ann", models=models, tools=[bedroom_log, shops]) as mind:
+        await mind.say("Something wakes me. Make me a plan.")
+        await mind.settled()
+        return mind, [row.event for row in await mind.stream.store.events("ann")], scripted
+
+
+async def test_a_belief_changes_between_two_calls_and_the_second_shows_it(folder: Path) -> None:
+    final = json.dumps(
+        {"thought": "the lorry wakes them", "patch": {"barriers": ["a lorry at three"]}, "rests_on": "03:10, a lorry"}
+    )
+    _, events, scripted = await run(
+        folder,
+        [Call("bedroom_log", '{"night": "Monday"}')],
+        believe({"sleep_concern": ["noise"]}, "61 dB at 03:10"),
+        looked_up,
+        final,
+    )
+    kinds = (ToolCalled, Observed, Believed, BeliefChanged)
+    told = [event for event in events if isinstance(event, kinds)]
+    assert [
+        event.tool if isinstance(event, ToolCalled) else type(event).__name__
+        for event in told
+        if not isinstance(event, Observed)
+    ] == ["bedroom_log", "believe", "Believed", "shops", "BeliefChanged"]
+    (call,) = [event for event in told if isinstance(event, ToolCalled) and event.tool == "shops"]
+    assert json.loads(call.arguments) == {"thing": "something against noise"}
+    (changed,) = [event for event in told if isinstance(event, BeliefChanged)]
+    assert changed.version == 1
+    assert changed.patch["sleep_concern"] == ["noise"]
+    assert changed.patch["barriers"] == ["a lorry at three"]
+    assert not [event for event in events if isinstance(event, Failed)]
+    assert [spec.name for spec in scripted.asked[1].tools] == [
+        "find_steps", "find_resources", "bedroom_log", "shops", "believe",
+    ]  # fmt: skip
+
+
+async def test_what_is_taken_back_before_the_end_is_not_believed(folder: Path) -> None:
+    _, events, _ = await run(
+        folder, believe({"sleep_concern": ["noise", "light"]}), believe({"sleep_concern": {"remove": ["light"]}}),
+        json.dumps({"thought": "noise alone"}),
+    )  # fmt: skip
+    (changed,) = [event for event in events if isinstance(event, BeliefChanged)]
+    assert changed.patch["sleep_concern"] == ["noise"]
+
+
+async def test_a_patch_that_does_not_fit_is_answered_in_words(folder: Path) -> None:
+    wrong: list[dict[str, Any]] = [{"shoe_size": 43}, {"sleep_concern": ["x" * 20_000]}, {"phase": "planning"}]
+    _, events, _ = await run(folder, *map(believe, wrong), json.dumps({"thought": "nothing"}))
+    told = [event for event in events if isinstance(event, Observed)]
+    assert [event.failed for event in told] == [True, True, False]
+    assert "has no field 'shoe_size'" in told[0].text
+    assert "16,000 characters" in told[1].text
+    (changed,) = [event for event in events if isinstance(event, BeliefChanged)]
+    assert "shoe_size" not in changed.patch
+
+
+async def test_a_run_that_only_believes_comes_to_an_end(folder: Path) -> None:
+    many = [believe({"goals": [f"goal {n}.{m}"]})[0] for n in range(2) for m in range(8)]
+    _, events, _ = await run(folder, many[:8], many[8:], json.dumps({"thought": "enough"}))
+    assert sum(isinstance(event, Believed) for event in events) == MOST
+    assert [event for event in events if isinstance(event, Observed) and f"At most {MOST}" in event.text]
+
+
+async def test_where_there_are_no_tools_there_is_nothing_to_believe_between(folder: Path) -> None:
+    scripted = Scripted(
+        {
+            "infer_phase": [json.dumps({"reason": "-", "phase": "understanding"})],
+            "think_in_phase": [json.dumps({"thought": "-"})],
+        }
+    )
+    async with Mind.open(folder, user="ann", models=Models(Rules(), {"reasoner": scripted, "facts": Rules()})) as mind:
+        await mind.say("Something wakes me.")
+        await mind.settled()
+        assert coach_of(mind).belief.value.model_dump()["phase"] == "understanding"
+    assert [request.tools for request in scripted.asked] == [(), ()]
+
+
+async def test_a_run_that_is_taken_up_again_calls_nothing_twice(folder: Path) -> None:
+    calls = 0
+
+    @tool
+    def order(what: str) -> str:
+        """Order something: it must not be ordered twice."""
+        nonlocal calls
+        calls += 1
+        return f"{what} is on its way" + "." * 3_000
+
+    def broken(_: Request) -> str:
+        raise KeyError("no model's error: no rule stands in, the run fails")
+
+    think = [[Call("order", '{"what": "earplugs"}')], believe({"sleep_concern": ["noise"]})]
+    final = json.dumps({"thought": "ordered"})
+    scripted = Scripted({"infer_phase": [PHASE, PHASE], "think_in_phase": [*think, broken, *think, final]})
+    models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
+    async with Mind.open(folder, user="ann", models=models, tools=[order], patience=Patience(retry_s=0.01)) as mind:
+        await mind.say("Something wakes me. Make me a plan.")
+        await mind.settled()
+        events = [row.event for row in await mind.stream.store.events("ann")]
+    assert calls == 1
+    assert [event.tool for event in events if isinstance(event, ToolCalled)] == ["order", "believe", "believe"]
+    assert any(len(event.text) > 3_000 for event in events if isinstance(event, Observed)), "the whole result is kept"
+    (changed,) = [event for event in events if isinstance(event, BeliefChanged)]
+    assert changed.patch["sleep_concern"] == ["noise"]
+    assert "is on its way" in scripted.asked[-1].turns[1].text

@@ -1,0 +1,215 @@
+"""Care: corrections, echoes, where things come from, the archive, another embedder, the audit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from world import Words, World
+
+from mindstream.clock import DAY_S, MINUTE_S
+from mindstream.errors import InputError
+from mindstream.log.events import Failed, Remembered
+from mindstream.memory.curation import Drawn
+from mindstream.memory.record import Kind, Triple
+from mindstream.memory.store import Entry, Revision
+from mindstream.memory.stream import New
+
+
+@pytest.fixture
+async def world(folder: Path) -> AsyncIterator[World]:
+    made = World(folder)
+    yield made
+    await made.close()
+
+
+async def found(world: World, query: str, as_of: float | None = None) -> list[str]:
+    return [each.record.text for each in await world.stream.recall(query, as_of=as_of, touch=False)]
+
+
+async def test_a_correction_keeps_the_history(world: World) -> None:
+    old = await world.stream.remember("Ann goes to bed at 23:00", "note", about=Triple("ann", "bedtime", "23:00"))
+    then = world.clock.now()
+    world.clock.advance(DAY_S)
+    new = await world.stream.supersede(old.id, "Ann goes to bed at 22:00", by="facts")
+    assert (new.kind, new.by, new.evidence, new.depth) == ("note", "facts", (old.id,), 1)
+    assert new.about == Triple("ann", "bedtime", "Ann goes to bed at 22:00")
+    assert await found(world, "bed") == ["Ann goes to bed at 22:00"]
+    assert await found(world, "bed", as_of=then) == ["Ann goes to bed at 23:00"]
+    assert (await world.store.records("ann", [old.id]))[0].superseded_by == new.id
+
+
+async def test_a_correction_that_is_known_already_takes_the_place(world: World) -> None:
+    old = await world.stream.remember("bed at 23:00", "note")
+    known = await world.stream.remember("bed at 22:00", "note")
+    assert (await world.stream.supersede(old.id, "Bed at 22:00!")).id == known.id
+    assert (await world.stream.supersede(known.id, "BED at 22:00")).id == known.id
+    assert [record.id for record in await world.stream.latest("note", 9)] == [known.id]
+
+
+async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World) -> None:
+    old = await world.stream.remember("bed at 23:00", "note")
+    both = [world.stream.supersede(old.id, text) for text in ("bed at 22:00", "bed at 21:00")]
+    results = await asyncio.gather(*both, return_exceptions=True)
+    assert sorted(type(result).__name__ for result in results) == ["InputError", "Record"]
+    assert len(await world.stream.latest("note", 9)) == 1
+
+
+async def test_a_touch_in_between_does_not_stop_a_correction(world: World) -> None:
+    old = await world.stream.remember("bed at 23:00", "note")
+    await world.stream.recall("bed")
+    await asyncio.gather(world.stream.settle(), world.stream.supersede(old.id, "bed at 22:00"))
+    assert [record.text for record in await world.stream.latest("note", 9)] == ["bed at 22:00"]
+
+
+async def test_what_cannot_be_corrected_is_refused_in_words(world: World) -> None:
+    old = await world.stream.remember("bed at 23:00", "note")
+    await world.stream.supersede(old.id, "bed at 22:00")
+    with pytest.raises(InputError, match="was superseded by"):
+        await world.stream.supersede(old.id, "bed at 21:00")
+    with pytest.raises(InputError, match="no record 'nothing'"):
+        await world.stream.supersede("nothing", "bed at 21:00")
+    with pytest.raises(InputError, match="empty"):
+        await world.stream.supersede(old.id, "  ")
+
+
+@pytest.mark.parametrize("kind", ["note", "thought", "exemplar"])
+async def test_the_same_words_are_kept_once(world: World, kind: Kind) -> None:
+    first = await world.stream.remember("Ann drinks tea.", kind)
+    again = await world.stream.remember_all([New(text="ann  drinks TEA", kind=kind), New(text="new", kind=kind)])
+    assert again[0].id == first.id
+    assert len(await world.stream.latest(kind, 9)) == 2
+
+
+@pytest.mark.parametrize("kind", ["chat", "observation", "document", "feedback", "plan"])
+async def test_elsewhere_a_second_yes_is_real(world: World, kind: Kind) -> None:
+    await world.stream.remember("yes", kind)
+    await world.stream.recall("yes")
+    await world.stream.remember("yes", kind)
+    assert len(await world.stream.latest(kind, 9)) == 2
+
+
+async def test_the_same_words_at_the_same_moment_are_kept_once(world: World) -> None:
+    other = world.another()
+    await asyncio.gather(*(stream.remember("tea", "note") for stream in [world.stream, other] * 5))
+    assert len(await world.stream.latest("note", 99)) == 1
+    await other.store.close()
+
+
+async def test_what_was_forgotten_may_be_said_again(world: World) -> None:
+    old = await world.stream.remember("tea", "note")
+    await world.stream.commit(revisions=[Revision(id=old.id, forgotten=world.clock.now())])
+    assert (await world.stream.remember("tea", "note")).id != old.id
+
+
+@pytest.mark.parametrize("kind", ["note", "thought", "exemplar"])
+async def test_what_recall_just_returned_is_no_news(world: World, kind: Kind) -> None:
+    seen = await world.stream.remember("Ann grows tomatoes on the roof.", "observation")
+    await world.stream.recall("tomatoes", touch=False)
+    assert (await world.stream.remember("ann grows tomatoes on the roof", kind)).id == seen.id
+    assert await world.stream.latest(kind, 9) == []
+    world.clock.advance(11 * MINUTE_S)
+    assert (await world.stream.remember("ann grows tomatoes on the roof", kind)).id != seen.id
+
+
+async def test_evidence_can_be_followed_down_to_what_was_seen(world: World) -> None:
+    seen = [await world.stream.remember(f"Ann was at the gym, {n}") for n in range(2)]
+    note = await world.stream.remember("Ann likes sport", "note", evidence=[seen[0].id])
+    thought = await world.stream.remember("Ann is fit", "thought", evidence=[note.id, seen[1].id, "gone"])
+    assert [record.depth for record in (seen[0], note, thought)] == [0, 1, 2]
+
+    def ids(drawn: Drawn) -> object:
+        return {drawn.record.id: [ids(each) for each in drawn.evidence]}
+
+    tree = await world.stream.evidence_of(thought.id)
+    assert ids(tree) == {thought.id: [{note.id: [{seen[0].id: []}]}, {seen[1].id: []}]}
+    assert tree.missing == ("gone",)
+    with pytest.raises(InputError, match="no record"):
+        await world.stream.evidence_of("nothing")
+
+
+async def test_purge_empties_the_archive_for_good(world: World) -> None:
+    one, two, kept = await world.stream.remember_all([New(text="swordfish"), New(text="marlin"), New(text="herring")])
+    await world.stream.commit(revisions=[Revision(id=one.id, forgotten=100.0), Revision(id=two.id, forgotten=200.0)])
+    assert [record.id for record in await world.stream.archive()] == [one.id, two.id]
+    assert await world.stream.purge(before=150.0) == 1
+    assert [record.id for record in await world.stream.archive()] == [two.id]
+    assert await world.stream.purge() == 1
+    assert await world.stream.purge() == 0
+    assert await found(world, "fish swordfish herring") == ["herring"]
+    left = bytes_of(world.folder)
+    assert b"swordfish" not in left
+    assert kept.text.encode() in left
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(world: World) -> None:
+    await world.stream.remember_all([New(text=f"Ann grows tomatoes, {n}") for n in range(30)])
+    other = world.another(Words("others"))
+    with other.feed.listening() as heard:
+        await other.recall("tomatoes", touch=False)
+        await other.recall("tomatoes", touch=False)
+        other.feed.close()
+        told = [logged.event async for logged in heard]
+    assert len(told) == 1
+    assert isinstance(told[0], Failed)
+    assert "30 of 30 records have no vector of others" in told[0].text
+
+    broken = asyncio.create_task(other.reembed(batch=8))
+    for _ in range(5000):
+        if (await other.columns()).foreign < 30:
+            break
+        await asyncio.sleep(0.001)
+    broken.cancel()
+    await asyncio.gather(broken, return_exceptions=True)
+    left = (await other.columns()).foreign
+    assert 0 <= left < 30
+    assert await other.reembed(batch=8) <= left, "a batch on its way when it was broken off may still land"
+    assert await other.reembed() == 0
+    assert (await other.columns()).foreign == 0
+    scores = (await other.recall("tomatoes", k=1, touch=False))[0].parts
+    assert scores["vector"] > 0
+    await other.close()
+    await other.store.close()
+
+
+async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
+    stream = world.stream
+    first = await stream.remember("Ann grows tomatoes on the roof of her house", "note")
+    copies = await stream.build_records([New(text="ann grows TOMATOES on the roof of her house", kind="note")])
+    near = await stream.remember("Ann grows red tomatoes on the roof of her house", "note")
+    greeting = await stream.remember("Hello!", "note")
+    prompt = await stream.remember("You are a helpful assistant that keeps notes", "note")
+    question = await stream.remember("Does Ann like tea?", "thought")
+    seen = await stream.remember("The shop is closed on Mondays")
+    echo = await stream.remember("The shop is closed on mondays.", "note")
+    said = await stream.remember("I drink tea in the morning", "chat")
+    fact = await stream.remember("I drink tea in the morning", "note")
+    await stream.commit(Entry(Remembered(count=1, kinds={}), "test", tuple(copies)))
+    world.clock.advance(2 * DAY_S)
+    await stream.recall("tea", k=1, kinds=["note"])
+    await stream.settle()
+    before = await world.store.version()
+    report = await stream.audit()
+    assert await world.store.version() == before
+    assert list(report.exact) == [(first.id, copies[0].id)]
+    assert [set(group) for group in report.near] == [{first.id, near.id, copies[0].id}]
+    assert [junk.id for junk in report.junk] == [greeting.id, prompt.id, question.id]
+    assert [(each.id, each.of) for each in report.echoes] == [(echo.id, seen.id)]
+    assert fact.id not in report.never_recalled
+    assert seen.id in report.never_recalled
+    assert said.id not in report.never_recalled
+    assert (report.records, report.held["note"], report.forgotten, report.foreign) == (10, 7, 0, 0)
+    assert not report.clean
+
+
+async def test_a_clean_stream_has_a_clean_audit(world: World) -> None:
+    await world.stream.remember_all([New(text="Ann grows tomatoes", kind="note"), New(text="yes", kind="chat")] * 2)
+    report = await world.stream.audit()
+    assert report.clean
+    assert report.records == 3

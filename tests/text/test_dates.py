@@ -1,0 +1,99 @@
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindstream.text.dates import spans
+
+NOW = datetime(2023, 8, 16, 15, 30, tzinfo=UTC).timestamp()  # a Wednesday
+
+
+def read(text: str) -> list[tuple[str, str]]:
+    """Return the first and the day after the last of each stretch of time."""
+    return [
+        (f"{datetime.fromtimestamp(span.since, UTC):%Y-%m-%d}", f"{datetime.fromtimestamp(span.until, UTC):%Y-%m-%d}")
+        for span in spans(text, NOW)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until"),
+    [
+        ("What did I eat on 7 May 2023?", "2023-05-07", "2023-05-08"),
+        ("what was said on May 7th, 2023", "2023-05-07", "2023-05-08"),
+        ("2023-05-07: what happened?", "2023-05-07", "2023-05-08"),
+        ("Where was she on 3 December?", "2022-12-03", "2022-12-04"),
+        ("Who called in March?", "2023-03-01", "2023-04-01"),
+        ("Who called in December?", "2022-12-01", "2023-01-01"),
+        ("what did we plan last May", "2023-05-01", "2023-06-01"),
+        ("what did we plan last September", "2022-09-01", "2022-10-01"),
+        ("the trip of June 2022", "2022-06-01", "2022-07-01"),
+        ("How often did he swim in 2021?", "2021-01-01", "2022-01-01"),
+        ("the summer of 2022", "2022-06-01", "2022-09-01"),
+        ("last winter", "2022-12-01", "2023-03-01"),
+        ("yesterday's dinner", "2023-08-15", "2023-08-16"),
+        ("the day before yesterday", "2023-08-14", "2023-08-15"),
+        ("three days ago", "2023-08-13", "2023-08-14"),
+        ("a year ago", "2022-01-01", "2023-01-01"),
+        ("two months ago", "2023-06-01", "2023-07-01"),
+        ("last week", "2023-08-07", "2023-08-14"),
+        ("this month", "2023-08-01", "2023-09-01"),
+        ("last Friday", "2023-08-11", "2023-08-12"),
+        ("last weekend", "2023-08-12", "2023-08-14"),
+        ("in the past two weeks", "2023-08-02", "2023-08-17"),
+        ("the week before 3 August 2023", "2023-07-27", "2023-08-04"),
+        ("two days after May 5", "2023-05-05", "2023-05-08"),
+        ("between August and November 2022", "2022-08-01", "2022-12-01"),
+        ("from November to February", "2022-11-01", "2023-03-01"),
+        ("what did we eat at Christmas?", "2022-12-24", "2022-12-27"),
+        ("Halloween of 2021", "2021-10-31", "2021-11-01"),
+        ("昨天我吃了什么", "2023-08-15", "2023-08-16"),
+        ("三天前她说了什么？", "2023-08-13", "2023-08-14"),
+        ("十二天前", "2023-08-04", "2023-08-05"),
+        ("两个月前", "2023-06-01", "2023-07-01"),
+        ("上周三", "2023-08-09", "2023-08-10"),
+        ("上个月睡得怎么样", "2023-07-01", "2023-08-01"),
+        ("去年五月", "2022-05-01", "2022-06-01"),
+        ("2023年5月7日发生了什么", "2023-05-07", "2023-05-08"),
+        ("5月7日", "2023-05-07", "2023-05-08"),
+        ("最近三天", "2023-08-13", "2023-08-17"),
+        ("前年", "2021-01-01", "2022-01-01"),
+    ],
+)
+def test_a_phrase_is_a_stretch_of_time(text: str, since: str, until: str) -> None:
+    assert read(text) == [(since, until)]
+
+
+def test_two_dates_are_two_stretches_in_order() -> None:
+    assert [since for since, _ in read("between 2 June and 5 July 2022")] == ["2023-06-02", "2022-07-05"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "may I ask who may know?",
+        "the march to the sea",
+        "I ran 2000 metres",
+        "room 12",
+        "",
+        "三个月饼",
+    ],
+)
+def test_what_is_no_date_is_none(text: str) -> None:
+    assert read(text) == []
+
+
+def test_a_day_that_no_month_has_is_read_as_its_month() -> None:
+    assert read("31 February 2023") == [("2023-02-01", "2023-03-01")]
+
+
+@given(st.text(max_size=60))
+def test_any_text_can_be_read(text: str) -> None:
+    for span in spans(text, NOW):
+        assert span.since < span.until
+
+
+@given(st.from_regex(r"\A(last |in |on )?\d{1,4}[ 年/-](May|月|days ago|weeks)?[ ,-]?\d{0,4}[日天]?(前)?\Z"))
+def test_numbers_beyond_any_calendar_do_no_harm(text: str) -> None:
+    spans(text, NOW)

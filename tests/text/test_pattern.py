@@ -1,0 +1,179 @@
+"""Patterns find what Python's engine finds, and none of them can explode."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+import re2
+import yaml
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+from mindstream.coach.packs.load import load, shipped_packs
+from mindstream.text import moves as language_moves
+from mindstream.text.pattern import Patterns, pattern
+from mindstream.text.relax import Form
+
+TESTS = Path(__file__).parents[1]
+
+
+def sources() -> list[str]:
+    """Return every pattern that ships: moves, alarms, and what spares them."""
+    moves = yaml.load(Path(language_moves.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
+    found = [source for by in moves.values() for each in by.values() for source in each]
+    for name in shipped_packs():
+        for alarm in load(name).alarms:
+            found += [source for part in (alarm.patterns, alarm.unless) for each in part.values() for source in each]
+    return found
+
+
+def sentences() -> list[str]:
+    said = [line.split("\t")[-1] for path in sorted(TESTS.rglob("unseen_*.tsv")) for line in _lines(path)]
+    return list(dict.fromkeys(said))
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text("utf-8").splitlines()
+
+
+def test_every_shipped_pattern_finds_what_pythons_engine_finds() -> None:
+    compiled = [(source, pattern(source), re.compile(source, re.IGNORECASE)) for source in sources()]
+    said = sentences()[::4]
+    assert len(compiled) > 300 and len(said) > 150
+    differ = [
+        (source, sentence)
+        for sentence in said
+        for source, ours, theirs in compiled
+        if ours.matches(sentence) is not bool(theirs.search(sentence))
+    ]
+    assert differ == []
+
+
+def test_patterns_searched_together_find_what_each_finds_alone() -> None:
+    each = [pattern(source) for source in sources()]
+    together = Patterns({at: [one] for at, one in enumerate(each)})
+    for sentence in sentences()[::7]:
+        assert together.matching(sentence) == {at for at, one in enumerate(each) if one.matches(sentence)}
+
+
+def test_what_is_taken_out_is_what_pythons_engine_takes_out() -> None:
+    for source in sources():
+        for sentence in sentences()[::25]:
+            assert pattern(source).without(sentence) == re.sub(source, " ", sentence, flags=re.IGNORECASE), source
+
+
+ATOM = st.sampled_from(
+    ["a", "b", "c", "ab", " ", ".", "[ab]", "[^a]", r"\w", r"\W", r"\b", r"\B", r"\s", r"\d", "^", "$", "é", "你", "I"]
+)
+EXPRESSION = st.recursive(
+    ATOM,
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})"),
+        st.tuples(inner, st.sampled_from(["?", "{0,2}", "{1,3}", "*?", "*", "+"])).map(
+            lambda two: f"(?:{two[0]}){two[1]}"
+        ),
+        inner.map(lambda one: f"(?={one})"),
+        inner.map(lambda one: f"(?!{one})"),
+        st.sampled_from(["(?<=a)", "(?<!a)", "(?<=ab|bc)", "(?<!a )"]),
+    ),
+    max_leaves=8,
+)
+
+
+@given(EXPRESSION, st.text("abcA é你1\n.", min_size=1, max_size=9))
+def test_any_pattern_finds_what_pythons_engine_finds(source: str, text: str) -> None:
+    try:
+        read = pattern(source)
+    except ValueError:  # stars within stars within stars
+        reject()
+    assert read.matches(text) is bool(re.search(source, text, re.IGNORECASE))
+
+
+@given(EXPRESSION, st.text("abcAkſİı é你1\u0301\x1c\n.", max_size=9))
+def test_a_relaxed_pattern_finds_at_least_what_pythons_engine_finds(source: str, text: str) -> None:
+    try:
+        read = pattern(source)
+    except ValueError:
+        reject()
+    if re.search(source, text, re.IGNORECASE):
+        assert read.hits(text)
+
+
+@given(st.text("ab(|)[]^$*+?{}01,\\\\:=!<>P#iswWbB-.'", max_size=12))
+def test_what_is_read_means_what_it_means_to_pythons_engine(source: str) -> None:
+    """Whatever the text of a pattern: it is refused, or Python reads it too and finds no more than its relaxed form."""
+    try:
+        read = pattern(source)
+    except ValueError:
+        reject()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compiled = re.compile(source, re.IGNORECASE)
+    except re.error:  # a look-behind without a fixed width
+        reject()
+    for text in ("ab", "a", "0,1", "(b)", "i's:w-", "é{1}", "a\n", "<P>", "^$*+?[]#\\"):
+        if compiled.search(text):
+            assert read.hits(text), text
+
+
+def test_more_patterns_than_memory_lets_match_together_are_matched_one_by_one() -> None:
+    together = Patterns({at: [pattern(source)] for at, source in enumerate(["sleep", "(?<!a )b", "c"])})
+    starved = re2.Set.SearchSet()
+    starved.Add("nothing, not even the empty pattern")
+    starved.Compile()
+    together._sets[Form.ASCII] = starved
+    assert together.matching("I sleep, a b") == {0} and together.matching("bc") == {1, 2}
+
+
+EXPLOSIVE = [
+    r"(a+)+$", r"(a|a)*$", r"(a|aa)+$", r"(\w+\s?)*$", r"^(([a-z])+.)+[A-Z]([a-z])+$", r"(.*)*x", r"(x+x+)+y",
+    r"(?:a?){50}a{50}$", r"(?=(a+)+$)b", r"\b(\w+ ){0,80}end", r".{0,200}.{0,200}.{0,200}z", r"(.{0,40}a){20}z",
+    r"^((oh|ah|ok(ay)?|hah?|h+m+) ?,? ?)*z", r"(\w*)*\W", r"([\s\S]*,)*;", r"(a{0,30}){0,30}b",
+]  # fmt: skip
+PUMPED = ["a" * 32_000, "a " * 16_000, "x" * 32_000, "aA" * 16_000, "haha " * 6_400, "我a" * 8_000, " " * 32_000]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("source", EXPLOSIVE)
+def test_what_hangs_other_engines_is_over_at_once(source: str) -> None:
+    """Each takes milliseconds; a backtracking engine would need longer than the test may take, mostly than there is."""
+    read = pattern(source)
+    for text in PUMPED:
+        read.matches(text + "!")
+        read.without(text + "!")
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("(", "not a regular expression"),
+        ("(" * 5_000 + "a" + ")" * 5_000, "groups deep"),
+        (r"(a)\1", "write out what may stand there"),
+        ("(a)(?(1)b|c)", "write two patterns"),
+        ("a++b", "a plain one costs no more"),
+        ("(?>a)b", "a plain group"),
+        ("(?m)^a", r"only \(\?i\) and \(\?s\)"),
+        ("(?:(?s:.)b)", "flags of its own"),
+        ("((a{0,99}){0,99}){0,99}", "fewer of them"),
+        ("(ab){0,30000}c", "fewer of them"),
+        ("(?:.{0,200}){5}|(?:.{0,200}){5}|(?:.{0,200}){5}z", "20,000 are the most"),
+        (r"\pL", "not known here"),
+        ("\ud800", "surrogate"),
+    ],
+)
+def test_what_is_not_matched_is_refused_with_what_to_write_instead(source: str, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        pattern(source)
+
+
+def test_what_takes_too_long_is_in_doubt() -> None:
+    slow = pattern("(?:x|y|xy|yx)+!(?<!!)")
+    text = "xy" * 1_000 + "!"
+    for in_doubt in (True, False):
+        assert slow.matches(text, in_doubt=in_doubt) is in_doubt
+        assert Patterns({"slow": [slow]}, in_doubt=in_doubt).matching(text) == ({"slow"} if in_doubt else set())
+    assert slow.without(text) == text

@@ -1,0 +1,60 @@
+"""What is believed rests on what was said: words are looked up."""
+
+from __future__ import annotations
+
+import pytest
+
+from mindstream.text.support import Support, complaint
+
+SAID = (
+    "I lie awake until three, because of the neighbour's music.",
+    "我凌晨三点才睡着",
+    "no",
+    "It is 61 dB &lt;at night>",
+)
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "because of the neighbour's music",
+        "Because of the Neighbours  MUSIC!",
+        "I lie awake … the neighbour's music",
+        "I lie awake... music",
+        "凌晨三点",
+        "no",
+        "61 dB <at night>",
+    ],
+)
+def test_what_was_said_supports(quoted: str) -> None:
+    assert Support(SAID).has(quoted)
+
+
+@pytest.mark.parametrize(
+    "quoted", ["because of my children", "", "…", "I", "music … lie awake at noon", "三", "o", "NO WAY"]
+)
+def test_what_was_not_said_does_not(quoted: str) -> None:
+    assert not Support(SAID).has(quoted)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("neighbour's music", True),
+        ("music from the neighbours", True),
+        ("awake until three", True),
+        ("their spouse and two children", False),
+        ("61 dB", True),
+        ("62 dB", False),
+        ("the", False),
+        ("三点睡着", True),
+        ("喝咖啡", False),
+    ],
+)
+def test_a_text_without_a_quotation_stands_by_its_own_words(text: str, holds: bool) -> None:
+    assert Support(SAID).holds(text) is holds
+
+
+def test_a_complaint_names_what_rests_on_nothing_and_is_short() -> None:
+    told = complaint(["goals: fly to the moon", "x" * 5_000])
+    assert "“goals: fly to the moon”" in told and "rests_on" in told and len(told) < 700
