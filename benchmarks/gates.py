@@ -29,8 +29,9 @@ import yaml
 from pydantic import JsonValue
 
 from mindstream.coach.events import Judged
+from mindstream.coach.gates.belief import BeliefGate
 from mindstream.coach.gates.by_rules import ByRules
-from mindstream.coach.gates.gate import BeliefGate, Decision, Gate, Situation
+from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.gates.learned import LearnedGate
 from mindstream.coach.gates.outcomes import decision_event
 from mindstream.coach.gates.quick import QuickGate

@@ -120,7 +120,7 @@ def test_our_own_fault_leaves_its_traceback_in_a_file(folder: Path, tmp_path: Pa
     broken = tmp_path / "mindstream_broken"
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(
-        "import mindstream.coach.packs.load as load\ndef fall(*_): raise KeyError('oops')\nload.shipped = fall\n"
+        "import mindstream.coach.packs.load as load\ndef fall(*_): raise KeyError('oops')\nload.shipped_packs = fall\n"
     )
     path = os.pathsep.join([str(broken), *sys.path])
     done = run("packs", PYTHONPATH=path, TMPDIR=str(tmp_path))

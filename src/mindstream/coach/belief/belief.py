@@ -63,7 +63,7 @@ class BeliefReasoner:
     async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
         belief = await occasion.stream.belief(self.slot, self.pack.belief)
         question = await self._question(occasion, model, belief)
-        believing = InterimBelief(occasion, belief)
+        believing = InterimBelief(occasion, belief, question)
         tools = with_belief(self._tools(question, occasion.tools), believing)
         found = await solve(model, question, tools, occasion, steps=self.steps)
         by = self.slot if model is self.model else BY

@@ -1,4 +1,7 @@
-"""Nothing made up reaches the user: titles and links of resources, and links in words, are held to what was given."""
+"""Nothing made up is believed or told: what a belief rests on, titles and links of resources, links in words.
+
+What is believed is held to what was said, noted and found (`ground_patch`); the rest to what was given.
+"""
 
 from __future__ import annotations
 
@@ -121,12 +124,12 @@ def ground_patch(
 
     Where the words that it names were said, all of it does; else each text whose own words were said.
     """
-    if support.has(rests_on):
+    if support.has_quotation(rests_on):
         return dict(patch), []
     gone: list[str] = []
 
     def kept(name: str, value: JsonValue) -> bool:
-        if support.holds(f"{value:g}" if isinstance(value, float) else str(value)):
+        if support.has_most_words(f"{value:g}" if isinstance(value, float) else str(value)):
             return True
         gone.append(f"{name}: {value}")
         return False

@@ -1,20 +1,20 @@
 """Beliefs between two calls of tools (Christakopoulou 2024, 3.2.2: c = (t1, a1, o1, b1, …, tn, an, on, bn)).
 
 After an observation the Reasoner may write down what it believes because of it, and its next call rests on that. These
-intermediate beliefs are logged, and composed into the next belief when the run concludes.
+interim beliefs are logged, and composed into the next belief when the run concludes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from pydantic import JsonValue
 
 from mindstream.coach.belief.grounding import ground_patch
-from mindstream.coach.belief.think_in_phase import LONGEST_PATCH, compose_patches
+from mindstream.coach.belief.think_in_phase import LONGEST_PATCH, ThinkInPhase, compose_patches
 from mindstream.coach.events import Believed
 from mindstream.errors import InputError, ToolError
 from mindstream.memory.belief import Belief, merged
@@ -24,22 +24,22 @@ from mindstream.text.support import Support, complaint
 from mindstream.tools.tool import Tool, tool
 
 MOST = 12
-"""So many intermediate beliefs a run may have."""
+"""So many interim beliefs a run may have."""
 
 
 class InterimBelief:
     """What a run has come to believe so far, on top of the belief that it began from.
 
     Attributes:
-        patches: the intermediate beliefs, in their order.
+        patches: the interim beliefs, in their order.
     """
 
-    def __init__(self, occasion: Occasion, belief: Belief[Any]) -> None:
+    def __init__(self, occasion: Occasion, belief: Belief[Any], question: ThinkInPhase) -> None:
         self.patches: list[dict[str, JsonValue]] = []
-        self._occasion, self._belief = occasion, belief
+        self._occasion, self._belief, self._question = occasion, belief, question
 
     def compose(self, *more: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        """Return the intermediate beliefs, and what was concluded from them, as one patch."""
+        """Return the interim beliefs, and what was concluded from them, as one patch."""
         return compose_patches([*self.patches, *more])
 
     def tool(self) -> Tool:
@@ -63,7 +63,8 @@ class InterimBelief:
             raise ToolError(f"At most {MOST} beliefs between calls. Conclude now.")
         if len(json.dumps(patch, ensure_ascii=False)) > LONGEST_PATCH:
             raise ToolError(f"The patch has more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
-        support = Support([*user_texts(self._occasion), *self._occasion.found])
+        newer = (utterance.text for utterance in self._occasion.utterances)
+        support = Support([*self._question.stated(), *newer, *self._occasion.found])
         if unsupported := ground_patch(patch, rests_on, support)[1]:
             raise ToolError(f"{complaint(unsupported)} Nothing was written down.")
         try:
@@ -76,15 +77,6 @@ class InterimBelief:
         held = value.model_dump(mode="json", exclude_defaults=True)
         held.pop("phase", None)
         return f"Believed now, in place of what stands above: {json.dumps(held, ensure_ascii=False)}"
-
-
-def user_texts(occasion: Occasion) -> Iterator[str]:
-    """Give what the user said in the talk that a run is about."""
-    for record in occasion.conversation:
-        if record.data.get("by_user"):
-            yield record.text
-    for utterance in occasion.utterances:
-        yield utterance.text
 
 
 def with_belief(tools: Sequence[Tool], believing: InterimBelief) -> list[Tool]:

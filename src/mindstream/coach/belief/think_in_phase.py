@@ -156,7 +156,8 @@ class ThinkInPhase(Prompt[PhaseThought]):
 
     def _supported(self, reply: PhaseThought, turns: Sequence[Message]) -> tuple[PhaseThought, str]:
         """Return a thought whose beliefs rest on what was said, noted or found, and a complaint about the others."""
-        support = Support(self._said(turns))
+        given = (turn.text for turn in turns if turn.role in ("tool", "user"))
+        support = Support([*self.stated(), *given])
         gone: list[str] = []
 
         def kept(patch: dict[str, JsonValue], rests_on: str) -> dict[str, JsonValue]:
@@ -172,11 +173,10 @@ class ThinkInPhase(Prompt[PhaseThought]):
         left = {"questions": questions, "patch": patch, "thought": thought}
         return reply.model_copy(update=left), complaint(gone)
 
-    def _said(self, turns: Sequence[Message]) -> Iterator[str]:
-        """Give what a belief may rest on: the user's words, notes, what is believed already, and what tools gave."""
+    def stated(self) -> Iterator[str]:
+        """Give what a belief may rest on, beside what tools give: the user's words, notes, what is believed already."""
         yield from user_statements(self.conversation, self.utterances)
         yield from self.notes
-        yield from (turn.text for turn in turns if turn.role in ("tool", "user"))
         yield json.dumps(self.belief, ensure_ascii=False)
 
     def _without_made_up(self, reply: PhaseThought, turns: Sequence[Message]) -> tuple[PhaseThought, str]:

@@ -1,4 +1,4 @@
-"""The seam: what a gate sees, what it decides, and the paper's own rule."""
+"""The seam: what a gate sees, and what it decides."""
 
 from __future__ import annotations
 
@@ -69,15 +69,3 @@ class Gate(Protocol):
 
     async def weigh(self, situation: Situation) -> Decision:
         """Decide whether to wait now that the turn has come; may ask a small model. Never raises ModelError."""
-
-
-class BeliefGate:
-    """The paper's rule (4.2): wait in the phases that the pack marks so, whatever was said; always think."""
-
-    name = "belief"
-
-    def decide(self, situation: Situation) -> Decision:
-        return Decision(situation.phase.waits, why=f"phase {situation.phase.name}")
-
-    async def weigh(self, situation: Situation) -> Decision:
-        return self.decide(situation)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mindstream.coach.gates.gate import BeliefGate, Decision, Gate, Situation
+from mindstream.coach.gates.belief import BeliefGate
+from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.gates.outcomes import BY, decision_event
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import find_alarm

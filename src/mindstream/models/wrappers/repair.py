@@ -19,7 +19,7 @@ _SHOWN = 4_000
 class Repair:
     """Checks typed answers and calls; shows the model what is wrong, up to `times` times. Free text streams through.
 
-    What nothing gave (see `Prompt.grounded`) is shown once; whoever asks leaves it out after that.
+    What nothing gave (see `Prompt.ground`) is shown once; whoever asks leaves it out after that.
     """
 
     def __init__(self, model: Model, times: int = 2) -> None:

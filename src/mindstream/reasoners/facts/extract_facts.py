@@ -57,7 +57,9 @@ class ExtractFacts(Prompt[Facts]):
     def ground(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
         """Leave out facts that rest on nothing the user said, and links that nobody said: a note may be said again."""
         support = Support(user_statements(self.conversation, self.utterances))
-        held = [fact for fact in reply.facts if support.has(fact.rests_on) or support.holds(fact.text)]
+        held = [
+            fact for fact in reply.facts if support.has_quotation(fact.rests_on) or support.has_most_words(fact.text)
+        ]
         gone = [fact.text for fact in reply.facts if fact not in held]
         found, links_gone = self._without_made_up_links(Facts(facts=held) if gone else reply)
         return found, " ".join(filter(None, (complaint(gone) if gone else "", links_gone)))
