@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mindstream import chance
 from mindstream.errors import InputError, SettingsError
 from mindstream.log.events import Remembered
+from mindstream.memory.filters import Filters
 from mindstream.memory.policies import Cosine, Generative
 from mindstream.memory.question import understood
 from mindstream.memory.recall import Recaller
@@ -62,7 +63,9 @@ class World:
         return record
 
     async def ask(self, query: str, k: int = 3, **more: object) -> list[str]:
-        found = await self.recaller.recall("ann", query, k, now=NOW, **more)  # type: ignore[arg-type]
+        policy = more.pop("policy", None)
+        filters = Filters(**more)  # type: ignore[arg-type]
+        found = await self.recaller.recall("ann", query, k, now=NOW, filters=filters, policy=policy)  # type: ignore[arg-type]
         return [each.record.text for each in found.returned]
 
 

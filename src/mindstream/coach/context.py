@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mindstream.errors import ModelError
 from mindstream.memory.record import Kind, Record
@@ -27,6 +27,7 @@ class TalkContext:
         history: lines of this talk, the newest last; `left_out`: how many older ones are not shown.
         recalled: what the user's words bring up, beside the notes. `talks`: lines of earlier talks, the newest last:
             what the words bring up of them, then as many of the newest as fit.
+        answers: what the user stated that the words bring up, best first; `certainty`: how sure recall is of it.
     """
 
     history: tuple[Line, ...]
@@ -34,20 +35,33 @@ class TalkContext:
     recalled: tuple[Note, ...]
     notes: tuple[Note, ...]
     talks: tuple[DatedLine, ...]
+    answers: tuple[DatedLine, ...] = ()
+    certainty: float = 0.0
 
 
 async def gather_context(stream: Stream, session: str, text: str, heard: int) -> TalkContext:
     """Gather what an utterance (its words, and its row of the log) is answered from."""
-    try:
-        found = [each.record for each in await stream.recall(text, k=RECALLED, kinds=RECALLED_KINDS, floor=FLOOR)]
-    except ModelError:  # an embedder that cannot be had: what is newest must do
-        found = []
-    return await fit_context(stream, session, heard, found)
-
-
-async def fit_context(stream: Stream, session: str, heard: int, found: Sequence[Record]) -> TalkContext:
-    """Read what is newest, and fit it and what was found into the budget."""
     newest = await stream.latest("chat", HISTORY)
+    own = next((record.id for record in newest if record.seq == heard), "")
+    try:
+        found = await stream.recall(text, k=RECALLED, kinds=RECALLED_KINDS, floor=FLOOR, asked_in=own)
+    except ModelError:  # an embedder that cannot be had: what is newest must do
+        return await fit_context(stream, session, heard, newest)
+    records = [each.record for each in found]
+    stated = [record for record in records if record.data.get("by_user") and record.text.rstrip()[-1:] not in "?？"]
+    context = await fit_context(stream, session, heard, newest, records)
+    return replace(context, answers=tuple(map(dated_line, stated)), certainty=found.certainty)
+
+
+async def context_without_recall(stream: Stream, session: str, heard: int) -> TalkContext:
+    """Gather what is newest."""
+    return await fit_context(stream, session, heard, await stream.latest("chat", HISTORY))
+
+
+async def fit_context(
+    stream: Stream, session: str, heard: int, newest: Sequence[Record], found: Sequence[Record] = ()
+) -> TalkContext:
+    """Fit what is newest and what was found into the budget."""
     talk = [record for record in newest if record.episode == session]
     if len(newest) == HISTORY and len(talk) < HISTORY:  # other talks go on beside this one
         talk = await stream.latest("chat", HISTORY, episode=session)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mindstream import chance
+from mindstream.coach.answer_from_memory import asks_for_own, best_answer
 from mindstream.coach.belief.plan import PlanStep
 from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
@@ -50,6 +51,8 @@ class _Answer:
             return [self._say("forget")]
         if "plan_again" in moves and (about := self._about_the_step()):
             return about
+        if answer := self._from_memory():
+            return answer
         if "recall" in moves:
             return self._memory()
         if "who" in moves:
@@ -152,6 +155,14 @@ class _Answer:
             return [*(about or [self._say("quick_none")]), question]
         lines = [f"- {self._name(topic.id)}: {self._fresh(topic.quick)}" for topic in wished[:4]]
         return [self._say("quick_intro") + "\n" + "\n".join(lines) + "\n", self._say("quick_outro")]
+
+    def _from_memory(self) -> list[str]:
+        """Quote what the user said where it answers their question, with its day; or say that nothing was found."""
+        found = best_answer(self.ask.utterance, self.ask.answers, self.ask.certainty)
+        if found is None:
+            return [self._say("not_told")] if asks_for_own(self.ask.utterance) else []
+        today = any(line.by_user and line.text == found.text for line in self.ask.history)
+        return [self._say("told_now" if today else "told_before", quote=found.text.strip(), day=found.day)]
 
     def _needs(self) -> set[str]:
         return set(self.ask.pack.phases[0].needs) or set(self.ask.pack.fields)

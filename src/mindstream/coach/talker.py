@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
 from mindstream.coach.belief.belief import open_question, plan_of
-from mindstream.coach.context import TalkContext, fit_context, gather_context
+from mindstream.coach.context import TalkContext, context_without_recall, gather_context
 from mindstream.coach.gates.gate import Situation
 from mindstream.coach.packs.filler import states
 from mindstream.coach.packs.pack import Pack
@@ -65,9 +65,8 @@ class Talker:
 
     async def answer_by_rule(self, text: str, heard: int, late: bool = False) -> str:
         """Answer by rule, where the model cannot."""
-        words: str = answer_by_topics_and_moves(
-            await self._asked(text, late, await fit_context(self.stream, self.session, heard, []))
-        )
+        memory = await context_without_recall(self.stream, self.session, heard)
+        words: str = answer_by_topics_and_moves(await self._asked(text, late, memory))
         return words
 
     async def filler(self, text: str, move: str = "wait") -> str:
@@ -95,6 +94,8 @@ class Talker:
             notes=memory.notes,
             recalled=memory.recalled,
             talks=memory.talks,
+            answers=memory.answers,
+            certainty=memory.certainty,
             history=memory.history,
             earlier=memory.left_out,
             utterance=text,

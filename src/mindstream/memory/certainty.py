@@ -25,10 +25,14 @@ COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
 
 
 def certainty(
-    columns: Columns, question: Question, scored: Scored, candidates: NDArray[np.bool_], by_words: bool = False
-) -> float:
-    """Return how sure it is that one of the candidates answers the question; `by_words`: there are no vectors."""
-    covered, unheard_of, near = signs(columns, question, scored, candidates)
+    columns: Columns, question: Question, scored: Scored, candidates: NDArray[np.bool_], by_words: bool = False,
+    written_down: bool = False,
+) -> float:  # fmt: skip
+    """Return how sure it is that one of the candidates answers the question.
+
+    `by_words`: there are no vectors. `written_down`: the question itself is a record of the stream, too.
+    """
+    covered, unheard_of, near = signs(columns, question, scored, candidates, int(written_down))
     if by_words:
         sure = BIAS_BY_WORDS + COVERED_BY_WORDS * covered + UNHEARD_OF_BY_WORDS * unheard_of
     else:
@@ -37,13 +41,13 @@ def certainty(
 
 
 def signs(
-    columns: Columns, question: Question, scored: Scored, candidates: NDArray[np.bool_]
+    columns: Columns, question: Question, scored: Scored, candidates: NDArray[np.bool_], asked: int = 0
 ) -> tuple[float, float, float]:
     """Return what is covered and what is unheard of, as shares of the question, and how near the nearest record is."""
     if not np.any(candidates):
         return 0.0, 1.0, 0.0
     index = columns.lexical
-    counts = index.counts(question.terms)
+    counts = np.maximum(index.counts(question.terms) - asked, 0)  # to have been asked is not to have been told
     weights = telling_all(counts, len(index) + OTHERS)
     rarest = telling(0, len(index) + OTHERS)
     names = rarest * len(set(question.name_terms))

@@ -22,13 +22,24 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What a record must be; the defaults let everything pass that still holds, or will, and is not forgotten."""
+    """What a record must be; the defaults let everything pass that still holds, or will, and is not forgotten.
+
+    Attributes:
+        since, until: when it was written, both included.
+        as_of: the stream as it stood then.
+        where: what `by`, `episode`, `slot` or entries of `data` must be.
+        asked_in: the id of the record in which the question itself was written down: it is not its own answer.
+    """
 
     kinds: Sequence[Kind] | None = None
     since: Moment | None = None
     until: Moment | None = None
     as_of: Moment | None = None
     where: Mapping[str, JsonValue] = field(default_factory=dict)
+    asked_in: str = ""
+
+
+ALL = Filters()
 
 
 def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
@@ -45,6 +56,8 @@ def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping
         mask &= columns.created.values <= filters.until
     for name, wanted in filters.where.items():
         mask &= _has(columns, name, wanted, alike)
+    if (own := columns.position.get(filters.asked_in)) is not None:
+        mask[own] = False
     return mask
 
 

@@ -13,14 +13,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import JsonValue
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.memory.certainty import certainty
 from mindstream.memory.columns import Columns
 from mindstream.memory.embedding import Embedding
-from mindstream.memory.filters import Filters, allowed_mask, compare_large
+from mindstream.memory.filters import ALL, Filters, allowed_mask, compare_large
 from mindstream.memory.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals, best
 from mindstream.memory.question import understood
 from mindstream.memory.record import FADING, KINDS, Kind, Record
@@ -89,18 +88,13 @@ class Recaller:
         k: int = 10,
         *,
         now: Moment,
-        kinds: Sequence[Kind] | None = None,
-        since: Moment | None = None,
-        until: Moment | None = None,
-        as_of: Moment | None = None,
-        where: Mapping[str, JsonValue] | None = None,
+        filters: Filters = ALL,
         policy: Policy | None = None,
         floor: float = 0.0,
     ) -> Recall:
         """Return the k records that answer best. A pure read: nothing is touched.
 
-        `since`, `until`: when they were written (both included). `as_of`: as the stream stood then. `where`: what
-        `by`, `episode`, `slot` or entries of `data` must be. `floor`: with less certainty, nothing is returned.
+        `floor`: with less certainty, nothing is returned.
 
         Raises:
             InputError: the query is empty, or k is below 1.
@@ -115,11 +109,10 @@ class Recaller:
         question = understood(query, columns, now)
         embedded = await self.embedding.soon(question.wordings)
         vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
-        filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {})
         alike = await compare_large(self.store, columns, filters)
         passing = allowed_mask(columns, filters, now, alike)
         scored = relevance(columns, question, vectors, passing, self.weights)
-        certain = certainty(columns, question, scored, passing, by_words=embedded is None)
+        certain = certainty(columns, question, scored, passing, embedded is None, filters.asked_in in columns.position)
         without = "" if embedded is not None else self._without_vectors()
         if certain < floor:
             return Recall(without_vectors=without, certainty=certain)

@@ -17,6 +17,7 @@ from mindstream.log.feed import Feed
 from mindstream.memory import audit, curation, revising, sleep, writing
 from mindstream.memory.belief import Belief, Patch, read_belief
 from mindstream.memory.door import checked_name
+from mindstream.memory.filters import Filters
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recollection, recaller_of
@@ -175,6 +176,7 @@ class Stream:
         as_of: Moment | None = None,
         where: Mapping[str, JsonValue] | None = None,
         policy: Policy | None = None,
+        asked_in: str = "",
         touch: bool = True,
         floor: float = 0.0,
     ) -> Recollection:
@@ -186,15 +188,18 @@ class Stream:
             where: what `by`, `episode`, `slot` or entries of `data` must be.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
                 better, what is passed over fades (see memory/strength); written within a second.
+            asked_in: the id of the record in which the question itself was written down: it is not its own answer.
             floor: with less certainty (0 to 1) nothing is returned.
         """
         touch = touch and as_of is None
         if touch:
             await self._touches.overdue()
-        found = await self._recaller.recall(
-            self.name, query, k, now=self.clock.now(), kinds=kinds, since=since, until=until, as_of=as_of, where=where,
-            policy=policy, floor=floor,
+        filters = Filters(
+            kinds=kinds, since=since, until=until, as_of=as_of, where=where or {}, asked_in=asked_in
         )  # fmt: skip
+        found = await self._recaller.recall(
+            self.name, query, k, now=self.clock.now(), filters=filters, policy=policy, floor=floor
+        )
         self._lately.add(self.clock.now(), [each.record for each in found.returned])
         if touch and found.returned:
             self._touches.add([each.record.id for each in found.returned], found.passed_over)

@@ -1,0 +1,79 @@
+"""With rules, a question that the user has answered before is answered in their own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mindstream import Mind
+from mindstream.clock import ManualClock
+
+TOLD = (
+    "My daughter is called Iris, she is nine.", "Our cat Lupo sleeps on my pillow.",
+    "I drink two espressos after lunch.",
+    "My dentist says I grind my teeth.", "In August we go to the Azores.",
+    "My husband Rui works nights at the harbour.",
+)  # fmt: skip
+ASKED = [
+    ("what's my daughter's name?", "Iris"),
+    ("who sleeps on my pillow?", "Lupo"),
+    ("hey, what did my dentist say?", "grind"),
+    ("can you remind me what does Rui do?", "harbour"),
+    ("how many espressos do I drink?", "two"),
+]
+
+
+async def told(folder: Path, clock: ManualClock) -> None:
+    async with Mind.open(folder, user="marta", session="one", clock=clock) as mind:
+        for line in TOLD:
+            clock.advance(60)
+            await mind.say(line)
+        await mind.settled()
+    clock.advance(86_400)
+
+
+async def test_it_is_quoted_with_its_day(folder: Path) -> None:
+    clock = ManualClock()
+    await told(folder, clock)
+    async with Mind.open(folder, user="marta", session="two", clock=clock, gate="quick") as mind:
+        answers = [await mind.say(question) for question, _ in ASKED]
+    for answer, (question, wanted) in zip(answers, ASKED, strict=True):
+        assert wanted in answer and "“" in answer and "2023-11-14" in answer, (question, answer)
+    assert len(set(answers)) == len(answers)
+
+
+async def test_what_was_corrected_is_quoted_as_corrected(folder: Path) -> None:
+    clock = ManualClock()
+    async with Mind.open(folder, user="marta", session="one", clock=clock, gate="quick") as mind:
+        line = await mind.stream.remember("My sister is called Paula.", "chat", by="marta", data={"by_user": True})
+        await mind.stream.supersede(line.id, "My sister is called Pauline.")
+        clock.advance(60)
+        answer = await mind.say("what is my sister called?")
+    assert "Pauline" in answer
+
+
+async def test_what_was_never_told_is_said_to_be_missing(folder: Path) -> None:
+    clock = ManualClock()
+    await told(folder, clock)
+    async with Mind.open(folder, user="marta", session="two", clock=clock, gate="quick") as mind:
+        answer = await mind.say("what is my brother's blood group?")
+    assert "“" not in answer and ("nothing" in answer or "not told" in answer)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what should I do?", "why can't I sleep?", "how do I fall asleep faster?", "what can help?",
+        "what is my next step?",
+        "when will it get better?", "what's wrong with me?", "are you a real person?", "what do you think?",
+        "who are you?",
+        "\u6211\u5e94\u8be5\u600e\u4e48\u529e\uff1f",
+    ],
+)  # fmt: skip
+async def test_who_asks_for_advice_gets_no_quotation(folder: Path, question: str) -> None:
+    clock = ManualClock()
+    await told(folder, clock)
+    async with Mind.open(folder, user="marta", session="two", clock=clock, gate="quick") as mind:
+        answer = await mind.say(question)
+    assert not any(f"“{line}" in answer for line in TOLD)
