@@ -48,7 +48,10 @@ async def gather_context(stream: Stream, session: str, text: str, heard: int) ->
     except ModelError:  # an embedder that cannot be had: what is newest must do
         return await fit_context(stream, session, heard, newest)
     records = [each.record for each in found]
-    stated = [record for record in records if record.data.get("by_user") and record.text.rstrip()[-1:] not in "?？"]
+    stated = [
+        record for record in records
+        if record.kind == "note" or (record.data.get("by_user") and record.text.rstrip()[-1:] not in "?？")
+    ]  # fmt: skip
     context = await fit_context(stream, session, heard, newest, records)
     return replace(context, answers=tuple(map(dated_line, stated)), certainty=found.certainty)
 

@@ -162,7 +162,7 @@ class _Answer:
         if found is None:
             return [self._say("not_told")] if asks_for_own(self.ask.utterance) else []
         today = any(line.by_user and line.text == found.text for line in self.ask.history)
-        return [self._say("told_now" if today else "told_before", quote=found.text.strip(), day=found.day)]
+        return [self._say("told_now" if today else "told_before", quote=found.text.strip(" “”"), day=found.day)]
 
     def _needs(self) -> set[str]:
         return set(self.ask.pack.phases[0].needs) or set(self.ask.pack.fields)

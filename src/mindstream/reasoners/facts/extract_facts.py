@@ -84,6 +84,9 @@ SINGLE = {
     "name": [
         re.compile(r"\bmy name(?:'s| is) (?P<o>[A-Z]\w+)"),
         re.compile(r"\b(?:call me|i am called|i'm called) (?P<o>[A-Z]\w+)"),
+        re.compile(
+            r"^(?i:(?:hi|hello|hey)\b[\s,.!]+)?(?i:i'?m|i am|this is) (?P<o>[A-Z][a-z]+)(?=[,.!]|$| and | by the way)"
+        ),
         re.compile(r"我(?:叫|的名字是|名叫)(?P<o>\w{1,8})"),
     ],
     "age": [
@@ -126,8 +129,8 @@ LOOKED_AT = 100
 @rule(ExtractFacts)
 def facts_by_clauses(ask: ExtractFacts) -> Facts:
     """Keep what users state of themselves as they said it; read a name, an age, a job as such."""
-    found = (_fact(clause, ask.known) for clause in islice(_clauses(ask.utterances), LOOKED_AT))
-    return Facts(facts=list(islice(filter(None, found), MOST)))
+    found = (fact for clause in islice(_clauses(ask.utterances), LOOKED_AT) for fact in _facts(clause, ask.known))
+    return Facts(facts=list(islice(found, MOST)))
 
 
 def _clauses(utterances: Iterable[str]) -> Iterator[str]:
@@ -138,9 +141,17 @@ def _clauses(utterances: Iterable[str]) -> Iterator[str]:
                 yield clause.strip()
 
 
-def _fact(clause: str, known: tuple[str, ...]) -> Fact | None:
-    if single := _single(clause, known):
-        return single
+def _facts(clause: str, known: tuple[str, ...]) -> Iterator[Fact]:
+    """Give what a clause states that has one value at a time, and the clause, where it says more than that."""
+    single = _single(clause, known)
+    if single:
+        yield single
+    rest = clause.replace(single.rests_on, " ") if single else clause
+    if (not single or FIRST_PERSON.search(rest)) and (whole := _in_own_words(clause)):
+        yield whole
+
+
+def _in_own_words(clause: str) -> Fact | None:
     if ASKS.search(clause) or (len(clause.split()) <= 2 and len(clause) <= 5):
         return None
     if moves_of(clause, language_of(clause)) & OF_THE_TALK:
