@@ -82,8 +82,8 @@ class ExtractFacts(Prompt[Facts]):
 LONGEST = 200
 SINGLE = {
     "name": [
-        re.compile(r"\bmy name(?:'s| is) (?P<o>[A-Z]\w+)"),
-        re.compile(r"\b(?:call me|i am called|i'm called) (?P<o>[A-Z]\w+)"),
+        re.compile(r"\b(?i:my name(?:'s| is)) (?P<o>[A-Z]\w+)"),
+        re.compile(r"\b(?i:call me|i am called|i'm called) (?P<o>[A-Z]\w+)"),
         re.compile(
             r"^(?i:(?:hi|hello|hey)\b[\s,.!]+)?(?i:i'?m|i am|this is) (?P<o>[A-Z][a-z]+)(?=[,.!]|$| and | by the way)"
         ),
