@@ -12,6 +12,7 @@ from mindstream.coach import talk_rules  # noqa: F401 (registers the rule)
 from mindstream.coach.answering import Answering
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import Plan
+from mindstream.coach.events import Alarmed
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Gate, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
@@ -92,6 +93,8 @@ class Coach:
         """Read what is believed and planned."""
         await self._stream.version(self.pack.name)
         await self._stream.version(plan_slot(self.pack))
+        rows = await self._stream.store.events(self._stream.name, kinds=["alarmed"])
+        self._answering.alarms.restore(row.event for row in rows if isinstance(row.event, Alarmed))
 
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer (see Mind.hear)."""
