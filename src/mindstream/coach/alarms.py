@@ -12,6 +12,7 @@ from mindstream.coach.gates.gate import Situation
 from mindstream.coach.packs.pack import Alarm, Pack, in_language
 from mindstream.coach.packs.safety import find_alarm, find_hint
 from mindstream.coach.packs.saying import phrases
+from mindstream.coach.talker import SENTENCE
 from mindstream.text.moves import Language, language_of
 
 BEGINNING = 200
@@ -44,7 +45,6 @@ TAKES_BACK = re.compile(
     r"|不是(?:这个|那个|这|那)?个?意思|没有?(?:那|这)个?意思|开玩笑|误会|说着玩|随口|夸张|理解错|你想多了",
     re.IGNORECASE,
 )
-QUESTION = re.compile(r"[^.!?。！？\n]+[?？]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,8 @@ class Alarms:
     def keep(self, verdict: Verdict, situation: Situation) -> None:
         """Remember what is being said."""
         if (verdict.ask or verdict.urgent) and not self._open.alarm:
-            self._before = next(reversed(QUESTION.findall(situation.said)), "").strip()
+            asked = [each.strip() for each in SENTENCE.findall(situation.said) if each[-1] in "?？"]
+            self._before = next(reversed(asked), "")
         self._open = verdict if verdict.ask or verdict.urgent else NOTHING
         for event in verdict.events(self.session, 0):
             self._count(event)

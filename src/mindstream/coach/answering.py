@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from mindstream.coach.alarms import NOTHING, Alarms, Verdict
+from mindstream.coach.alarms import Alarms, Verdict
+from mindstream.coach.answer import Answer, Aside
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
 from mindstream.coach.packs.safety import SAFETY
 from mindstream.coach.packs.saying import phrases
+from mindstream.coach.second_listener import SecondListener
 from mindstream.coach.talker import AGENT, Talker, after, as_pieces, then
 from mindstream.errors import ModelError, ModelRefused, ModelResting, ModelUnavailable, StorageError
 from mindstream.isolation import describe, is_ours
@@ -20,6 +22,7 @@ from mindstream.log.events import Failed, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 from mindstream.minds.patience import Patience
+from mindstream.models.model import Model
 from mindstream.reasoners.background import Background
 from mindstream.text.moves import language_of
 
@@ -27,44 +30,28 @@ WRITES = 3
 """So often an answer that was shown is tried to be kept."""
 
 
-@dataclass
-class _Answer:
-    """What is being said to an utterance.
-
-    Attributes:
-        model: who found the words.
-        words: all that was shown.
-        kept: what of it is remembered.
-        verdict: what an alarm adds to it.
-    """
-
-    heard: int
-    model: str
-    waited: bool = False
-    late: bool = False
-    words: str = ""
-    kept: str = ""
-    verdict: Verdict = NOTHING
-
-
-class Aside(str):
-    """Words that are shown and not remembered: that a model could not be reached says nothing of the user."""
-
-
 class Answering:
     """Answers what was heard, one utterance after the other. An alarm waits for nobody.
 
     Args:
         floor: held while the Talker speaks.
+        listener: hears danger beside the Talker, where there is such a model.
     """
 
     def __init__(
-        self, talker: Talker, gate: Gatekeeper, reasoners: Background, floor: asyncio.Lock, patience: Patience
+        self,
+        talker: Talker,
+        gate: Gatekeeper,
+        reasoners: Background,
+        floor: asyncio.Lock,
+        patience: Patience,
+        listener: Model | None = None,
     ) -> None:
         self._talker, self._gate, self._reasoners = talker, gate, reasoners
         self._floor, self._patience = floor, patience
         self._stream, self._pack = talker.stream, talker.pack
         self.alarms = Alarms(talker.pack, talker.session)
+        self._listener = SecondListener(talker, self.alarms, floor, listener, self._log_failure)
         self._in_turn = asyncio.Lock()  # one answer at a time, in the order of what was heard
         self._answering: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
@@ -90,6 +77,7 @@ class Answering:
         else:
             turn = asyncio.ensure_future(self._take_turn(situation, heard, first, exchange))
             self._turns.add(turn)
+            self._listener.begin(situation, heard, turn)
 
         def end(turn: asyncio.Task[None]) -> None:
             self._turns.discard(turn)
@@ -104,6 +92,7 @@ class Answering:
     async def close(self) -> None:
         """Break off the answers that go on; what was shown of them is kept."""
         turns = self._break_off()
+        await self._listener.close()
         await asyncio.gather(*turns, return_exceptions=True)
 
     def _break_off(self) -> list[asyncio.Task[None]]:
@@ -119,7 +108,7 @@ class Answering:
         self.alarms.keep(verdict, situation)
         with contextlib.suppress(Exception):  # the gate's decision is logged if that can be; the words come either way
             await self._gate.waits(situation, heard, first, alarmed=True)
-        await self._say(_Answer(heard, SAFETY, verdict=verdict), as_pieces(verdict.whole), exchange)
+        await self._say(Answer(heard, SAFETY, verdict=verdict), as_pieces(verdict.whole), exchange)
 
     async def _take_turn(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
@@ -132,7 +121,7 @@ class Answering:
                         situation = await self._talker.situation(text)
                     waited, late = await self._wait(situation, heard, first, exchange)
                     async with self._floor:
-                        answer = replace(_Answer(heard, self._talker.model.name), waited=waited, late=late)
+                        answer = replace(Answer(heard, self._talker.model.name), waited=waited, late=late)
                         await self._speak(answer, situation, exchange, silence)
                 finally:
                     self._answering.discard(heard)
@@ -156,17 +145,17 @@ class Answering:
         """Wait for the belief; return whether all was done about it before the deadline."""
         try:
             async with asyncio.timeout(self._patience.deadline_s):
-                await self._reasoners.settled(heard, [self._pack.name])
+                await self._listener.until_sure(heard, self._reasoners.settled(heard, [self._pack.name]))
         except TimeoutError:
             return False
         return True
 
     async def _speak(
-        self, answer: _Answer, situation: Situation, exchange: Exchange, silence: asyncio.Task[None]
+        self, answer: Answer, situation: Situation, exchange: Exchange, silence: asyncio.Task[None]
     ) -> None:
         """Choose whose words answer: the Reasoner's, the Talker's own, or an alarm's, which may come beside them."""
         text, thought = situation.text, None
-        answer.verdict = verdict = self.alarms.judge(situation)
+        answer.verdict = verdict = self._listener.verdict(answer.heard, text) or self.alarms.judge(situation)
         self.alarms.keep(verdict, situation)
         if verdict.whole:
             answer.model = SAFETY
@@ -188,7 +177,7 @@ class Answering:
         await self._say(answer, then(self._or_by_rule(answer, text, after(first, own), silence), ask), exchange)
 
     async def _or_by_rule(
-        self, answer: _Answer, text: str, own: AsyncGenerator[str], silence: asyncio.Task[None]
+        self, answer: Answer, text: str, own: AsyncGenerator[str], silence: asyncio.Task[None]
     ) -> AsyncGenerator[str]:
         """Give the Talker's words; where its model, or anything else, fails, a rule's, and say so once."""
         try:
@@ -218,7 +207,7 @@ class Answering:
             name, patience_s = self._talker.model.name, self._patience.speaking_s
             raise ModelUnavailable(f"{name} said nothing for {patience_s:g} s") from None
 
-    async def _say(self, answer: _Answer, words: AsyncGenerator[str], exchange: Exchange) -> None:
+    async def _say(self, answer: Answer, words: AsyncGenerator[str], exchange: Exchange) -> None:
         """Speak, piece by piece, and keep what was shown, however it ends."""
         said: Logged | None = None
         try:
@@ -234,7 +223,7 @@ class Answering:
         if said:
             await exchange.show(said)
 
-    async def _write(self, answer: _Answer) -> Logged:
+    async def _write(self, answer: Answer) -> Logged:
         """Commit what was said, and remember it."""
         kept = answer.kept.strip()
         new = New(text=kept, kind="chat", by=AGENT, episode=self._talker.session, data={"by_user": False})
@@ -318,7 +307,7 @@ class Answering:
         self._excused = move
         return next(iter(phrases(self._pack, move, language_of(text, self._pack.languages))), "")
 
-    async def _rule_words(self, answer: _Answer, text: str) -> str:
+    async def _rule_words(self, answer: Answer, text: str) -> str:
         try:
             return await self._talker.answer_by_rule(text, answer.heard, answer.late)
         except Exception:  # noqa: BLE001 (not even what memory holds can be read: something true is said all the same)

@@ -29,6 +29,9 @@ from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
 from mindstream.minds.mind import Mind
 from mindstream.minds.speaker import MakeSpeaker
+from mindstream.models.model import Model
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
 
@@ -63,6 +66,13 @@ def coach_of(mind: Mind) -> Coach:
     return mind.speaker
 
 
+def _second_listener(models: Models) -> Model | None:
+    """Return who hears danger beside the Talker: the model of the role `safety`, else a default that can read."""
+    model = models.of("safety")
+    reads = "safety" in models.names or not model.name.startswith((Rules.name, "playback:"))
+    return model if reads else None
+
+
 class Coach:
     """Speaks for a mind: hears with its gate, answers by its Talker, and lets the belief reasoner think behind."""
 
@@ -76,7 +86,8 @@ class Coach:
             FactsReasoner(models.of("facts", "reasoner"), patience_s=thinking_s),
         )
         self._gate = Gatekeeper(gate, pack)
-        self._answering = Answering(self.talker, self._gate, mind.reasoners, mind.floor, mind.patience)
+        listener = _second_listener(models)
+        self._answering = Answering(self.talker, self._gate, mind.reasoners, mind.floor, mind.patience, listener)
         self._heard = 0
 
     @property
