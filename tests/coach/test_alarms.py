@@ -26,7 +26,7 @@ VEILED = "By the way I sorted the papers"
 def words(part: str, language: str) -> str:
     texts = getattr(SUICIDE, part)
     assert isinstance(texts, dict)
-    return texts[language]
+    return str(texts[language])
 
 
 async def answer(mind: Mind, text: str) -> Said:

@@ -45,7 +45,7 @@ def test_on_sentences_it_never_saw_danger_is_recognised_and_hardly_anything_else
     said = labelled(path)
     assert not [sentence for sentence in said["direct"] if not stops(sentence)]
     assert not [sentence for sentence in said["veiled"] if stops(sentence)]
-    assert len([sentence for sentence in said["veiled"] if not heard(sentence)]) <= 7
+    assert len([sentence for sentence in said["veiled"] if not heard(sentence)]) <= 3
     assert len([sentence for sentence in said["apnoea"] if not find_alarm(SLEEP, sentence)]) <= 1
     assert not [sentence for sentence in said["harmless"] if stops(sentence)]
     assert len([sentence for sentence in said["harmless"] if find_alarm(SLEEP, sentence) or heard(sentence)]) <= 2
@@ -62,9 +62,9 @@ def test_danger_said_plainly_stops_the_ordinary_answer(sentence: str) -> None:
     assert stops(sentence)
 
 
-def test_of_what_was_once_missed_half_is_heard_as_a_hint_and_nothing_harmless_stops_the_talk() -> None:
+def test_of_what_was_once_missed_most_is_heard_as_a_hint_and_nothing_harmless_stops_the_talk() -> None:
     """What a recogniser heard on little evidence stopped the talk, over common sentences too; it says nothing now."""
-    assert len([sentence for sentence in SENTENCES["veiled"] if not heard(sentence)]) <= 38
+    assert len([sentence for sentence in SENTENCES["veiled"] if not heard(sentence)]) <= 32
     assert not [sentence for sentence in SENTENCES["harmless"] if stops(sentence)]
     assert len([sentence for sentence in SENTENCES["harmless"] if heard(sentence)]) <= 1
 
