@@ -1,7 +1,7 @@
 """Train the classifiers that ship with the package, and tell how they do on writers whom they have not seen.
 
     pip install -e '.[train]'
-    python benchmarks/train_classifiers.py                 train danger, apnoea and the quick gate; write weights
+    python benchmarks/train_classifiers.py                 train danger and the quick gate; write weights
     python benchmarks/train_classifiers.py --held-out      leave out one writer at a time; print, write nothing
 
 benchmarks/training holds labelled sentences, one file a writer; none of them saw the code or the rules.
@@ -206,7 +206,6 @@ def main() -> None:
     """Read the command line."""
     tasks: dict[str, tuple[Callable[[], Task], float]] = {
         "danger": (lambda: alarm_task("danger", ("direct", "veiled")), ABOVE["danger"]),
-        "apnoea": (lambda: alarm_task("apnoea", ("apnoea",)), ABOVE["apnoea"]),
         "gate": (gate_task, 0.0),
     }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

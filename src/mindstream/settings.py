@@ -23,8 +23,8 @@ from mindstream.errors import InputError, SettingsError
 from mindstream.paths import home, is_path, read_text, usable
 
 PREFIX = "MINDSTREAM_"
-ROLES = ("talker", "reasoner", "facts", "gate")
-"""Who may be given a model of its own; `facts` else has the reasoner's, `gate` else none."""
+ROLES = ("talker", "reasoner", "facts", "gate", "safety")
+"""Who may be given a model of its own; `facts` else has the reasoner's, `safety` the default's, `gate` none."""
 DEFAULT = "default"
 FILE_VARIABLE = "MINDSTREAM_SETTINGS"
 HERE = "mindstream.toml"

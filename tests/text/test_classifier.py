@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mindstream.coach.packs.recogniser import harmless, names, recognises
+from mindstream.coach.packs.recogniser import names, recognises
 from mindstream.text.classifier import Classifier, hash_gram, views, words
 
 TIRED = "I was up late with the neighbours' party. We had pizza afterwards. The dog was sick on the carpet too. "
@@ -50,10 +50,18 @@ def test_views_do_not_meet() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_nothing_is_recognised_where_nothing_is_said(name: str) -> None:
-    assert not recognises(name, "") and not recognises(name, "Good morning!") and harmless(name, "What a lovely day.")
+    assert not recognises(name, "") and not recognises(name, "Good morning!")
 
 
-@pytest.mark.parametrize("text", ["everyone would be better off without me", "没有我大家都会过得更好"])
+@pytest.mark.parametrize(
+    "text", ["I can't sleep", "have a look at it", "it doesn't matter", "i just want one good night"]
+)
+def test_no_single_word_carries_a_recogniser(text: str) -> None:
+    """The log odds of each of these were above 0, for the sake of one or two common words."""
+    assert not recognises("danger", text)
+
+
+@pytest.mark.parametrize("text", ["I keep thinking they'd be better off if I was gone", "如果哪天我不在了，你们别难过"])
 def test_one_sentence_among_many_is_not_drowned(text: str) -> None:
     assert recognises("danger", text) and not recognises("danger", TIRED * 4)
     assert recognises("danger", f"{TIRED * 2}{text}. {TIRED * 3}")

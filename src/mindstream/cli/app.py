@@ -106,7 +106,9 @@ def chat(
     model: Annotated[str | None, typer.Option(metavar="NAME", help="Who answers, in all roles [rules].")] = None,
     role: Annotated[
         list[str] | None,
-        typer.Option(metavar="ROLE=NAME", help="Who answers in one role: talker, reasoner, facts or gate; repeatable."),
+        typer.Option(
+            metavar="ROLE=NAME", help="Who answers in one role: talker, reasoner, facts, gate, safety; repeatable."
+        ),
     ] = None,
     data: Data = None,
     user: User = None,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from mindstream.cli.clean import short
-from mindstream.coach.events import Decided, Judged, PlanMade
+from mindstream.coach.events import Alarmed, Decided, Judged, PlanMade
 from mindstream.log.events import (
     BeliefChanged,
     Event,
@@ -28,7 +28,21 @@ from mindstream.log.events import (
     Waiting,
 )
 
-QUIET = (Decided, FollowUp, Heard, Judged, ModelCalled, Opened, Piece, Reflected, Said, Slept, Thought, Waiting)
+QUIET = (
+    Alarmed,
+    Decided,
+    FollowUp,
+    Heard,
+    Judged,
+    ModelCalled,
+    Opened,
+    Piece,
+    Reflected,
+    Said,
+    Slept,
+    Thought,
+    Waiting,
+)
 """Kinds that are shown otherwise, or only now and then."""
 
 

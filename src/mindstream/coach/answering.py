@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mindstream.coach.alarms import Alarms, Verdict
+from mindstream.coach.answer import Answer, Aside
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
-from mindstream.coach.packs.pack import Alarm, in_language
-from mindstream.coach.packs.safety import SAFETY, find_alarm
+from mindstream.coach.packs.safety import SAFETY
 from mindstream.coach.packs.saying import phrases
-from mindstream.coach.talker import AGENT, Talker, after, as_pieces
+from mindstream.coach.second_listener import SecondListener
+from mindstream.coach.talker import AGENT, Talker, after, as_pieces, then
 from mindstream.errors import ModelError, ModelRefused, ModelResting, ModelUnavailable, StorageError
 from mindstream.isolation import describe, is_ours
 from mindstream.log.events import Failed, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 from mindstream.minds.patience import Patience
+from mindstream.models.model import Model
 from mindstream.reasoners.background import Background
 from mindstream.text.moves import language_of
 
@@ -27,41 +30,28 @@ WRITES = 3
 """So often an answer that was shown is tried to be kept."""
 
 
-@dataclass
-class _Answer:
-    """What is being said to an utterance.
-
-    Attributes:
-        model: who found the words.
-        words: all that was shown.
-        kept: what of it is remembered.
-    """
-
-    heard: int
-    model: str
-    waited: bool = False
-    late: bool = False
-    words: str = ""
-    kept: str = ""
-
-
-class Aside(str):
-    """Words that are shown and not remembered: that a model could not be reached says nothing of the user."""
-
-
 class Answering:
     """Answers what was heard, one utterance after the other. An alarm waits for nobody.
 
     Args:
         floor: held while the Talker speaks.
+        listener: hears danger beside the Talker, where there is such a model.
     """
 
     def __init__(
-        self, talker: Talker, gate: Gatekeeper, reasoners: Background, floor: asyncio.Lock, patience: Patience
+        self,
+        talker: Talker,
+        gate: Gatekeeper,
+        reasoners: Background,
+        floor: asyncio.Lock,
+        patience: Patience,
+        listener: Model | None = None,
     ) -> None:
         self._talker, self._gate, self._reasoners = talker, gate, reasoners
         self._floor, self._patience = floor, patience
         self._stream, self._pack = talker.stream, talker.pack
+        self.alarms = Alarms(talker.pack, talker.session)
+        self._listener = SecondListener(talker, self.alarms, floor, listener, self._log_failure)
         self._in_turn = asyncio.Lock()  # one answer at a time, in the order of what was heard
         self._answering: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
@@ -80,13 +70,14 @@ class Answering:
         Whoever is being answered, or waits for it, when an alarm stops the talk hears no more of that answer.
         """
         self._last_word_s = _now_s()
-        alarm = find_alarm(self._pack, situation.text)
-        if alarm and alarm.stops:
+        verdict = self.alarms.judge(situation)
+        if verdict.urgent:
             self._break_off()
-            turn = asyncio.ensure_future(self._sound(alarm, situation, heard, first, exchange))
+            turn = asyncio.ensure_future(self._sound(verdict, situation, heard, first, exchange))
         else:
             turn = asyncio.ensure_future(self._take_turn(situation, heard, first, exchange))
             self._turns.add(turn)
+            self._listener.begin(situation, heard, turn)
 
         def end(turn: asyncio.Task[None]) -> None:
             self._turns.discard(turn)
@@ -101,6 +92,7 @@ class Answering:
     async def close(self) -> None:
         """Break off the answers that go on; what was shown of them is kept."""
         turns = self._break_off()
+        await self._listener.close()
         await asyncio.gather(*turns, return_exceptions=True)
 
     def _break_off(self) -> list[asyncio.Task[None]]:
@@ -109,11 +101,14 @@ class Answering:
             turn.cancel()
         return turns
 
-    async def _sound(self, alarm: Alarm, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> None:
+    async def _sound(
+        self, verdict: Verdict, situation: Situation, heard: int, first: Decision, exchange: Exchange
+    ) -> None:
         """Say what an alarm says, whoever is speaking or waited for."""
+        self.alarms.keep(verdict, situation)
         with contextlib.suppress(Exception):  # the gate's decision is logged if that can be; the words come either way
-            await self._gate.waits(situation, heard, first)
-        await self._say(_Answer(heard, SAFETY), as_pieces(self._words_of(alarm, situation.text)), exchange)
+            await self._gate.waits(situation, heard, first, alarmed=True)
+        await self._say(Answer(heard, SAFETY, verdict=verdict), as_pieces(verdict.whole), exchange)
 
     async def _take_turn(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
@@ -126,15 +121,16 @@ class Answering:
                         situation = await self._talker.situation(text)
                     waited, late = await self._wait(situation, heard, first, exchange)
                     async with self._floor:
-                        answer = replace(_Answer(heard, self._talker.model.name), waited=waited, late=late)
-                        await self._speak(answer, text, exchange, silence)
+                        answer = replace(Answer(heard, self._talker.model.name), waited=waited, late=late)
+                        await self._speak(answer, situation, exchange, silence)
                 finally:
                     self._answering.discard(heard)
 
     async def _wait(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
         """Wait for the Reasoner where the gate says so; return whether it waited, and whether in vain."""
         try:
-            if not await self._gate.waits(situation, heard, first):
+            verdict = self.alarms.judge(situation)
+            if not await self._gate.waits(situation, heard, first, alarmed=bool(verdict.whole or verdict.beside)):
                 return False, False
             await exchange.show(await self._say_waiting(situation.text, heard))
             self._reasoners.release(heard)
@@ -149,29 +145,39 @@ class Answering:
         """Wait for the belief; return whether all was done about it before the deadline."""
         try:
             async with asyncio.timeout(self._patience.deadline_s):
-                await self._reasoners.settled(heard, [self._pack.name])
+                await self._listener.until_sure(heard, self._reasoners.settled(heard, [self._pack.name]))
         except TimeoutError:
             return False
         return True
 
-    async def _speak(self, answer: _Answer, text: str, exchange: Exchange, silence: asyncio.Task[None]) -> None:
-        """Choose whose words answer: the Reasoner's, or the Talker's own; an alarm that does not stop comes first."""
-        alarm = find_alarm(self._pack, text)
-        first = self._words_of(alarm, text) + "\n\n" if alarm else ""
-        thought = None
+    async def _speak(
+        self, answer: Answer, situation: Situation, exchange: Exchange, silence: asyncio.Task[None]
+    ) -> None:
+        """Choose whose words answer: the Reasoner's, the Talker's own, or an alarm's, which may come beside them."""
+        text, thought = situation.text, None
+        answer.verdict = verdict = self._listener.verdict(answer.heard, text) or self.alarms.judge(situation)
+        self.alarms.keep(verdict, situation)
+        if verdict.whole:
+            answer.model = SAFETY
+            silence.cancel()
+            await self._say(answer, as_pieces(verdict.whole), exchange)
+            return
+        first, ask = (verdict.first and f"{verdict.first}\n\n"), (verdict.ask and f"\n\n{verdict.ask}")
         if answer.waited and not answer.late:
             with contextlib.suppress(Exception):  # the Talker finds words of its own
                 thought = await self._thought(answer.heard)
         if thought and thought.words and thought.about[-1] == answer.heard:
             answer.model = thought.model
             silence.cancel()
-            await self._say(answer, as_pieces(first + thought.words), exchange)
+            await self._say(answer, as_pieces(first + thought.words + ask), exchange)
             return
-        own = self._talker.speak(text, answer.heard, answer.late, thought=thought is not None, before=first.strip())
-        await self._say(answer, self._or_by_rule(answer, text, after(first, own), silence), exchange)
+        own = self._talker.speak(
+            text, answer.heard, answer.late, thought=thought is not None, before=verdict.first, asked_after=verdict.ask
+        )
+        await self._say(answer, then(self._or_by_rule(answer, text, after(first, own), silence), ask), exchange)
 
     async def _or_by_rule(
-        self, answer: _Answer, text: str, own: AsyncGenerator[str], silence: asyncio.Task[None]
+        self, answer: Answer, text: str, own: AsyncGenerator[str], silence: asyncio.Task[None]
     ) -> AsyncGenerator[str]:
         """Give the Talker's words; where its model, or anything else, fails, a rule's, and say so once."""
         try:
@@ -201,7 +207,7 @@ class Answering:
             name, patience_s = self._talker.model.name, self._patience.speaking_s
             raise ModelUnavailable(f"{name} said nothing for {patience_s:g} s") from None
 
-    async def _say(self, answer: _Answer, words: AsyncGenerator[str], exchange: Exchange) -> None:
+    async def _say(self, answer: Answer, words: AsyncGenerator[str], exchange: Exchange) -> None:
         """Speak, piece by piece, and keep what was shown, however it ends."""
         said: Logged | None = None
         try:
@@ -217,7 +223,7 @@ class Answering:
         if said:
             await exchange.show(said)
 
-    async def _write(self, answer: _Answer) -> Logged:
+    async def _write(self, answer: Answer) -> Logged:
         """Commit what was said, and remember it."""
         kept = answer.kept.strip()
         new = New(text=kept, kind="chat", by=AGENT, episode=self._talker.session, data={"by_user": False})
@@ -226,7 +232,8 @@ class Answering:
             text=answer.words.strip(), answers=answer.heard, belief_version=self._belief_version(), model=answer.model,
             waited=answer.waited, late=answer.late, record=records[0].id if records else "",
         )  # fmt: skip
-        entries = [Entry(event, AGENT, tuple(records)), *self._gate.decision(answer.heard)]
+        raised = [Entry(each, AGENT) for each in answer.verdict.events(self._talker.session, answer.heard)]
+        entries = [Entry(event, AGENT, tuple(records)), *raised, *self._gate.decision(answer.heard)]
         for attempt in range(1, WRITES + 1):
             try:
                 return (await self._stream.commit(*entries))[0]
@@ -248,9 +255,6 @@ class Answering:
             if isinstance(event, Thought) and event.slot == self._pack.name and heard in event.about:
                 return event
         return None
-
-    def _words_of(self, alarm: Alarm, text: str) -> str:
-        return in_language(alarm.say, language_of(text, self._pack.languages))
 
     async def _say_waiting(self, text: str, heard: int, longer: bool = False) -> Logged:
         filler = await self._talker.filler(text, "wait_longer" if longer else "wait")
@@ -303,7 +307,7 @@ class Answering:
         self._excused = move
         return next(iter(phrases(self._pack, move, language_of(text, self._pack.languages))), "")
 
-    async def _rule_words(self, answer: _Answer, text: str) -> str:
+    async def _rule_words(self, answer: Answer, text: str) -> str:
         try:
             return await self._talker.answer_by_rule(text, answer.heard, answer.late)
         except Exception:  # noqa: BLE001 (not even what memory holds can be read: something true is said all the same)

@@ -12,6 +12,7 @@ from mindstream.coach import talk_rules  # noqa: F401 (registers the rule)
 from mindstream.coach.answering import Answering
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import Plan
+from mindstream.coach.events import Alarmed
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Gate, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
@@ -28,6 +29,9 @@ from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
 from mindstream.minds.mind import Mind
 from mindstream.minds.speaker import MakeSpeaker
+from mindstream.models.model import Model
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
 
@@ -62,6 +66,16 @@ def coach_of(mind: Mind) -> Coach:
     return mind.speaker
 
 
+def _second_listener(models: Models) -> Model | None:
+    """Return who hears danger beside the Talker: the model of the role `safety`, else a default that can read.
+
+    What runs in this process is too small to be trusted with that, unless it is named for it.
+    """
+    model = models.of("safety")
+    reads = "safety" in models.names or not model.name.startswith((Rules.name, "playback:", "local", "gguf:"))
+    return model if reads else None
+
+
 class Coach:
     """Speaks for a mind: hears with its gate, answers by its Talker, and lets the belief reasoner think behind."""
 
@@ -75,7 +89,8 @@ class Coach:
             FactsReasoner(models.of("facts", "reasoner"), patience_s=thinking_s),
         )
         self._gate = Gatekeeper(gate, pack)
-        self._answering = Answering(self.talker, self._gate, mind.reasoners, mind.floor, mind.patience)
+        listener = _second_listener(models)
+        self._answering = Answering(self.talker, self._gate, mind.reasoners, mind.floor, mind.patience, listener)
         self._heard = 0
 
     @property
@@ -92,6 +107,8 @@ class Coach:
         """Read what is believed and planned."""
         await self._stream.version(self.pack.name)
         await self._stream.version(plan_slot(self.pack))
+        rows = await self._stream.store.events(self._stream.name, kinds=["alarmed"])
+        self._answering.alarms.restore(row.event for row in rows if isinstance(row.event, Alarmed))
 
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer (see Mind.hear)."""

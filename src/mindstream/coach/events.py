@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import JsonValue
 
 from mindstream.log.events import Event, register
+
+Strength = Literal["sure", "hint", "taken_back"]
+Basis = Literal["words", "recogniser", "answer", "model"]
+"""By what an alarm was heard: the pack's patterns, a recogniser, the answer to what was asked, a model."""
 
 
 class PlanMade(Event):
@@ -62,4 +68,19 @@ class Judged(Event):
     why: str = ""
 
 
-register(PlanMade, Believed, Decided, Judged)
+class Alarmed(Event):
+    """An alarm was raised by what was heard; a hint of one does not stop the talk."""
+
+    kind = "alarmed"
+    session: str
+    answers: int
+    """The seq of what was heard."""
+    alarm: str
+    """The id of the pack's alarm."""
+    strength: Strength
+    basis: Basis
+    spoken: bool
+    """Something was said or asked because of it."""
+
+
+register(PlanMade, Believed, Decided, Judged, Alarmed)

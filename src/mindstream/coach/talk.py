@@ -18,7 +18,8 @@ class Talk(Prompt[str]):
     """Answer the utterance now.
 
     `late`: a Reasoner is still at it; say nothing that is its to say. `thought`: it has done, and found
-    no words of its own. `before`: what an alarm of the pack says ahead of the answer.
+    no words of its own. `before`: what an alarm of the pack says ahead of the answer; `asked_after`: what is asked
+    because of a hint of one, after the answer, which then asks nothing.
     """
 
     role: ClassVar[str] = "talker"
@@ -42,6 +43,7 @@ class Talk(Prompt[str]):
     late: bool = False
     thought: bool = False
     before: str = ""
+    asked_after: str = ""
     ask_next: str = ""
     now: str = ""
 

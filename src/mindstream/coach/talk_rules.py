@@ -15,6 +15,7 @@ from mindstream.coach.belief.plan import PlanStep
 from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
 from mindstream.coach.packs.reading import Reading, read_utterance
+from mindstream.coach.packs.safety import find_hint
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
 from mindstream.models.prompt import rule
@@ -47,6 +48,8 @@ class _Answer:
         moves, topics = self.heard.moves, self.heard.topics
         if self.ask.late:
             return [self._say("late")]
+        if find_hint(self.ask.pack, self.ask.utterance):  # such words are not said back, nor taken for a wish
+            return [self._say("alarm_heard"), "" if self.ask.asked_after else self._say("alarm_open")]
         if "forget" in moves:
             return [self._say("forget")]
         if "plan_again" in moves and (about := self._about_the_step()):
@@ -208,6 +211,8 @@ class _Answer:
 
     def _question(self) -> str:
         """Ask what the Reasoner would like to know, or offer the step it has; else what the phase needs, or openly."""
+        if self.ask.asked_after:
+            return ""
         if self.ask.ask_next and not any(self.ask.ask_next in said for said in self._said):
             return self.ask.ask_next
         if self.ask.plan.now and not self.ask.plan.now.told:
@@ -219,6 +224,8 @@ class _Answer:
         return self._say("ask_more")
 
     def _unasked(self, options: Lists) -> str:
+        if self.ask.asked_after:
+            return ""
         new = [text for text in choices(options, self.heard.language) if not any(text in said for said in self._said)]
         return chance.pick(new, "ask", len(self._said)) if new else ""
 

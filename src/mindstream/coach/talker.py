@@ -126,3 +126,12 @@ async def after(first: str, pieces: AsyncGenerator[str]) -> AsyncGenerator[str]:
             yield first
         async for piece in pieces:
             yield piece
+
+
+async def then(pieces: AsyncGenerator[str], last: str) -> AsyncGenerator[str]:
+    """Give the pieces, then what comes last, if there is any."""
+    async with aclosing(pieces):
+        async for piece in pieces:
+            yield piece
+        if last:
+            yield last

@@ -45,6 +45,29 @@ def test_a_pattern_that_is_empty_without_its_look_arounds_is_told(tmp_path: Path
     assert len(told) == 1 and "^(?=.*fire)" in told[0]
 
 
+def test_an_alarm_that_fires_on_a_common_harmless_sentence_is_named(tmp_path: Path) -> None:
+    folder = new(tmp_path / "loud")
+    (folder / "harmless.txt").write_text("# common\nmy tea is killing me\nI burnt my tongue\nhello\n", "utf-8")
+    alarms = (
+        "- {id: burn, say: Water., patterns: {en: ['burn']}}\n"
+        "- {id: danger, say: Call., hint_ask: Is it?, patterns: {en: ['die']}, hints: {en: ['killing me']}}"
+    )
+    (folder / "safety.yaml").write_text(alarms, "utf-8")
+    told = [spot for spot in thin_spots(load(folder)) if "harmless" in spot]
+    assert told == [
+        "alarm 'danger' hears a hint (by its words) in the harmless 'my tea is killing me'",
+        "alarm 'burn' stops the talk on the harmless 'I burnt my tongue'",
+    ]
+
+
+def test_a_hint_without_a_question_and_a_pack_without_harmless_sentences_are_told(tmp_path: Path) -> None:
+    folder = new(tmp_path / "mute")
+    (folder / "harmless.txt").unlink()
+    (folder / "safety.yaml").write_text("- {id: d, say: Call., patterns: {en: [die]}, hints: {en: [end]}}", "utf-8")
+    told = "\n".join(thin_spots(load(folder)))
+    assert "alarm 'd' has no 'hint_ask'" in told and "no harmless.txt" in told
+
+
 @pytest.mark.parametrize("name", shipped_packs())
 def test_what_is_shipped_is_not_thin(name: str) -> None:
     assert thin_spots(load(name)) == []

@@ -63,7 +63,7 @@ def shipped_patterns() -> Iterator[tuple[str, str]]:
         yield from ((f"{move}/{language}", source) for language, each in by.items() for source in each)
     for name in shipped_packs():
         for alarm in load(name).alarms:
-            for part in (alarm.patterns, alarm.unless):
+            for part in (alarm.patterns, alarm.hints, alarm.unless):
                 yield from ((f"{name}: {alarm.id}", source) for each in part.values() for source in each)
 
 
@@ -161,6 +161,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "parts": lambda text: list(parts(text)),
     "terms": lambda text: (terms(text), estimated_tokens(text)),
     "alarm patterns": lambda text: safety._matching(SLEEP, text),
+    "hints": lambda text: safety._hinted(SLEEP, text),
 }
 
 
@@ -227,7 +228,7 @@ def own_pack(folder: Path, safety_yaml: str) -> Path:
 def test_a_pack_with_explosive_patterns_is_read_and_holds_nobody_up(tmp_path: Path) -> None:
     pack = load(own_pack(tmp_path / "evil", EVIL))
     for text in (pumped("a") + "!", pumped("xa ") + "!", pumped("x") + "!"):
-        assert seconds(lambda text=text: safety._recognised(pack, text), MOST) < MOST  # type: ignore[misc]
+        assert seconds(lambda text=text: safety._sure(pack, text), MOST) < MOST  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from mindstream.coach.belief.plan_rules import known_topics
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.coach.events import PlanMade
 from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.safety import look_over
+from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.log.events import Remembered, Thought
 from mindstream.memory.belief import Belief
 from mindstream.memory.record import Record
@@ -88,6 +88,8 @@ class BeliefReasoner:
         utterances = tuple(utterance.text for utterance in occasion.utterances)
         for text in utterances:
             await look_over(pack, text)
+        hints = (find_hint(pack, text) for text in utterances)
+        hint = next((found.alarm.id for found in hints if found), "")
         talk = lines(occasion.conversation)
         inferred = await ask(
             model,
@@ -105,6 +107,7 @@ class BeliefReasoner:
             reply=occasion.reply,
             waits=occasion.waits,
             open_question=await open_question(stream, self.slot),
+            hint=hint,
             language=language_of(" ".join(utterances), pack.languages),
             now=format_spoken(stream.clock.now()),
         )

@@ -47,6 +47,8 @@ def think_with_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThou
     readings = [read_utterance(ask.pack, text) for text in ask.utterances]
     if any(alarm.stops for text in ask.utterances if (alarm := find_alarm(ask.pack, text))):
         return PhaseThought(thought="an alarm: nothing is believed of it, nothing planned")
+    if ask.hint:
+        return PhaseThought(thought=f"a hint at {ask.hint}: nothing is believed of it, nothing planned")
     patch, told = patch_by_rules(ask.pack, readings, ask.language, next(reversed(_said(ask)), ""))
     heard = "…".join(text[:QUOTED] for text in ask.utterances)[:LONGEST_QUOTE]
     thought = cut(f"noted: {', '.join(told)}", 1_000) if told else "nothing new to believe"

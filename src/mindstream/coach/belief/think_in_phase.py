@@ -95,7 +95,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
     """What follows from these utterances, thought through as this phase asks?
 
     `reply`: what the Talker has answered already. `waits`: it waits for this thought instead.
-    `open_question`: what the last thought wanted to know.
+    `open_question`: what the last thought wanted to know. `hint`: what alarm the newest words may hint at.
     """
 
     pack: Pack
@@ -109,6 +109,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
     reply: str = ""
     waits: bool = False
     open_question: str = ""
+    hint: str = ""
     language: str
     now: str = ""
 

@@ -8,7 +8,7 @@ from mindstream.coach.gates.belief import BeliefGate
 from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.gates.outcomes import BY, decision_event
 from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.safety import find_alarm
+from mindstream.coach.packs.safety import find_hint
 from mindstream.isolation import Broken, Isolated, describe
 from mindstream.memory.store import Entry
 
@@ -24,11 +24,14 @@ class Gatekeeper:
         self._decided: dict[int, Entry] = {}
 
     def first(self, situation: Situation) -> Decision:
-        """Decide before the utterance is written down: is the Reasoner woken?"""
+        """Decide before the utterance is written down: is the Reasoner woken? A hint of danger always wakes it."""
         try:
-            return self._gate.decide(situation)
+            decision = self._gate.decide(situation)
         except Exception as error:  # noqa: BLE001 (a gate is foreign code; without it the paper's rule decides)
-            return self._without_gate(situation, error)
+            decision = self._without_gate(situation, error)
+        if not decision.thinks and find_hint(self._pack, situation.text):
+            return replace(decision, thinks=True, why=f"a hint of danger; {decision.why}")
+        return decision
 
     async def _weigh(self, situation: Situation) -> Decision:
         try:
@@ -40,9 +43,8 @@ class Gatekeeper:
         decision = BeliefGate().decide(situation)
         return replace(decision, why=f"{decision.why} (the gate failed: {describe(error)})")
 
-    async def waits(self, situation: Situation, heard: int, first: Decision) -> bool:
+    async def waits(self, situation: Situation, heard: int, first: Decision, alarmed: bool = False) -> bool:
         """Decide when its turn has come; what is believed may have moved on. An alarm waits for nobody."""
-        alarmed = find_alarm(self._pack, situation.text) is not None
         weighed = replace(first, why=f"an alarm; {first.why}") if alarmed else await self._weigh(situation)
         waits = weighed.waits and first.thinks and not alarmed
         decision = replace(weighed, waits=waits, thinks=first.thinks)

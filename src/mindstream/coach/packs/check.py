@@ -11,6 +11,7 @@ from pathlib import Path
 from mindstream.coach.packs.filler import states
 from mindstream.coach.packs.load import SHIPPED
 from mindstream.coach.packs.pack import Lists, Pack, Texts
+from mindstream.coach.packs.safety import find_alarm, find_hint
 from mindstream.coach.packs.saying import moves, phrases
 from mindstream.errors import InputError
 from mindstream.text.pattern import pattern
@@ -18,7 +19,7 @@ from mindstream.text.pattern import pattern
 
 def thin_spots(pack: Pack) -> list[str]:
     """Say in plain words where a pack will let its users down, though it can be read."""
-    return [*_phases(pack), *_topics(pack), *_steps(pack), *_phrases(pack), *_alarms(pack)]
+    return [*_phases(pack), *_topics(pack), *_steps(pack), *_phrases(pack), *_alarms(pack), *_harmless(pack)]
 
 
 def new(folder: Path) -> Path:
@@ -95,11 +96,25 @@ def _alarms(pack: Pack) -> Iterator[str]:
         yield "no safety.yaml: nothing is recognised before the talker speaks"
     for alarm in pack.alarms:
         for language in pack.languages:
-            if not alarm.patterns.get(language) and not alarm.recogniser:
+            if not alarm.patterns.get(language) and not alarm.hints.get(language):
                 yield f"alarm {alarm.id!r} has no patterns in {language!r}"
+        if alarm.hints or alarm.recogniser:
+            yield from _missing(pack, f"alarm {alarm.id!r}", "hint_ask", alarm.hint_ask)
         for source in alarm.sources():
             if pattern(source).is_always_searched:
                 yield f"alarm {alarm.id!r}: {source!r} may be empty beside its look-arounds: it slows every text"
+
+
+def _harmless(pack: Pack) -> Iterator[str]:
+    """Name each alarm that goes off over one of the pack's own common harmless sentences."""
+    if pack.alarms and not pack.harmless:
+        yield "no harmless.txt: list the commonest sentences of its users, and no alarm may fire on them"
+    for sentence in pack.harmless:
+        alarm, hint = find_alarm(pack, sentence), find_hint(pack, sentence)
+        if alarm:
+            yield f"alarm {alarm.id!r} {'stops the talk' if alarm.stops else 'fires'} on the harmless {sentence!r}"
+        if hint:
+            yield f"alarm {hint.alarm.id!r} hears a hint (by its {hint.basis}) in the harmless {sentence!r}"
 
 
 def _missing(pack: Pack, where: str, what: str, texts: Lists | Texts) -> Iterator[str]:

@@ -22,6 +22,8 @@ from mindstream.paths import is_path, read_text
 SHIPPED = Path(__file__).parent
 LISTS = {"topics.yaml": "topics", "steps.yaml": "steps", "resources.yaml": "resources", "safety.yaml": "alarms"}
 MAPPINGS = {"phrases.yaml": "phrases"}
+HARMLESS = "harmless.txt"
+"""Common harmless sentences, one a line; a line that begins with # says something about them."""
 SHOWN = 10
 """How many faults of a pack are told at once."""
 MOST_BYTES, MOST_PARTS, DEEPEST = 1_000_000, 20_000, 30
@@ -50,7 +52,7 @@ def load(name_or_folder: str | Path) -> Pack:
 
 
 def _stamp(folder: Path) -> tuple[float, ...]:
-    paths = [folder / name for name in ("pack.yaml", *LISTS, *MAPPINGS)]
+    paths = [folder / name for name in ("pack.yaml", *LISTS, *MAPPINGS, HARMLESS)]
     return tuple(path.lstat().st_mtime if os.path.lexists(path) else 0.0 for path in paths)
 
 
@@ -71,12 +73,22 @@ def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (the 
                 kind = "list (lines that start with '- ')" if wanted is list else "mapping (name: …)"
                 raise PackError(f"{path}:1: {file} is a {kind}, not a {_kind(part)}")
             data[key], files[key] = part, path
+    if os.path.lexists(folder / HARMLESS):
+        data.setdefault("harmless", _sentences(folder / HARMLESS))
     pack, wrong = faults(data)
     if pack is None:
         told = [_placed(files, where, message) for where, message in wrong[:SHOWN]]
         more = [f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
         raise PackError("\n".join([*told, *more]))
     return pack
+
+
+def _sentences(path: Path) -> list[str]:
+    try:
+        lines = map(str.strip, read_text(path, MOST_BYTES).splitlines())
+    except InputError as error:
+        raise PackError(f"{path}: {error}") from None
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def _placed(files: dict[str, Path], where: Where, message: str) -> str:

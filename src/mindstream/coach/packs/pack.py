@@ -137,10 +137,14 @@ class Alarm(PackPart):
     """What must be recognised in code before anyone speaks, and what is then said."""
 
     id: str
-    recogniser: Literal["danger", "apnoea"] | None = None
-    """A classifier that raises it too: `danger` to life, said or hinted at; `apnoea`: signs of it in everyday words."""
     patterns: dict[Language, list[Pattern]] = Field(default_factory=dict)
-    """Regular expressions, searched without regard to case."""
+    """Regular expressions, searched without regard to case: words that say it, for sure."""
+    recogniser: Literal["danger"] | None = None
+    """A classifier that hears a hint of it in other words: `danger` to life."""
+    hints: dict[Language, list[Pattern]] = Field(default_factory=dict)
+    """Regular expressions for words that may mean it, and may not."""
+    hint_ask: Texts = ""
+    """The careful question to a hint; said to affirm it, the alarm is sure."""
     unless: dict[Language, list[Pattern]] = Field(default_factory=dict)
     """Harmless phrases that the patterns would catch; they are taken out of the text before it is searched."""
     say: Texts
@@ -149,7 +153,7 @@ class Alarm(PackPart):
 
     def sources(self) -> Iterator[str]:
         """Give all its regular expressions."""
-        for by_language in (self.patterns, self.unless):
+        for by_language in (self.patterns, self.hints, self.unless):
             for sources in by_language.values():
                 yield from sources
 
@@ -170,6 +174,8 @@ class Pack(PackPart):
     phrases: dict[str, Lists] = Field(default_factory=dict)
     """The rules' phrases by move (see docs/packs.md); they replace the moves' own phrases."""
     alarms: tuple[Alarm, ...] = ()
+    harmless: tuple[str, ...] = ()
+    """Common sentences that must raise no alarm (harmless.txt): `mindstream pack check` tries them."""
     demo: tuple[str, ...] = ()
     """Utterances to play when there is nobody to talk to."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from mindstream.caches import remember
 from mindstream.coach.packs.pack import Alarm, Pack
-from mindstream.coach.packs.recogniser import harmless, recognises
+from mindstream.coach.packs.recogniser import recognises
 from mindstream.text.pattern import Patterns, pattern
 
 SAFETY = "safety"
@@ -15,42 +17,72 @@ SAFETY = "safety"
 LONG = 1_000
 """Longer texts, in characters, are looked over in a thread; a short one takes some milliseconds."""
 REMEMBERED = 200
+Heard = Literal["words", "recogniser"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What may be meant, and is asked about: of which alarm, and by what it was heard."""
+
+    alarm: Alarm
+    basis: Heard
 
 
 async def look_over(pack: Pack, text: str) -> None:
     """Look a long text over beside the event loop; whoever then asks what it raises is answered from memory."""
     if len(text) > LONG and pack.alarms:
-        await asyncio.to_thread(find_alarm, pack, text)
+        await asyncio.to_thread(find_hint, pack, text)
 
 
 def find_alarm(pack: Pack, text: str) -> Alarm | None:
-    """Return the first alarm that an utterance raises, one that stops before one that does not.
+    """Return the first alarm that the words of an utterance raise for sure, one that stops before one that does not.
 
-    Asked more than once about the same words, it answers from memory.
-
-    What a pattern finds comes before what a recogniser finds: it knows more exactly what it is. But where the
-    recogniser is sure of the contrary ("my doctor asked whether I think of harming myself; I don't"), a pattern's word
-    is not enough.
+    Asked more than once about the same words, it answers from memory. No classifier takes back what a pattern finds.
     """
-    return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_recognised, pack)))(text)
+    return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_sure, pack)))(text)
 
 
-def _recognised(pack: Pack, text: str) -> Alarm | None:
-    matched = _matching(pack, " ".join(text.replace("’", "'").replace("＇", "'").split()))
-    raised = [alarm for alarm in matched if not (alarm.recogniser and harmless(alarm.recogniser, text))]
-    if not any(alarm.stops for alarm in raised):
-        raised += [alarm for alarm in pack.alarms if alarm.recogniser and recognises(alarm.recogniser, text)]
+def find_hint(pack: Pack, text: str) -> Hint | None:
+    """Return what an utterance only hints at: by a pack's `hints`, else by what a recogniser hears.
+
+    Where an alarm stops the talk for sure there is nothing left to hint at.
+    """
+    return pack.cached(("alarms", "hint"), lambda: remember(REMEMBERED)(partial(_hinted, pack)))(text)
+
+
+def _sure(pack: Pack, text: str) -> Alarm | None:
+    raised = _matching(pack, _plain(text))
     return next((alarm for alarm in raised if alarm.stops), next(iter(raised), None))
 
 
-def _matching(pack: Pack, text: str) -> list[Alarm]:
+def _hinted(pack: Pack, text: str) -> Hint | None:
+    if (sure := find_alarm(pack, text)) and sure.stops:
+        return None
+    for alarm in _matching(pack, _plain(text), "hints"):
+        return Hint(alarm, "words")
+    heard = (alarm for alarm in pack.alarms if alarm.recogniser and recognises(alarm.recogniser, _spared(alarm, text)))
+    return next((Hint(alarm, "recogniser") for alarm in heard), None)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("’", "'").replace("＇", "'").split())
+
+
+def _spared(alarm: Alarm, text: str) -> str:
+    """Return what a recogniser reads: the text, or what is left of it where harmless phrases stand in it."""
+    plain = _plain(text)
+    left = _without(alarm, plain)
+    return text if left == plain else left
+
+
+def _matching(pack: Pack, text: str, part: Literal["patterns", "hints"] = "patterns") -> list[Alarm]:
     """Return the alarms of which a pattern stands in a text, its harmless phrases aside."""
     spared = _patterns(pack, "unless").matching(text)
-    found = _patterns(pack, "patterns").matching(text)
+    found = _patterns(pack, part).matching(text)
     return [
         alarm
         for at, alarm in enumerate(pack.alarms)
-        if at in (found if at not in spared else _patterns(pack, "patterns").matching(_without(alarm, text)))
+        if at in (found if at not in spared else _patterns(pack, part).matching(_without(alarm, text)))
     ]
 
 
@@ -63,7 +95,7 @@ def _without(alarm: Alarm, text: str) -> str:
 
 
 def _patterns(pack: Pack, part: str) -> Patterns[int]:
-    """Return the patterns of a pack's alarms, or the phrases that spare them, by the place of the alarm.
+    """Return a pack's patterns of alarms, their hints, or the phrases that spare them, by the place of the alarm.
 
     What cannot be searched for in time counts as an alarm, and not as harmless.
     """
@@ -74,6 +106,6 @@ def _patterns(pack: Pack, part: str) -> Patterns[int]:
                 at: [pattern(source) for sources in getattr(alarm, part).values() for source in sources]
                 for at, alarm in enumerate(pack.alarms)
             },
-            in_doubt=part == "patterns",
+            in_doubt=part != "unless",
         ),
     )

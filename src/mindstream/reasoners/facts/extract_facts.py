@@ -82,7 +82,7 @@ class ExtractFacts(Prompt[Facts]):
 LONGEST = 200
 SINGLE = {
     "name": [
-        re.compile(r"\b(?i:my name(?:'s| is)) (?P<o>[A-Z]\w+)"),
+        re.compile(r"\b(?i:my name(?:'s| is)) (?P<o>[A-Z]\w+(?: (?:[A-Z]\w*|\d+)){0,2})"),
         re.compile(r"\b(?i:call me|i am called|i'm called) (?P<o>[A-Z]\w+)"),
         re.compile(
             r"^(?i:(?:hi|hello|hey)\b[\s,.!]+)?(?i:i'?m|i am|this is) (?P<o>[A-Z][a-z]+)(?=[,.!]|$| and | by the way)"

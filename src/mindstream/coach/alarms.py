@@ -1,0 +1,164 @@
+"""What an alarm comes to in a session: sure or a hint, told before or not, affirmed or taken back."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mindstream.coach.events import Alarmed, Basis, Strength
+from mindstream.coach.gates.gate import Situation
+from mindstream.coach.packs.pack import Alarm, Pack, in_language
+from mindstream.coach.packs.safety import find_alarm, find_hint
+from mindstream.coach.packs.saying import phrases
+from mindstream.coach.talker import SENTENCE
+from mindstream.text.moves import Language, language_of
+
+BEGINNING = 200
+"""Within so many characters it is said that a question is affirmed or denied, or that something was not meant."""
+SHORT = 40
+"""An answer that is no longer than this says nothing besides; a Chinese one has half as many characters."""
+AFFIRMS = re.compile(
+    r"^\W*(?:well\W+|honestly\W+)?"
+    r"(?:yes|yeah|yep|yea|yup|true|i (?:do|have|am|guess|suppose|think so)|it is|it does)\b(?! not)"
+    r"|^\W*(?:是(?!不)|嗯|对(?!了|不)|会(?!不)|想过|有过|有想过)",
+    re.IGNORECASE,
+)
+AFFIRMS_IN_SHORT = re.compile(
+    r"^\W*(?:well\W+|honestly\W+)?"
+    r"(?:sometimes|at times|often|maybe|perhaps|kind ?of|kinda|sort of|a (?:bit|little))\b(?! not)"
+    r"|^\W*(?:有(?!什么|点[困累])|经常|偶尔|时不时|可能(?!是)|也许|差不多|算是)",
+    re.IGNORECASE,
+)
+"""Words that say yes where little else is said."""
+DENIES = re.compile(
+    r"^\W*(?:oh\W+|god\W+)?(?:no|nope|nah|never|not (?:really|at all|like that|that)|of course not|i do ?n[o']?t"
+    r"|i'?m (?:ok|okay|fine|not)|(?:it'?s|that'?s) not that|nothing like that)\b"
+    r"|^\W*(?:不是|没有|没(?!意)|不会|不想|不至于|当然不|没事|不(?:[,，。!！\s]|$))",
+    re.IGNORECASE,
+)
+TAKES_BACK = re.compile(
+    r"\b(?:did ?n[o']?t|do ?n[o']?t|did not|do not|never) mean\b|\bnot what i (?:meant|mean|said)\b"
+    r"|\bfigure of speech\b|\bgot (?:me|that|it) wrong\b"
+    r"|\b(?:just|only) (?:a )?(?:jok\w+|kidding|expression|saying|exaggerat\w+)\b|\bmisunder\w+"
+    r"|不是(?:这个|那个|这|那)?个?意思|没有?(?:那|这)个?意思|开玩笑|误会|说着玩|随口|夸张|理解错|你想多了",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said because of an alarm, and what the log is told.
+
+    Attributes:
+        whole: the whole answer; "" where somebody else answers.
+        first, ask: what is said before that answer, and what is asked after it.
+        urgent: a life may be in danger: it waits for nobody.
+        beside: another alarm, for sure, that does not stop the talk: whose words `first` are.
+    """
+
+    alarm: Alarm | None = None
+    strength: Strength = "sure"
+    basis: Basis = "words"
+    whole: str = ""
+    first: str = ""
+    ask: str = ""
+    urgent: bool = False
+    beside: Alarm | None = None
+
+    def events(self, session: str, heard: int) -> list[Alarmed]:
+        """Return what the log is told."""
+        told: list[tuple[Alarm | None, Strength, Basis, bool]] = [
+            (self.beside, "sure", "words", bool(self.first)),
+            (self.alarm, self.strength, self.basis, bool(self.whole or self.ask or (self.first and not self.beside))),
+        ]
+        return [
+            Alarmed(session=session, answers=heard, alarm=alarm.id, strength=strength, basis=basis, spoken=spoken)
+            for alarm, strength, basis, spoken in told
+            if alarm
+        ]
+
+
+NOTHING = Verdict()
+
+
+class Alarms:
+    """Decides for each utterance of a session what its alarms come to; remembers what was said because of them."""
+
+    def __init__(self, pack: Pack, session: str) -> None:
+        self._pack, self.session = pack, session
+        self._told: Counter[str] = Counter()
+        """How often each alarm's words were said."""
+        self._asked: set[tuple[str, Basis]] = set()
+        self._taken_back = 0
+        """How often that was said, and believed: once without more, once more with a reservation."""
+        self._open: Verdict = NOTHING
+        """What was said or asked in the last answer, if that was because of an alarm."""
+        self._before = ""
+        """What the mind had asked before that."""
+
+    def restore(self, events: Iterable[Alarmed]) -> None:
+        """Take up a session where its log ends."""
+        for event in events:
+            if event.session == self.session:
+                self._count(event)
+
+    def judge(self, situation: Situation) -> Verdict:
+        """Decide what an utterance raises, from its words and from what was said and asked before; changes nothing."""
+        text, language = situation.text, language_of(situation.text, self._pack.languages)
+        alarm = find_alarm(self._pack, text)
+        if alarm and alarm.stops:
+            return Verdict(alarm, whole=self._words(alarm, language), urgent=True)
+        if self._open.alarm and (answer := self._answer(self._open, text, language)):
+            return answer
+        first = in_language(alarm.say, language) if alarm and not self._told[alarm.id] else ""
+        if hint := find_hint(self._pack, text):
+            silent = (hint.alarm.id, hint.basis) in self._asked or self._told[hint.alarm.id]
+            ask = "" if silent else in_language(hint.alarm.hint_ask, language)
+            return Verdict(hint.alarm, "hint", hint.basis, first=first, ask=ask, beside=alarm)
+        return Verdict(beside=alarm, first=first)
+
+    def sure(self, alarm: Alarm, text: str) -> Verdict:
+        """Return what is said when somebody else (a model) is sure of an alarm."""
+        return Verdict(alarm, basis="model", whole=self._words(alarm, language_of(text, self._pack.languages)))
+
+    def keep(self, verdict: Verdict, situation: Situation) -> None:
+        """Remember what is being said."""
+        if (verdict.ask or verdict.urgent) and not self._open.alarm:
+            asked = [each.strip() for each in SENTENCE.findall(situation.said) if each[-1] in "?？"]
+            self._before = next(reversed(asked), "")
+        self._open = verdict if verdict.ask or verdict.urgent else NOTHING
+        for event in verdict.events(self.session, 0):
+            self._count(event)
+
+    def _count(self, event: Alarmed) -> None:
+        if event.strength == "taken_back":
+            self._taken_back += 1
+        elif event.spoken and event.strength == "hint":
+            self._asked.add((event.alarm, event.basis))
+        elif event.spoken:
+            self._told[event.alarm] += 1
+
+    def _answer(self, open_: Verdict, text: str, language: Language) -> Verdict | None:
+        """Read an utterance as the answer to what an alarm said or asked; None where it is none."""
+        said, alarm = text[:BEGINNING].replace("’", "'"), open_.alarm
+        hinted = open_.strength == "hint"
+        short = len(text) * (2 if language == "zh" else 1) <= SHORT
+        affirmed = AFFIRMS.search(said) or (short and AFFIRMS_IN_SHORT.search(said))
+        if alarm and hinted and affirmed and not TAKES_BACK.search(said):
+            return Verdict(alarm, basis="answer", whole=self._words(alarm, language), urgent=True)
+        denied = (hinted and DENIES.search(said)) or TAKES_BACK.search(said)
+        believe = "".join(phrases(self._pack, "alarm_taken_back", language)[self._taken_back :][:1])
+        if not denied or not believe or find_hint(self._pack, text):
+            return None
+        if not short or "?" in text or "？" in text:
+            return Verdict(alarm, "taken_back", "answer", first=believe)
+        on = self._before or next(iter(phrases(self._pack, "ask_more", language)), "")
+        return Verdict(alarm, "taken_back", "answer", whole=f"{believe}\n\n{on}")
+
+    def _words(self, alarm: Alarm, language: Language) -> str:
+        """Return an alarm's words: its own once in a session, then shorter ones that point back to them."""
+        again = phrases(self._pack, "alarm_again", language)
+        times = self._told[alarm.id]
+        return again[(times - 1) % len(again)] if times and again else in_language(alarm.say, language)

@@ -1,0 +1,205 @@
+"""What an alarm comes to in a talk: a hint is asked about once, plain words stop it, what was not meant is believed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from mindstream import Mind, Models
+from mindstream.coach.events import Alarmed, Decided
+from mindstream.coach.packs.load import load
+from mindstream.log.events import Failed, FollowUp, Said
+from mindstream.models.model import Model, Part, Request
+from mindstream.models.model import Piece as Words
+from mindstream.models.rules import Rules
+
+SLEEP = load("sleep")
+(SUICIDE,) = (alarm for alarm in SLEEP.alarms if alarm.id == "suicide")
+HINT = {"en": "everyone would be better off without me", "zh": "没有我大家都轻松"}
+VEILED = "By the way I sorted the papers"
+"""Heard by no code; by whoever plays the second listener."""
+
+
+def words(part: str, language: str) -> str:
+    texts = getattr(SUICIDE, part)
+    assert isinstance(texts, dict)
+    return str(texts[language])
+
+
+async def answer(mind: Mind, text: str) -> Said:
+    (said,) = [row.event async for row in mind.hear(text) if isinstance(row.event, Said)]
+    return said
+
+
+async def alarmed(mind: Mind) -> list[tuple[str, str, bool]]:
+    rows = [row.event for row in await mind.stream.store.events(mind.stream.name, kinds=["alarmed"])]
+    return [(event.strength, event.basis, event.spoken) for event in rows if isinstance(event, Alarmed)]
+
+
+@pytest.mark.parametrize("sentence", ["I can't sleep", "I can't stop thinking", "it doesn't matter", "我睡不着"])
+async def test_the_first_sentence_of_a_tired_person_is_answered_as_talk(folder: Path, sentence: str) -> None:
+    async with Mind.open(folder, user="ann") as mind:
+        assert (await answer(mind, sentence)).model == "rules" and await alarmed(mind) == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_a_hint_is_asked_about_once_and_never_said_back(folder: Path, language: str) -> None:
+    ask = words("hint_ask", language)
+    async with Mind.open(folder, user="ann") as mind:
+        first, second = await answer(mind, HINT[language]), await answer(mind, HINT[language] + "!")
+        assert first.model == "rules" and first.text.endswith(ask) and ask not in second.text
+        assert first.text.count("?") + first.text.count("？") == 1, "one question"
+        assert "without you" not in first.text + second.text
+        assert await alarmed(mind) == [("hint", "words", True), ("hint", "words", False)]
+        await mind.settled()
+        thoughts = [str(row.event) for row in await mind.stream.store.events("ann", kinds=["thought"])]
+        assert any("a hint at suicide" in thought for thought in thoughts), "whoever thinks behind is told"
+
+
+@pytest.mark.parametrize(
+    ("hint", "yes"), [(HINT["en"], "sometimes, yeah"), (HINT["en"], "yes"), (HINT["zh"], "有时候会")]
+)
+async def test_a_hint_that_is_affirmed_stops_the_talk(folder: Path, hint: str, yes: str) -> None:
+    async with Mind.open(folder, user="ann") as mind:
+        await answer(mind, hint)
+        said = await answer(mind, yes)
+        assert said.model == "safety" and said.text == words("say", "zh" if hint == HINT["zh"] else "en").strip()
+        assert (await alarmed(mind))[-1] == ("sure", "answer", True)
+
+
+@pytest.mark.parametrize("no", ["no, just tired", "I didn't mean that", "nah I'm ok"])
+async def test_a_hint_that_is_denied_is_believed_and_the_talk_goes_on_where_it_was(folder: Path, no: str) -> None:
+    async with Mind.open(folder, user="ann") as mind:
+        question = (await answer(mind, "the noise keeps me up")).text.rsplit(". ", 1)[-1]
+        await answer(mind, HINT["en"])
+        said = (await answer(mind, no)).text
+        assert "I believe you" in said and said.endswith(question)
+        assert (await alarmed(mind))[-1] == ("taken_back", "answer", True)
+
+
+async def test_no_to_whether_somebody_is_there_takes_nothing_back(folder: Path) -> None:
+    async with Mind.open(folder, user="ann") as mind:
+        await answer(mind, "I want to die")
+        assert "I believe you" not in (await answer(mind, "no, nobody")).text
+
+
+@pytest.mark.parametrize(
+    ("danger", "back"), [("I want to die", "that's not what I meant"), ("我想死", "我不是那个意思")], ids=["en", "zh"]
+)
+async def test_the_crisis_text_is_said_once_and_what_was_not_meant_is_believed_once(
+    folder: Path, danger: str, back: str
+) -> None:
+    async with Mind.open(folder, user="ann", session="s") as mind:
+        said = [(await answer(mind, text)).text for text in (danger, back, danger, back, danger)]
+    async with Mind.open(folder, user="ann", session="s") as mind:
+        said.append((await answer(mind, danger)).text)
+    assert said[0] == words("say", "en" if danger[0] == "I" else "zh").strip()
+    assert len(set(said)) >= 5 and said.count(said[0]) == 1, "nor after the session was opened again"
+    assert len(said[2]) < len(said[0]) and said[-1] != said[-2]
+    async with Mind.open(folder, user="ann", session="t") as mind:
+        assert (await answer(mind, danger)).text == said[0], "a session of its own"
+
+
+async def test_a_sign_for_the_doctor_is_told_once(folder: Path) -> None:
+    async with Mind.open(folder, user="ann") as mind:
+        first, second = (
+            await answer(mind, "I nodded off driving home"),
+            await answer(mind, "I nodded off driving again"),
+        )
+        assert "at the wheel can kill" in first.text and "at the wheel can kill" not in second.text
+        assert first.model == "rules"
+
+
+async def test_a_hint_wakes_the_reasoner(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", gate="quick") as mind:
+        await answer(mind, "thanks, bye, everyone would be better off without me")
+        (decided,) = await mind.stream.store.events("ann", kinds=["decided"])
+        assert isinstance(decided.event, Decided) and decided.event.thinks
+
+
+class Listens:
+    """Plays the role `safety`: says yes to what it is for, when it is let."""
+
+    name = "listens"
+
+    def __init__(self, fails: bool = False) -> None:
+        self.let, self.asked, self._fails = asyncio.Event(), 0, fails
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        self.asked += 1
+        await self.let.wait()
+        if self._fails:
+            raise RuntimeError("the endpoint fell over")
+        yield Words("yes" if VEILED in str(request.prompt) else "no")
+
+
+async def follow_ups(mind: Mind) -> list[FollowUp]:
+    rows = await mind.stream.store.events(mind.stream.name, kinds=["follow_up"])
+    return [row.event for row in rows if isinstance(row.event, FollowUp)]
+
+
+def listening(model: Model) -> Models:
+    return Models(Rules(), {"safety": model})
+
+
+async def test_what_the_second_listener_hears_late_follows_the_answer(folder: Path) -> None:
+    model = Listens()
+    async with Mind.open(folder, user="ann", models=listening(model)) as mind:
+        assert (await answer(mind, VEILED)).model == "rules", "no word waits for it"
+        model.let.set()
+        async with asyncio.timeout(20):
+            while not (found := await follow_ups(mind)):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert found[0].text == words("say", "en").strip() and (await alarmed(mind))[-1] == ("sure", "model", True)
+        asked = model.asked
+        await answer(mind, "thanks")
+        assert model.asked == asked, "small talk is not asked about"
+
+
+class Waits:
+    """A gate that always waits."""
+
+    name = "waits"
+
+    def decide(self, situation: object) -> object:
+        from mindstream.coach.gates.gate import Decision
+
+        return Decision(True)
+
+    async def weigh(self, situation: object) -> object:
+        return self.decide(situation)
+
+
+class Never:
+    """A reasoner's model that never answers."""
+
+    name = "never"
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        await asyncio.Event().wait()
+        yield Words("")
+
+
+async def test_what_it_hears_while_the_talker_waits_is_the_answer(folder: Path) -> None:
+    model = Listens()
+    model.let.set()
+    models = Models(Rules(), {"safety": model, "reasoner": Never()})
+    async with Mind.open(folder, user="ann", models=models, gate=Waits()) as mind, asyncio.timeout(20):
+        said = await answer(mind, VEILED)
+        assert said.model == "safety" and said.text == words("say", "en").strip()
+        await asyncio.sleep(0.05)
+        assert await follow_ups(mind) == [], "not said twice"
+
+
+async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: Path) -> None:
+    model = Listens(fails=True)
+    model.let.set()
+    async with Mind.open(folder, user="ann", models=listening(model)) as mind:
+        assert (await answer(mind, VEILED)).model == "rules"
+        async with asyncio.timeout(20):
+            while not (failed := await mind.stream.store.events("ann", kinds=["error"])):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert isinstance(failed[0].event, Failed) and await follow_ups(mind) == []
