@@ -35,7 +35,7 @@ from mindstream.settings import Settings
 async def main():
     settings = Settings(data=sys.argv[1], user="zorro")
     async with memory(settings) as opened:
-        what = erasing.kept(opened, settings.data)
+        what = erasing.list_kept(opened, settings.data)
         print("begun", flush=True)
         await erasing.erase(opened, settings.data, what)
         print("erased", flush=True)
