@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from mindstream.memory.belief import render_fields
@@ -46,13 +47,11 @@ class Without:
 
     Attributes:
         gone: records that go; a version that rests on them alone is taken as never written.
-        kept: tells whether evidence is still there.
         words: what they say; it is taken out of what a version brought that rests on them and on others.
         is_meant: which texts may not be held, whoever brought them.
     """
 
     gone: frozenset[str] = frozenset()
-    kept: Callable[[str], bool] = lambda _: True
     words: ErasedWords = field(default_factory=lambda: ErasedWords(()))
     is_meant: Callable[[str], bool] = lambda _: False
 
@@ -80,6 +79,12 @@ def find_items(versions: Sequence[Record]) -> list[SlotItem]:
     return [SlotItem(last.slot or "", name, words(each), brought[name, key]) for name, key, each in _each(body(last))]
 
 
+def lost_items(versions: Sequence[Record], without: Without) -> list[SlotItem]:
+    """Return the items that are held now and will not be."""
+    left = {(name, words(each)) for name, _, each in _each(replay(versions, without)[-1])}
+    return [item for item in find_items(versions) if (item.field, item.text) not in left]
+
+
 def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
     """Return what each of a slot's versions (oldest first) would hold, had those never been written that go."""
     held: Fields = {}
@@ -87,7 +92,7 @@ def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
     for record, before in zip(versions, [{}, *map(body, versions)], strict=False):
         if record.id not in without.gone:
             rests = any(each in without.gone for each in record.evidence)
-            held = _changed(held, before, body(record), lambda each, rests=rests: _clean(each, rests, without))
+            held = _changed(held, before, body(record), partial(_clean, rests=rests, without=without))
         states.append(held)
     return states
 
@@ -156,7 +161,7 @@ def _changed_list(held: Any, before: list[Any], after: list[Any], clean: Callabl
     return [*first, *items.values()]
 
 
-def _clean(value: Any, rests: bool, without: Without) -> Any:
+def _clean(value: Any, *, rests: bool, without: Without) -> Any:
     """Return what may be held of a value; None where nothing."""
     if any(map(without.is_meant, _texts(value))):
         return None

@@ -1,0 +1,33 @@
+"""What mentions a subject: its words as they stand, or all of its telling words in any form and order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from mindstream.errors import InputError
+from mindstream.memory.record import Record
+from mindstream.text.words import UNSPACED, terms
+
+EDGE = re.compile(rf"[^\W{UNSPACED}]")
+"""A letter or digit of a script that puts spaces between words."""
+
+
+def mentions(subject: str) -> Callable[[str], bool]:
+    """Return what tells whether a text mentions a subject.
+
+    Raises:
+        InputError: there is no word in it that could be looked for.
+    """
+    wanted, plain = set(terms(subject)), " ".join(subject.split())
+    if not wanted:
+        raise InputError(f"{subject!r} has no words to look for: name what is to be forgotten, as in: the red bicycle")
+    before, after = (r"(?<!\w)" if EDGE.match(plain[0]) else ""), (r"(?!\w)" if EDGE.match(plain[-1]) else "")
+    phrase = re.compile(before + r"\s+".join(map(re.escape, plain.split())) + after, re.IGNORECASE)
+    return lambda text: bool(phrase.search(text)) or wanted <= set(terms(text))
+
+
+def words_of(record: Record) -> str:
+    """Return all words of a record: what it says, its keywords, what it is about."""
+    about = () if record.about is None else (record.about.subject, record.about.predicate, record.about.object)
+    return "\n".join((record.text, *record.keywords, *about))
