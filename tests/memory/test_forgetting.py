@@ -241,6 +241,18 @@ async def test_what_others_said_of_it_stays(world: World) -> None:
     assert await all_texts(world) == [others.text]
 
 
+async def test_what_the_mind_repeats_of_it_in_another_answer_goes_line_by_line(world: World) -> None:
+    zorro = await say(world.stream, "My parrot Zorro screams at six.")
+    await say(
+        world.stream, "What do you know of me?", "This is what I have:\n- your parrot Zorro screams at six\n- tea"
+    )
+    removal = await world.stream.to_forget(zorro.id)
+    assert len(removal.changed) == 1
+    await forget(world, removal)
+    assert (await all_texts(world))[-1] == f"This is what I have:\n{MARK}\n- tea"
+    assert left(world.folder, "zorro") == []
+
+
 async def test_an_earlier_wording_goes_with_it_and_a_later_one_by_what_it_was_drawn_from(world: World) -> None:
     stream = world.stream
     paris, rome = await say(stream, "I live in Paris"), await say(stream, "No, I live in Rome")

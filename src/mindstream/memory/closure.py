@@ -51,12 +51,14 @@ class Closure:
         asked: those, and earlier wordings of them; gone: with all that was drawn from them alone.
         below: what was drawn from what goes, and from other things, too.
         rows: rows of the log of which no word may stay.
+        answers: what the mind itself said, and goes on standing.
     """
 
     asked: frozenset[str]
     gone: frozenset[str]
     below: frozenset[str]
     rows: frozenset[int]
+    answers: tuple[str, ...]
     order: dict[str, int]
     versions: dict[str, list[Record]]
 
@@ -111,7 +113,11 @@ def close(lineage: Lineage, asked: Iterable[str]) -> Closure:
                 ready.append(id_)
     drawn = (set(_reach(gone, below)) - gone) & lineage.order.keys()
     rows = frozenset(_bare_rows(lineage.log, gone))
-    return Closure(frozenset(roots), frozenset(gone), frozenset(drawn), rows, lineage.order, lineage.versions)
+    said = (str(_of(row, "record")) for row in lineage.log if row.event.kind in ANSWERS)
+    answers = tuple(id_ for id_ in said if id_ in lineage.order and id_ not in gone)
+    return Closure(
+        frozenset(roots), frozenset(gone), frozenset(drawn), rows, answers, lineage.order, lineage.versions
+    )  # fmt: skip
 
 
 def _reach(start: Iterable[str], edges: dict[str, list[str]]) -> Iterator[str]:

@@ -18,9 +18,9 @@ from mindstream.log.events import BeliefChanged, Event, Remembered
 from mindstream.memory.closure import Closure, close, read_lineage
 from mindstream.memory.curation import reembed
 from mindstream.memory.door import checked_moment
-from mindstream.memory.mentions import mentions, words_of
+from mindstream.memory.mentions import mentions, quotes, words_of
 from mindstream.memory.record import New, Record
-from mindstream.memory.redaction import ErasedWords
+from mindstream.memory.redaction import MARK, ErasedWords
 from mindstream.memory.slot_items import SlotItem, Without, lost_items, rewrite
 from mindstream.memory.store import Entry, Erasure, read_all
 
@@ -113,7 +113,7 @@ async def forget(stream: Stream, removal: Removal) -> Forgotten:
     for round_ in range(ROUNDS):
         found, without = await _close(stream, removal.request, gone)
         try:
-            rewritten = await _write_versions(stream, found, without)
+            rewritten = [*await _write_versions(stream, found, without), *await _redact_answers(stream, found, without)]
         except Conflict:  # somebody wrote a version at the same moment: look again
             await asyncio.sleep(0)
             continue
@@ -197,17 +197,33 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], nea
     found, without = await _close(stream, request, asked)
     records = await stream.store.records(stream.name, sorted(found.gone, key=found.order.__getitem__))
     below = await stream.store.records(stream.name, sorted(found.below, key=found.order.__getitem__))
+    said = await stream.store.records(stream.name, found.answers)
+    changed = {
+        each.id for each in below if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
+    }
+    changed |= {each.id for each in await _redact_answers(stream, found, without)}
     items = [item for versions in found.versions.values() for item in lost_items(versions, without)]
     sources = {id_: None for record in records if record.id in found.asked for id_ in record.evidence}
     return Removal(
         request,
         tuple(record for record in records if record.id in found.asked),
         tuple(record for record in records if record.id not in found.asked),
-        tuple(each for each in below if each.slot is None and without.words.redact(words_of(each)) != words_of(each)),
+        tuple(each for each in (*below, *said) if each.id in changed),
         tuple(items),
         tuple(await stream.store.records(stream.name, [id_ for id_ in sources if id_ not in found.gone])),
         tuple(near),
     )
+
+
+async def _redact_answers(stream: Stream, found: Closure, without: Without) -> list[Record]:
+    """Return what the mind itself said of what goes, in other answers, without the lines that say it."""
+    records = await stream.store.records(stream.name, sorted(found.gone))
+    is_quoted, redacted = quotes(record.text for record in records), list[Record]()
+    for record in await stream.store.records(stream.name, found.answers):
+        lines = [MARK if is_quoted(line) else line for line in without.words.redact(record.text).splitlines()]
+        if (text := "\n".join(lines)) != record.text:
+            redacted.append(replace(record, text=text, vector=None))
+    return redacted
 
 
 async def _write_versions(stream: Stream, found: Closure, without: Without) -> list[Record]:

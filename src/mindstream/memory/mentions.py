@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 from mindstream.errors import InputError
 from mindstream.memory.record import Record
@@ -11,6 +12,8 @@ from mindstream.text.words import UNSPACED, terms
 
 EDGE = re.compile(rf"[^\W{UNSPACED}]")
 """A letter or digit of a script that puts spaces between words."""
+
+FEWEST, MOST_OF = 3, 0.75
 
 
 def mentions(subject: str) -> Callable[[str], bool]:
@@ -25,6 +28,24 @@ def mentions(subject: str) -> Callable[[str], bool]:
     before, after = (r"(?<!\w)" if EDGE.match(plain[0]) else ""), (r"(?!\w)" if EDGE.match(plain[-1]) else "")
     phrase = re.compile(before + r"\s+".join(map(re.escape, plain.split())) + after, re.IGNORECASE)
     return lambda text: bool(phrase.search(text)) or wanted <= set(terms(text))
+
+
+def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
+    """Return what tells whether a line says what one of these texts says, "you" for "I" and the like aside.
+
+    Texts of under FEWEST telling words say too little for that.
+    """
+    asked = [words for text in texts if len(words := set(terms(text))) >= FEWEST]
+    holders: dict[str, list[int]] = {}
+    for at, words in enumerate(asked):
+        for word in words:
+            holders.setdefault(word, []).append(at)
+
+    def quotes_one(line: str) -> bool:
+        shared = Counter(at for word in set(terms(line)) for at in holders.get(word, ()))
+        return any(count >= MOST_OF * len(asked[at]) for at, count in shared.items())
+
+    return quotes_one
 
 
 def words_of(record: Record) -> str:
