@@ -14,6 +14,7 @@ EDGE = re.compile(rf"[^\W{UNSPACED}]")
 """A letter or digit of a script that puts spaces between words."""
 
 FEWEST, MOST_OF = 3, 0.75
+"""So many telling words a text must have to be quoted in other words, and so large a part of them a line of it."""
 
 
 def mentions(subject: str) -> Callable[[str], bool]:
