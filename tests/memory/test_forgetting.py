@@ -21,6 +21,7 @@ from mindstream.memory.forgetting import Forgotten, Removal
 from mindstream.memory.record import New, Record, Triple
 from mindstream.memory.redaction import MARK
 from mindstream.memory.store import Entry
+from mindstream.service.damage import faults
 
 
 class Believed(BaseModel):
@@ -155,6 +156,20 @@ async def test_a_plan_loses_its_steps_and_keeps_those_of_others(world: World) ->
     assert last.data == {"plan": {"steps": [{"title": "No tea after five", "do": "water", "state": "later"}]}}
     assert last.text == "- No tea after five (later)\n  water" and last.version == 3
     assert left(world.folder, "zorro") == []
+
+
+async def test_where_the_newest_version_goes_what_was_held_before_holds_again(world: World) -> None:
+    tea, zorro = await say(world.stream, "tea late"), await say(world.stream, "Zorro screams")
+    for version, said in ((1, tea), (2, zorro)):
+        await world.stream.remember_all(
+            [New(text=f"plan: {said.text}", kind="plan", slot="own", version=version, evidence=(said.id,))]
+        )
+    await forget(world, await world.stream.to_forget(zorro.id))
+    last = await world.stream.version("own")
+    assert last and (last.version, last.text, last.valid_until) == (3, "plan: tea late", None)
+    assert left(world.folder, "zorro") == []
+    with contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection:
+        assert list(faults(connection)) == []
 
 
 async def test_a_belief_that_rests_on_nothing_else_goes_whole(world: World) -> None:

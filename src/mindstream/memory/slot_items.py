@@ -100,7 +100,7 @@ def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
 def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record], Record | None]:
     """Return the versions that stay and hold something else then; and the last as it is to be held from now on.
 
-    The last is None where it holds what it held, or where nothing of the slot stays.
+    The last is None where it stays and holds what it held, or where nothing of the slot stays.
     """
     as_they_are, states = replay(versions, Without()), replay(versions, without)
     rewritten, before = [], Fields()
@@ -110,8 +110,10 @@ def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record],
                 rewritten.append(_with_body(record, state, before))
             before = state
     last, stay = versions[-1], [each for each in versions if each.id not in without.gone]
-    if not stay or states[-1] == as_they_are[-1] or not body_name(last):
+    if not stay or (stay[-1] is last and (states[-1] == as_they_are[-1] or not body_name(last))):
         return rewritten, None
+    if not body_name(last):
+        return rewritten, stay[-1]  # what was held before it
     return rewritten, _with_body(last, states[-1], as_they_are[-1])
 
 
