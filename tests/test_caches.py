@@ -19,7 +19,7 @@ from mindstream.coach.packs.safety import find_alarm
 from mindstream.log.events import Remembered
 from mindstream.memory import carriers, sqlite
 from mindstream.memory.record import New
-from mindstream.memory.store import Entry
+from mindstream.memory.store import Entry, Erasure
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
 
@@ -108,7 +108,7 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
 
 
 def erased(connection: sqlite3.Connection, id_: str) -> int:
-    found = carriers.find(connection, "ann", [id_])
+    found = carriers.find(connection, "ann", Erasure(ids=(id_,)))
     return carriers.erase(connection, "ann", found, sqlite._next_change(connection))
 
 

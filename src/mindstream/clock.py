@@ -81,3 +81,17 @@ def format_spoken(at: Moment) -> str:
 def format_iso(at: Moment) -> str:
     """Write a moment as ISO 8601 in UTC, to the second."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
+    """Read a date or a time as ISO 8601 writes it; in UTC where it names no zone.
+
+    Args:
+        whole_day: a date alone means the end of that day.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    when = datetime.fromisoformat(text.strip())
+    only_date = len(text.strip()) <= len("2026-11-20")
+    return moment(when) + (DAY_S - 1e-3 if whole_day and only_date else 0.0)

@@ -15,7 +15,7 @@ from mindstream.log.events import Remembered
 from mindstream.memory import carriers, sqlite
 from mindstream.memory.record import Kind, Record, new_id
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Revision
+from mindstream.memory.store import Commit, Entry, Erasure, Revision
 
 EVENT = Remembered(count=1, kinds={"note": 1})
 
@@ -68,7 +68,10 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
     between: list[Callable[[sqlite3.Connection], object]] = [
         lambda connection: sqlite._commit(connection, writing(new)),
         lambda connection: carriers.erase(
-            connection, "ann", carriers.find(connection, "ann", [gone.id]), sqlite._next_change(connection)
+            connection,
+            "ann",
+            carriers.find(connection, "ann", Erasure(ids=(gone.id,))),
+            sqlite._next_change(connection),
         ),
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mindstream import Conclusion, ManualClock, Mind, New, Occasion, Remembered, SqliteStore, Stream, Trigger
-from mindstream.log.events import Event, Failed, Heard, SetAside, Thought, register
+from mindstream.log.events import Corrected, Event, Failed, Heard, SetAside, Thought, register
 from mindstream.memory.store import Entry
 from mindstream.reasoners.inline import Inline
 from mindstream.reasoners.trigger import Turn
@@ -115,6 +115,16 @@ async def test_what_a_dead_process_left_is_taken_up(folder: Path) -> None:
         assert await thoughts(stream) == ["diary: a, b"]
         assert (await kinds(stream)).count("thought") == 1
     await store.close()
+
+
+async def test_a_correction_wakes_whoever_waits_for_one(folder: Path) -> None:
+    diarist = Diarist(trigger=Trigger(on=("corrected",)))
+    async with Mind.open(folder, user="ann", speaker=None, reasoners=[diarist]) as mind:
+        note = await mind.stream.remember("Wakes at three", "note")
+        done = await mind.correct(note.id, "Wakes at four")
+        await mind.settled()
+        (row,) = diarist.occasions[0].events
+        assert row.event == Corrected(old=note.id, new=done.record.id)
 
 
 async def test_a_mind_notices_what_is_not_talk(folder: Path) -> None:

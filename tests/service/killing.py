@@ -71,6 +71,7 @@ class Death:
 
 
 DEATH = Death()
+LIGHT = "Ann saw light 7 at the river"
 CAROLS = sorted(f"Carol saw light {n} at the river" for n in range(40))
 
 
@@ -164,9 +165,17 @@ def scripted() -> Scripted:
     return Scripted({"extract_facts": ['{"facts": []}']})
 
 
-async def forget(stream: Stream) -> None:
+async def fade(stream: Stream) -> None:
     found = await stream.latest("note", 3)
     await stream.commit(revisions=[Revision(id=each.id, forgotten=NOW) for each in found])
+
+
+async def forget(stream: Stream) -> None:
+    for note in await stream.latest("note", 40):
+        if note.text == LIGHT:
+            await stream.remember(f"It seems that {LIGHT}", "thought", evidence=[note.id])
+            await stream.believe("sleep", {"goals": [LIGHT]}, load("sleep").belief, evidence=[note.id])
+    await stream.forget(await stream.to_forget(about="light 7"))
 
 
 async def correct(stream: Stream) -> None:
@@ -228,6 +237,20 @@ def erased(folder: Path) -> None:
     assert len(records(folder, "ann")) in (0, 46), "half erased"
 
 
+def forgotten(folder: Path) -> None:
+    """All of it is there, or none; whoever opens the folder finishes it; done again, no byte is left."""
+    erasure.finish_all(folder, "bob")
+    there = LIGHT in texts(folder)
+    assert there or not _holds(folder), "words are left"
+    with_stream(forget)(folder)
+    assert not _holds(folder), "words are left, though it was done again"
+    keeps(39)(folder)
+
+
+def _holds(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and LIGHT.encode() in path.read_bytes()]
+
+
 def mended(folder: Path) -> None:
     assert len(texts(folder)) == 46 and not list(folder.glob("*.tmp")), "mended halfway"
 
@@ -256,7 +279,8 @@ THINGS: dict[str, Thing] = {
     ),
     "believe": Thing(with_stream(believe), keeps(40)),
     "recall": Thing(with_stream(lambda stream: stream.recall("river", k=5)), keeps(40)),
-    "forget": Thing(with_stream(forget), keeps(40)),
+    "fade": Thing(with_stream(fade), keeps(40)),
+    "forget": Thing(with_stream(forget), forgotten),
     "sleep": Thing(with_stream(lambda stream: stream.sleep(n=40)), keeps(40)),
     "purge": Thing(with_stream(lambda stream: stream.purge())),
     "reembed": Thing(with_stream(lambda stream: stream.reembed(batch=4)), keeps(40)),

@@ -11,6 +11,7 @@ from mindstream.cli.clean import short
 from mindstream.coach.events import Alarmed, Decided, Judged, PlanMade
 from mindstream.log.events import (
     BeliefChanged,
+    Corrected,
     Event,
     Failed,
     FollowUp,
@@ -63,6 +64,8 @@ def aside(event: Event, *, thinks: bool = True) -> str:
             return f"{event.slot}: cancelled"
         case Remembered():
             return "remembered " + ", ".join(f"{n} {kind}{'s' * (n != 1)}" for kind, n in event.kinds.items())
+        case Corrected():
+            return f"corrected: {event.new} in place of {event.old}"
         case Opened() | ModelCalled() | Observed() | Thought() if not thinks:
             return ""
         case Thought() if event.text:

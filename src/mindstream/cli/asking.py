@@ -20,6 +20,16 @@ def confirm(question: str) -> bool:
     return typer.confirm(clean(question), err=True)
 
 
+def choose(question: str) -> bool:
+    """Ask for yes or no until one of them is typed: neither is taken for granted.
+
+    Raises:
+        InputError: nobody is there to be asked.
+    """
+    _somebody_there()
+    return typer.confirm(clean(question), default=None, err=True)
+
+
 def confirm_name(what: str, name: str) -> None:
     """Ask for a name to be typed once more.
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from mindstream.cli.asides import describe_patch
 from mindstream.cli.clean import short
+from mindstream.cli.forgetting import describe, describe_done, describe_session
 from mindstream.cli.screens import TextScreen
 from mindstream.coach.belief.plan import Plan, PlanStep, State
 from mindstream.errors import MindstreamError
@@ -13,6 +16,8 @@ COMMANDS = {
     "/belief": "what is believed of you",
     "/plan": "the plan as it stands",
     "/memory": "WORDS: what memory holds of that",
+    "/sessions": "the talks that are remembered",
+    "/forget": "WORDS: forget for good what mentions that; shows it first, and asks",
     "/work": "what is being thought about",
     "/cancel": "stop thinking about it",
     "/help": "this",
@@ -24,9 +29,10 @@ STATES: dict[State, str] = {"now": "→", "later": "·", "done": "✓", "dropped
 class Commands:
     """Answers commands; nothing of it is remembered."""
 
-    def __init__(self, mind: Mind, screen: TextScreen) -> None:
+    def __init__(self, mind: Mind, screen: TextScreen, choose: Callable[[str], Awaitable[bool]]) -> None:
         self._mind = mind
         self._screen = screen
+        self._choose = choose
 
     async def run(self, line: str) -> bool:
         """Do what a line says; return False where the user wants to leave."""
@@ -39,6 +45,11 @@ class Commands:
                     self._screen.text(plan_told(self._mind.plan) or "there is no plan yet")
                 case "/memory":
                     await self._memory(rest.strip())
+                case "/sessions":
+                    found = await self._mind.stream.sessions()
+                    self._screen.text("\n".join(map(describe_session, found)) or "there are no sessions yet")
+                case "/forget":
+                    await self._forget(rest.strip())
                 case "/work":
                     await self._work()
                 case "/cancel":
@@ -72,6 +83,19 @@ class Commands:
         lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
         self._screen.text("\n".join(lines) or "nothing is remembered yet")
 
+    async def _forget(self, words: str) -> None:
+        if not words:
+            self._screen.complain("/forget WORDS: say what is to be forgotten, as in /forget the red bicycle")
+            return
+        removal = await self._mind.stream.to_forget(about=words)
+        if removal:
+            self._screen.text("\n".join(describe(removal)))
+        if removal and not await self._choose("forget it for good?"):
+            self._screen.text("nothing was forgotten")
+            return
+        async with self._mind.floor:  # nobody speaks from what is being forgotten
+            self._screen.text(describe_done(await self._mind.stream.forget(removal)))
+
     async def _work(self) -> None:
         lines = []
         for work in await self._mind.reasoners.work():
@@ -82,8 +106,8 @@ class Commands:
         self._screen.text("\n".join(lines) or "nothing is being thought about")
 
     def _help(self) -> None:
-        self._screen.text("\n".join(f"{name:8} {what}" for name, what in COMMANDS.items()))
-        self._screen.text("Ctrl-C   while it answers: stop the answer; what was said so far is kept")
+        self._screen.text("\n".join(f"{name:9} {what}" for name, what in COMMANDS.items()))
+        self._screen.text("Ctrl-C    while it answers: stop the answer; what was said so far is kept")
 
 
 def plan_told(plan: Plan) -> str:

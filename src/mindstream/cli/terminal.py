@@ -63,13 +63,17 @@ class Terminal:
     def __init__(self, conversation: Conversation, screen: TextScreen, history: Path) -> None:
         self._conversation = conversation
         self._screen = screen
-        self._commands = Commands(conversation.mind, screen)
-        self._running: asyncio.Task[None] | None = None
-        self._session: PromptSession[str] = PromptSession(
-            history=_history(history), style=STYLE, key_bindings=self._keys(), rprompt=self._thinking,
+        self._commands = Commands(conversation.mind, screen, self._choose)
+        self._history = history
+        self._session = self._begin()
+        conversation.on_shown = self._redraw
+
+    def _begin(self) -> PromptSession[str]:
+        """Make the line in which is typed, with what was typed before."""
+        return PromptSession(
+            history=_history(self._history), style=STYLE, key_bindings=self._keys(), rprompt=self._thinking,
             completer=WordCompleter(sorted(COMMANDS), sentence=True), complete_while_typing=False,
         )  # fmt: skip
-        conversation.on_shown = self._redraw
 
     async def run(self) -> None:
         """Go on until the user leaves; then finish what is being thought about."""
@@ -77,6 +81,8 @@ class Terminal:
             if text.startswith("/") and not text.startswith("//"):
                 if not await self._commands.run(text):
                     break
+                if text.startswith("/forget"):
+                    self._session = self._begin()  # without the lines that went
             else:
                 await self._interruptibly(self._conversation.say(text.removeprefix("/")), "stopped")
         if await self._conversation.mind.reasoners.work():
@@ -93,6 +99,18 @@ class Terminal:
                     return None
             if text.strip():
                 return text.strip()
+
+    async def _choose(self, question: str) -> bool:
+        """Ask for y or n until one of them is typed; Ctrl-C and Ctrl-D mean no."""
+        asking: PromptSession[str] = PromptSession(style=STYLE)
+        while True:
+            with patch_stdout(raw=True):
+                try:
+                    answer = (await asking.prompt_async(f"{question} [y/n]: ")).strip().lower()
+                except (EOFError, KeyboardInterrupt):
+                    return False
+            if answer in ("y", "yes", "n", "no"):
+                return answer[0] == "y"
 
     async def _interruptibly(self, doing: asyncio._CoroutineLike[None], stopped: str) -> None:
         """Do it; Ctrl-C breaks it off, and the conversation goes on."""

@@ -15,7 +15,7 @@ from mindstream.errors import Conflict, InputError, LeaseLost
 from mindstream.log.events import Heard, Remembered, Thought
 from mindstream.log.work import Work
 from mindstream.memory.record import Kind, Record, Triple, new_id
-from mindstream.memory.store import Commit, Entry, NewWork, Revision, Store, WorkDone, WorkReleased
+from mindstream.memory.store import Commit, Entry, Erasure, NewWork, Revision, Store, WorkDone, WorkReleased
 from mindstream.memory.strength import StrengthState
 
 ANN, BOB, THEN, LATER, NOW = "ann", "bob", 1e9, 2e9, 3e9
@@ -262,6 +262,17 @@ async def erasing_a_stream_leaves_nothing_of_it(open_store: Factory[Store]) -> N
         expect(await store.owners([record.id, other.id]) == {other.id: BOB}, "an owner of what is there alone")
 
 
+async def an_erasure_takes_rows_and_rewrites_versions(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        kept = _version(1)
+        await store.commit(_writing(kept))
+        rows = frozenset({await _hear(store, "me", 100.0)})
+        await store.erase(ANN, Erasure(ids=(), rows=rows, rewritten=(replace(kept, text="without"),)))
+        (found,) = await store.records(ANN, [kept.id])
+        expect(found.text == "without", f"the version as it is to be, not {found}")
+        expect("hello" not in str(await store.events(ANN)), "a row without its words")
+
+
 PROMISES: tuple[Promise[Store], ...] = (
     a_record_comes_back_as_it_was,
     another_stream_never_sees_it,
@@ -281,6 +292,7 @@ PROMISES: tuple[Promise[Store], ...] = (
     a_run_that_lost_its_lease_writes_nothing,
     work_that_is_put_back_is_tried_again,
     erasing_a_stream_leaves_nothing_of_it,
+    an_erasure_takes_rows_and_rewrites_versions,
 )
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, rewrite
+from mindstream.log.files import check_plain
 from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history
 from mindstream.log.sqlite_errors import BUSY_S, explain_errors
 from mindstream.paths import read_text
@@ -29,6 +30,8 @@ if sys.platform != "win32":
 
 INTENTS = "erasing-*.json"
 LONGEST = 10_000
+LOOK_MS = 500
+"""So long whoever opens a folder waits for a look at what is left to do; then the next one looks."""
 ROWS = {"records": ("stream", "seq"), "log": ("mind", "seq"), "work": ("mind", "cause")}
 """Where a user's rows are, which column names the user, and which the row of the log that they came from."""
 
@@ -70,7 +73,7 @@ def declare_intent(folder: Path, user: str) -> Iterator[Intent]:
 
 
 def finish_all(folder: Path, user: str) -> None:
-    """Finish what was broken off in this folder, whosever it is.
+    """Finish what was broken off in this folder, whosever it is: users' erasures, and the rewriting of the file.
 
     Raises:
         StorageError: that of `user` cannot be finished, or another program is at it. (What is somebody else's is tried
@@ -86,6 +89,26 @@ def finish_all(folder: Path, user: str) -> None:
         except StorageError:
             if place == _place(folder, user):
                 raise
+    _finish_rewriting(folder)
+
+
+def _finish_rewriting(folder: Path) -> None:
+    """Write the file anew where that was due: rows were erased, and the process died before their bytes were gone.
+
+    Where another program is in the way, or the file is damaged, whoever opens the folder next tries again.
+    """
+    if not (folder / FILE).exists():
+        return
+    with contextlib.suppress(StorageError):
+        check_plain(folder / FILE)
+        with connect_beside(folder) as connection:
+            connection.execute(f"PRAGMA busy_timeout = {LOOK_MS}")
+            row = connection.execute("SELECT value FROM counters WHERE name = 'erased' AND value > 0").fetchone()
+            if row is None:
+                return
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
+            rewrite(connection, folder / FILE)
+            connection.execute("UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?", row)
 
 
 def finish(folder: Path, intent: Intent) -> None:
@@ -94,13 +117,7 @@ def finish(folder: Path, intent: Intent) -> None:
     Raises:
         StorageError: something cannot be deleted, or another program reads on.
     """
-    for path in files_of(folder, intent.user):
-        try:
-            path.unlink(missing_ok=True)
-            if path.parent.match(COPIES) and not any(path.parent.iterdir()):
-                path.parent.rmdir()
-        except OSError as error:
-            raise StorageError(f"{path} cannot be deleted: {error.strerror}; do that, then erase again") from None
+    _delete(files_of(folder, intent.user))
     with connect_beside(folder) as connection:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("BEGIN IMMEDIATE")
@@ -119,6 +136,25 @@ def files_of(folder: Path, user: str) -> list[Path]:
     patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*")
     found = [history(folder, user), *(path for pattern in patterns for path in sorted(folder.glob(pattern)))]
     return [path for path in found if path.exists()]
+
+
+def delete_copies(folder: Path) -> None:
+    """Delete the copies from before the folder was mended: they hold words of all users.
+
+    Raises:
+        StorageError: one of them cannot be deleted.
+    """
+    _delete(sorted(folder.glob(f"{COPIES}/*")))
+
+
+def _delete(paths: list[Path]) -> None:
+    for path in paths:
+        try:
+            path.unlink(missing_ok=True)
+            if path.parent.match(COPIES) and not any(path.parent.iterdir()):
+                path.parent.rmdir()
+        except OSError as error:
+            raise StorageError(f"{path} cannot be deleted: {error.strerror}; do that, then erase again") from None
 
 
 @contextlib.contextmanager

@@ -183,6 +183,16 @@ class Remembered(Event):
     kinds: dict[str, int]
 
 
+class Corrected(Event):
+    """A record was corrected: whoever believed the older one may want to know (`Trigger(on=("corrected",))`)."""
+
+    kind = "corrected"
+    old: str
+    """The id of the record that is history now."""
+    new: str
+    """The id of the record that took its place."""
+
+
 class Slept(Event):
     """A step of a sleep is done (see memory/sleep)."""
 
@@ -250,7 +260,7 @@ def register(*kinds: type[Event]) -> None:
 
 register(
     Opened, Heard, Waiting, Piece, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
-    FollowUp, Remembered, Slept, Reflected, Failed,
+    FollowUp, Remembered, Corrected, Slept, Reflected, Failed,
 )  # fmt: skip
 
 

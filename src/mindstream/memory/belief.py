@@ -56,8 +56,13 @@ def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[
 
 def render_belief(slot: str, value: BaseModel) -> str:
     """Write a belief as words, so that it can be found and read."""
+    return render_fields(slot, value.model_dump(mode="json"))
+
+
+def render_fields(slot: str, fields: Mapping[str, JsonValue]) -> str:
+    """Write a belief's fields as words."""
     lines = []
-    for name, held in value.model_dump(mode="json").items():
+    for name, held in fields.items():
         if held not in (None, [], ""):
             lines.append(f"{name.replace('_', ' ')}: {', '.join(map(str, held)) if isinstance(held, list) else held}")
     return f"{slot}: " + "; ".join(lines)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from mindstream.memory.record import UNIQUE, same_words
+from mindstream.memory.record import UNIQUE, Record, same_words
 from mindstream.memory.redaction import MARK, ErasedWords
 from mindstream.memory.rows import COLUMNS
+from mindstream.memory.store import Erasure
 from mindstream.memory.sums import sum_of_event, sum_of_record
 
 T = TypeVar("T")
@@ -27,7 +28,8 @@ OWN = {
 QUOTING = {
     "thought": ("text", "words", "ask_next"), "tool_called": ("arguments",), "observed": ("text",),
     "slept": ("text", "error"), "reflected": ("questions",), "waiting": ("text",), "error": ("text",),
-    "model_called": ("error",),
+    "model_called": ("error",), "decided": ("said",), "believed": ("patch",), "judged": ("why",),
+    "set_aside": ("reason",),
 }  # fmt: skip
 """Rows that have no record of their own, or say more than it: the words are taken out wherever they stand."""
 FIELDS = "text, subject, predicate, object, keywords, data"
@@ -41,7 +43,10 @@ class Carriers:
         ids: the records that are to be erased.
         words: what they say.
         own: rows of the log that are about one of them.
+        bare: rows of the log that lose all their words.
+        rewritten: records that stay and say something else then, by id.
         log, work, records: rows that carry their words, and records drawn from them that do.
+        names: which texts lose all their words, besides.
         drawn: all records that were drawn from them, whatever they say.
         seq, number: how far the log and the records were searched.
     """
@@ -49,6 +54,9 @@ class Carriers:
     ids: frozenset[str]
     words: ErasedWords
     own: frozenset[int]
+    bare: frozenset[int]
+    rewritten: dict[str, Record]
+    names: Callable[[str], bool]
     log: set[int] = field(default_factory=set)
     work: set[int] = field(default_factory=set)
     records: set[str] = field(default_factory=set)
@@ -56,26 +64,33 @@ class Carriers:
     seq: int = 0
     number: int = 0
 
+    def is_meant(self, text: str) -> bool:
+        """Tell whether a text says what one of them says, or is meant by the erasure."""
+        return self.names(text) or self.words.redact(text) != text
 
-def find(connection: sqlite3.Connection, stream: str, ids: Collection[str]) -> Carriers:
+
+def find(connection: sqlite3.Connection, stream: str, erasure: Erasure) -> Carriers:
     """Find every row of a stream that carries words of these records."""
     said: list[str] = []
     own: set[int] = set()
-    for id_ in ids:
+    for id_ in erasure.ids:
         row = connection.execute(
             "SELECT text, object, seq FROM records WHERE id = ? AND stream = ?", (id_, stream)
         ).fetchone()
         if row:
             said += [row[0], *([row[1]] if row[1] and len(row[1]) >= len(row[0]) // 2 else [])]
             own.add(row[2])
-    carriers = Carriers(frozenset(ids), ErasedWords(said), frozenset(own))
+    rewritten = {record.id: record for record in erasure.rewritten}
+    carriers = Carriers(
+        frozenset(erasure.ids), ErasedWords(said), frozenset(own), erasure.rows, rewritten, erasure.is_meant
+    )
     find_more(connection, stream, carriers)
     return carriers
 
 
 def find_more(connection: sqlite3.Connection, stream: str, carriers: Carriers) -> None:
     """Add what was written since they were looked for."""
-    if not carriers.own:
+    if not (carriers.own or carriers.bare or carriers.rewritten):
         return  # none of them is there
     _find_records(connection, stream, carriers)
     kinds = sorted({*OWN, *QUOTING})
@@ -84,7 +99,7 @@ def find_more(connection: sqlite3.Connection, stream: str, carriers: Carriers) -
         (stream, carriers.seq, *kinds),
     )
     for seq, kind, payload in rows:
-        if _redacted_event(kind, payload, seq in carriers.own, carriers.words) != payload:
+        if _redacted_event(kind, payload, seq, carriers) != payload:
             carriers.log.add(seq)
     (carriers.seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM log").fetchone()
     for id_, error in connection.execute("SELECT id, error FROM work WHERE mind = ? AND error <> ''", (stream,)):
@@ -102,14 +117,16 @@ def erase(connection: sqlite3.Connection, stream: str, found: Carriers | None, c
     else:
         ids = list(found.ids)
         find_more(connection, stream, found)
+        _rewrite(connection, stream, found, changed)
         redact(connection, stream, found, changed)
+        _end_work(connection, stream, found)
     erased = 0
     for id_ in ids:
         gone = connection.execute("DELETE FROM records WHERE id = ? AND stream = ?", (id_, stream)).rowcount
         if gone:
             connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
             erased += gone
-    if erased:
+    if erased or (found is not None and (found.log or found.rewritten)):
         # until it is written anew, the file holds bytes of them
         connection.execute("INSERT OR REPLACE INTO counters (name, value) VALUES ('erased', ?)", (changed,))
     return erased
@@ -127,7 +144,7 @@ def redact(connection: sqlite3.Connection, stream: str, carriers: Carriers, chan
         mind, at, by, kind, payload = connection.execute(
             "SELECT mind, at, by, kind, payload FROM log WHERE seq = ?", (seq,)
         ).fetchone()
-        new = _redacted_event(kind, payload, seq in carriers.own, words)
+        new = _redacted_event(kind, payload, seq, carriers)
         total = sum_of_event(mind, at, by, kind, new)
         connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, seq))
     for number in sorted(carriers.work):
@@ -143,8 +160,7 @@ def redact(connection: sqlite3.Connection, stream: str, carriers: Carriers, chan
                 " vector = NULL, vector_sum = NULL, embedder = '', changed = ? WHERE id = ? AND stream = ?",
                 (*new_fields, same, changed, id_, stream),
             )
-            whole = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ?", (id_,)).fetchone()
-            connection.execute("UPDATE records SET words_sum = ? WHERE id = ?", (sum_of_record(whole), id_))
+            _sum_anew(connection, id_)
 
 
 def _find_records(connection: sqlite3.Connection, stream: str, carriers: Carriers) -> None:
@@ -167,17 +183,71 @@ def _find_records(connection: sqlite3.Connection, stream: str, carriers: Carrier
     (carriers.number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
 
 
-def _redacted_event(kind: str, payload: str, own: bool, words: ErasedWords) -> str:
+def _rewrite(connection: sqlite3.Connection, stream: str, carriers: Carriers, changed: int) -> None:
+    """Give versions of beliefs and plans the text and the data that they are to have, and their rows of the log."""
+    for id_, record in carriers.rewritten.items():
+        connection.execute(
+            "UPDATE records SET text = ?, data = ?, vector = NULL, vector_sum = NULL, embedder = '', changed = ?"
+            " WHERE id = ? AND stream = ?",
+            (record.text, json.dumps(dict(record.data), ensure_ascii=False), changed, id_, stream),
+        )
+        _sum_anew(connection, id_)
+        row = connection.execute("SELECT mind, at, by, kind, payload FROM log WHERE seq = ?", (record.seq,)).fetchone()
+        event: dict[str, Any] = _parsed(row[4], dict) if row else {}
+        if event and row[0] == stream:
+            says = {"patch": record.data.get("patch", {})} if row[3] == "belief_changed" else {"text": record.text}
+            mind, at, by, kind, payload = row
+            new = json.dumps(event | says, ensure_ascii=False) if kind in OWN else payload
+            total = sum_of_event(mind, at, by, kind, new)
+            connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, record.seq))
+
+
+def _sum_anew(connection: sqlite3.Connection, id_: str) -> None:
+    whole = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ?", (id_,)).fetchone()
+    if whole:
+        connection.execute("UPDATE records SET words_sum = ? WHERE id = ?", (sum_of_record(whole), id_))
+
+
+def _end_work(connection: sqlite3.Connection, stream: str, carriers: Carriers) -> None:
+    """End the open work that bare rows caused: whoever thinks about one of them just now can write nothing of it."""
+    connection.executemany(
+        "DELETE FROM work WHERE mind = ? AND cause = ? AND done IS NULL", [(stream, seq) for seq in carriers.bare]
+    )
+
+
+def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> str:
     event: dict[str, Any] = _parsed(payload, dict)
     if not event:
-        return words.redact(payload)  # damaged: whatever it is, the words go
+        return MARK if seq in carriers.bare else carriers.words.redact(payload)  # damaged: whatever it is, the words go
     new = dict(event)
-    if own:
-        new |= {name: {} if name == "patch" else MARK for name in OWN.get(kind, ()) if event.get(name)}
+    if seq in carriers.own | carriers.bare:
+        new |= {name: _bare(event[name]) for name in OWN.get(kind, ()) if event.get(name)}
     for name in QUOTING.get(kind, ()):
-        value = new.get(name)
-        new[name] = words.redact_arguments(value) if name == "arguments" and value else words.redact_json(value)
+        if value := new.get(name):
+            new[name] = _bare(value) if seq in carriers.bare else _redacted_field(name, value, carriers)
     return payload if new == event else json.dumps(new, ensure_ascii=False)
+
+
+def _redacted_field(name: str, value: Any, carriers: Carriers) -> Any:
+    if any(map(carriers.names, _texts(value))):
+        return _bare(value)
+    return carriers.words.redact_arguments(value) if name == "arguments" else carriers.words.redact_json(value)
+
+
+def _bare(value: Any) -> Any:
+    """Return what stands where nothing may stay of a value, of the same shape."""
+    return {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield each text in a value, names of fields too, and what is in JSON that is written as a text."""
+    if isinstance(value, str):
+        yield value
+        if value.startswith(("{", "[")):
+            yield from _texts(_parsed(value, dict) or _parsed(value, list))
+    elif isinstance(value, dict | list):
+        for inner in (*value, *value.values()) if isinstance(value, dict) else value:
+            yield from _texts(inner)
 
 
 def _parsed(text: str, shape: type[T]) -> T:

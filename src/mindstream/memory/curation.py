@@ -173,14 +173,3 @@ async def reembed(stream: Stream, batch: int = BATCH) -> int:
         done += len(records)
         await asyncio.sleep(0)
     return done
-
-
-async def offer(stream: Stream) -> str:
-    """Say how many records the stream's embedder has made no vector of, and what to do; "" where there are none."""
-    columns = await stream.columns()
-    if not columns.foreign:
-        return ""
-    return (
-        f"{columns.foreign:,} of {len(columns):,} records have no vector of {stream.embedder.name} and are found by"
-        " their words only: `await stream.reembed()` gives them one"
-    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mindstream.log.events import Failed
 from mindstream.memory.embedding import Embedding, Floats
 from mindstream.memory.record import Record
 from mindstream.memory.store import Revision
@@ -33,6 +34,7 @@ class MissingVectors:
         self._waiting: dict[str, None] = {}
         self._task: asyncio.Task[None] | None = None
         self._at_once = AT_ONCE
+        self._said_silent = self._looked_for_foreign = False
 
     def owe(self, records: Iterable[Record]) -> None:
         """Take note of records that could not be embedded; they count once they are written."""
@@ -52,6 +54,29 @@ class MissingVectors:
         """Ask the embedder in the background, if nobody does already."""
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._run())
+
+    async def tell(self, silent: str) -> None:
+        """Say once that some records, or for the time being all (`silent`: why), are found by their words only."""
+        if silent:
+            self.begin()
+            if not self._said_silent:
+                self._stream.show(Failed(text=silent, where="recall"))
+            self._said_silent = True
+            return
+        self._said_silent = False
+        if not self._looked_for_foreign and (offer := await self._offer()):
+            self._stream.show(Failed(text=offer, where="recall"))
+        self._looked_for_foreign = True
+
+    async def _offer(self) -> str:
+        """Say how many records the stream's embedder has made no vector of, and what to do; "" where there are none."""
+        columns = await self._stream.columns()
+        if not columns.foreign:
+            return ""
+        return (
+            f"{columns.foreign:,} of {len(columns):,} records have no vector of {self._stream.embedder.name} and are"
+            " found by their words only: `await stream.reembed()` gives them one"
+        )
 
     async def close(self) -> None:
         """Stop; what still waits is found by its words, and by `reembed`."""

@@ -15,14 +15,16 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
+from mindstream.log.erasure import delete_copies
 from mindstream.log.events import Logged, Unknown, event, printable
+from mindstream.log.typed import erase_typed
 from mindstream.memory import carriers, portions
 from mindstream.memory.carriers import Carriers
 from mindstream.memory.door import MAX_VERSION
 from mindstream.memory.record import UNIQUE, Kind, Record, normalised, same_words
 from mindstream.memory.rows import COLUMNS, INSERT, insertion, record_of
 from mindstream.memory.salvage import moment
-from mindstream.memory.store import Changes, Commit, Entry, Revision, checked_commit
+from mindstream.memory.store import Changes, Commit, Entry, Erasure, Revision, checked_commit
 from mindstream.memory.strength import StrengthState
 from mindstream.memory.sums import sum_of_event, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
@@ -44,16 +46,24 @@ class SqliteStore:
         checked = [checked_commit(commit) for commit in commits]
         return await self._database.write(lambda each: [row for one in checked for row in _commit(each, one)])
 
-    async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
-        found = None if ids is None else await asyncio.to_thread(self._carriers, stream, ids)
+    async def erase(self, stream: str, what: Sequence[str] | Erasure | None = None) -> int:
+        erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
+        found = None if erasure is None else await asyncio.to_thread(self._carriers, stream, erasure)
+        if found is not None and isinstance(what, Erasure):
+            await asyncio.to_thread(self._erase_beside, stream, found)
         erased = await self._database.write(lambda each: carriers.erase(each, stream, found, _next_change(each)))
         caches.empty(stream)
         return erased
 
-    def _carriers(self, stream: str, ids: Sequence[str]) -> Carriers:
+    def _carriers(self, stream: str, erasure: Erasure) -> Carriers:
         """Search the log before the write, which would hold up everybody."""
         with self._database.own_snapshot() as connection:
-            return carriers.find(connection, stream, ids)
+            return carriers.find(connection, stream, erasure)
+
+    def _erase_beside(self, stream: str, found: Carriers) -> None:
+        """Take the words out of typed history, and delete copies from before a mending: they hold all words."""
+        erase_typed(self.folder, stream, found.is_meant)
+        delete_copies(self.folder)
 
     async def version(self) -> int:
         return self._database.version()

@@ -7,7 +7,7 @@ an utterance's log row, its record and the work it causes; a Reasoner's thought,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -155,6 +155,28 @@ class Changes:
     ahead: int = 0
 
 
+def _nothing(_: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """What is deleted for good of a stream, and what goes with it.
+
+    Attributes:
+        ids: the records.
+        rows: rows of the log of which no word stays, and whose open work is ended.
+        rewritten: records that stay, with the text and the data that they are to have (versions of beliefs and plans).
+        is_meant: which texts lose all their words: in the log where they have no record of their own, and in what was
+            typed in a terminal.
+    """
+
+    ids: tuple[str, ...]
+    rows: frozenset[int] = frozenset()
+    rewritten: tuple[Record, ...] = ()
+    is_meant: Callable[[str], bool] = _nothing
+
+
 async def read_all(store: Store, stream: str, most: int = 256) -> AsyncIterator[list[Record]]:
     """Yield all records of a stream in portions, in the order of writing; others run between them."""
     after = 0
@@ -262,11 +284,12 @@ class Keeping(Protocol):
     async def streams(self) -> list[str]:
         """Name the streams that hold records."""
 
-    async def erase(self, stream: str, ids: Sequence[str] | None = None) -> int:
-        """Delete records for good and return how many; where `ids` is None, all of the stream with its log and work.
+    async def erase(self, stream: str, what: Sequence[str] | Erasure | None = None) -> int:
+        """Delete records (ids) for good and return how many; None: all of the stream with its log and work.
 
         The words of those records go from rows of the log, and from records that were drawn from them, too: a mark
-        stands in their place (see memory/carriers for what stays). Their bytes are gone after `compact`.
+        stands in their place (see memory/carriers for what stays). All of it is one transaction; their bytes are gone
+        after `compact`. An `Erasure` takes more with it, also what lies beside the log and repeats it.
         """
 
     async def compact(self) -> None:

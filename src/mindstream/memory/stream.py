@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from mindstream.clock import Clock, Moment, SystemClock
-from mindstream.log.events import Event, Failed, Logged
+from mindstream.log.events import Event, Logged
 from mindstream.log.feed import Feed
-from mindstream.memory import audit, curation, revising, sleep, writing
+from mindstream.memory import audit, correcting, curation, forgetting, revising, sessions, sleep, writing
 from mindstream.memory.belief import Belief, Patch, read_belief
 from mindstream.memory.door import checked_name
 from mindstream.memory.filters import Filters
@@ -78,7 +78,6 @@ class Stream:
         self._touches = Touches(store, self.columns, self.name, clock, strength)
         self._lately = RecentTexts(self.name)
         self._held: dict[str, Record] = {}
-        self._looked_for_foreign = self._said_without_vectors = False
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -203,7 +202,7 @@ class Stream:
         self._lately.add(self.clock.now(), [each.record for each in found.returned])
         if touch and found.returned:
             self._touches.add([each.record.id for each in found.returned], found.passed_over)
-        await self._tell_of_vectors(found.without_vectors)
+        await self.missing.tell(found.without_vectors)
         return Recollection(found.returned, found.certainty)
 
     async def commit(
@@ -296,6 +295,27 @@ class Stream:
         """Return a record with what it was drawn from, down to what was seen."""
         return await curation.evidence_of(self, id_)
 
+    async def correct(
+        self, old: str, text: str, *, by: str = "", evidence: Sequence[str] = (), wake: NewWork | None = None
+    ) -> correcting.Correction:
+        """Correct a record (its id) and return what rests on the old one; the log says `corrected`."""
+        return await correcting.correct(self, old, text, by=by, evidence=evidence, wake=wake)
+
+    async def sessions(self) -> list[sessions.Session]:
+        """Return its sessions, in the order in which they began."""
+        return await sessions.list_sessions(self)
+
+    async def to_forget(
+        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None
+    ) -> forgetting.Removal:
+        """Return what would go if this were forgotten: records, and what meets all else that is named."""
+        request = forgetting.ForgetRequest(ids=ids, about=about, session=session, since=since, until=until)
+        return await forgetting.find_removal(self, request)
+
+    async def forget(self, removal: forgetting.Removal) -> forgetting.Forgotten:
+        """Delete for good what `to_forget` has found, with all that was drawn from it alone."""
+        return await forgetting.forget(self, removal)
+
     async def archive(self) -> list[Record]:
         """Return what is forgotten, in the order of writing."""
         return await curation.archive(self)
@@ -311,16 +331,3 @@ class Stream:
     async def audit(self) -> audit.Audit:
         """Look for what should not be there: duplicates, junk, echoes. Changes nothing."""
         return await audit.audit(self)
-
-    async def _tell_of_vectors(self, without: str) -> None:
-        """Say once that some records, or for the time being all, can be found by their words only."""
-        if without:
-            self.missing.begin()
-            if not self._said_without_vectors:
-                self.show(Failed(text=without, where="recall"))
-            self._said_without_vectors = True
-            return
-        self._said_without_vectors = False
-        if not self._looked_for_foreign and (offer := await curation.offer(self)):
-            self.show(Failed(text=offer, where="recall"))
-        self._looked_for_foreign = True

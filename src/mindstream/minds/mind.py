@@ -12,8 +12,9 @@ from typing import Any
 from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError
 from mindstream.log.erasure import finish_all
-from mindstream.log.events import Event, Heard, Logged, Opened, Said
+from mindstream.log.events import Corrected, Event, Heard, Logged, Opened, Said
 from mindstream.log.feed import Feed
+from mindstream.memory.correcting import Correction
 from mindstream.memory.door import checked_name, checked_text
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Entry, Store
@@ -223,6 +224,18 @@ class Mind:
         (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
         return logged
+
+    async def correct(self, old: str, text: str, *, by: str = "") -> Correction:
+        """Correct a record (its id), wake whoever it concerns (`Trigger(on=("corrected",))`), say what rested on it.
+
+        Raises:
+            InputError: see `Stream.supersede`.
+        """
+        stream, phase, kind = self.stream, self._turn.phase, Corrected.kind
+        turn = Turn(await stream.store.count(stream.name, kind) + 1, phase, phase, kind)
+        done = await stream.correct(old, text, by=by, wake=self.reasoners.claims(turn))
+        self.reasoners.wake()
+        return done
 
     async def _speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
         return await self.speaker.speak_up(occasion, conclusion, written)

@@ -185,6 +185,59 @@ def evidence(
     return evidence(settings(data, user), id_, json)
 
 
+@memory.command(epilog='\b\nExample:\n  mindstream memory forget --about "the red bicycle"')
+def forget(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="ID", help="Records, as `memory search` shows their ids.")
+    ] = None,
+    about: Annotated[str, typer.Option(metavar="WORDS", help="What mentions this subject.")] = "",
+    session: Annotated[str, typer.Option(metavar="NAME", help="Of this session; `memory sessions` lists them.")] = "",
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Written then or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Written then or before; a date: its end.")] = None,
+    yes: Yes = False,
+    data: Data = None,
+    user: User = None,
+    json: AsJson = False,
+) -> int:
+    """Forget for good: records, a subject, a session, a span of time.
+
+    Shows what goes and asks. With it goes what was drawn from it alone: answers, notes, thoughts, dreams, what is
+    believed and planned. What was drawn from other things too stays without the words; what others said stays. --about,
+    --session, --since and --until together mean what meets all of them. No byte of it is left in the data folder;
+    exports and recordings that lie elsewhere are yours to delete.
+    """
+    from mindstream.cli.forgetting import forget, parse_request
+
+    return forget(settings(data, user), parse_request(ids or [], about, session, since, until), yes, json)
+
+
+@memory.command(epilog='\b\nExample:\n  mindstream memory correct 1jatk3k2m0x7c5v9qz "Goes to bed at ten"')
+def correct(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="A record's id, as `memory search` shows it.")],
+    words: Annotated[str, typer.Argument(metavar="WORDS", help="What is true instead.")],
+    data: Data = None,
+    user: User = None,
+    json: AsJson = False,
+) -> int:
+    """Put new words in a record's place.
+
+    The old ones are history; the log says `corrected`. Shows what was drawn from them and is still believed.
+    """
+    from mindstream.cli.forgetting import correct
+
+    return correct(settings(data, user), id_, words, json)
+
+
+@memory.command(epilog="\b\nExample:\n  mindstream memory sessions --user ann")
+def sessions(data: Data = None, user: User = None, json: AsJson = False) -> int:
+    """List the sessions: when, how long, how they began."""
+    from mindstream.cli.forgetting import sessions
+
+    return sessions(settings(data, user), json)
+
+
 @memory.command(epilog="\b\nExample:\n  mindstream memory erase --user ann")
 def erase(
     user: Annotated[str, typer.Option("--user", metavar="NAME", help="Who; there is no default.")],

@@ -1,0 +1,138 @@
+"""`memory forget`, `memory correct`, `memory sessions`, and `/forget` and `/sessions` in a conversation."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import mistaken, run, run_here, terminal
+
+AT = 1_790_000_000.0  # 2026-09-21 in UTC
+
+
+def record(id_: str, text: str, days: float, kind: str = "chat", **more: Any) -> str:
+    return json.dumps({"id": id_, "kind": kind, "text": text, "created": AT + days * 86_400, **more})
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("first")
+    lines = [
+        '{"mindstream": "memory", "format": 1}',
+        record("said00001", "Otto and I bake on Fridays", 0, episode="monday"),
+        record("note00001", "Bakes on Fridays", 0, "note", evidence=["said00001"]),
+        record("said00002", "The tram keeps me awake", 2, episode="tuesday"),
+        record("said00003", "It is worst at six", 2.01, episode="tuesday"),
+        record("dream0001", "Otto and I bake on Fridays, in a tram", 3, "dream", evidence=["said00001", "said00002"]),
+        record("note00002", "Sleeps badly", 3, "note", evidence=["said00002"]),
+    ]
+    done = run("memory", "import", "--data", folder, said="\n".join(lines))
+    assert done.code == 0, done.err
+    return folder
+
+
+@pytest.fixture
+def kept(first: Path, folder: Path) -> Path:
+    shutil.copytree(first, folder)
+    return folder
+
+
+def left(folder: Path, words: str) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
+
+
+def test_it_shows_what_goes_asks_and_leaves_no_byte(kept: Path) -> None:
+    with terminal("memory", "forget", "said00001", "--data", kept) as screen:
+        assert "goes: 1" in screen.until("goes with it, as it was drawn from that alone: 1")
+        screen.until("note00001: Bakes on Fridays")
+        screen.until("stays without those words: 1")
+        screen.until("Forget it for good? [y/n]: ")
+        screen.type("\r")  # neither is taken for granted
+        screen.until("[y/n]: ")
+        screen.type("n\r")
+        screen.until("nothing was forgotten")
+        assert screen.ended() == 0
+    assert left(kept, "Otto and I bake")
+    (row,) = run("memory", "forget", "said00001", "--data", kept, "--yes", "--json").rows
+    assert row["forgotten"] == {"records": 2, "changed": 1, "items": 0}
+    assert [each["id"] for each in row["drawn"]] == ["note00001"]
+    assert left(kept, "Otto") == [] and left(kept, "bake on") == []
+    assert "[erased], in a tram" in run("memory", "export", "--data", kept).out
+
+
+def test_a_subject_a_session_and_a_span_can_be_named(kept: Path) -> None:
+    told = run("memory", "forget", "--about", "tram", "--until", "2026-09-23", "--data", kept, "--yes")
+    assert told.out == "2 records forgotten for good\n"
+    assert "said00002: The tram keeps me awake" in told.err and "note00002: Sleeps badly" in told.err
+    assert "1 record" in run("memory", "forget", "--session", "tuesday", "--data", kept, "--yes").out
+    assert "nothing of that" in run("memory", "forget", "--since", "2027-01-01", "--data", kept, "--yes").out
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ([], "say what is to be forgotten: ids of records, a subject, a session, or a span of time"),
+        (["nobody0001"], "there is no record 'nobody0001'"),
+        (["--session", "friday", "--yes"], "there is no session 'friday'"),
+        (["--since", "soon"], "--since takes a date or a time, as 2026-11-20 or 2026-11-20T21:30, not 'soon'"),
+        (["--since", "2026-11-20", "--until", "2026-11-19"], "ends before it begins"),
+        (["--about", "the"], "no words to look for"),
+        (["--about", "tram", "--user", "bob", "--yes"], "nobody is called 'bob'"),
+    ],
+)
+def test_what_cannot_be_forgotten_is_said_in_a_sentence(flags: list[str], says: str, first: Path) -> None:
+    assert says in mistaken(run_here("memory", "forget", *flags, "--data", first))
+
+
+def test_without_a_terminal_nobody_is_asked(first: Path) -> None:
+    done = run("memory", "forget", "said00001", "--data", first)
+    assert done.code == 2 and "say --yes" in done.err and left(first, "Otto and I bake")
+
+
+def test_sessions_are_listed(first: Path) -> None:
+    told = run_here("memory", "sessions", "--data", first).out.splitlines()
+    assert told == [
+        "monday: 2026-09-21 14:13, 1 line: Otto and I bake on Fridays",
+        "tuesday: 2026-09-23 14:13 to 14:27, 2 lines: The tram keeps me awake",
+    ]
+    rows = run_here("memory", "sessions", "--data", first, "--json").rows
+    assert [(row["name"], row["lines"]) for row in rows] == [("monday", 1), ("tuesday", 2)]
+
+
+def test_a_correction_takes_the_place_of_the_old_words(kept: Path) -> None:
+    told = run("memory", "correct", "said00002", "The bus keeps me awake", "--data", kept).out
+    assert "says now: The bus keeps me awake" in told and "note00002: Sleeps badly" in told
+    assert [row["event"] for row in run("log", "--data", kept, "--json").rows][-1] == "corrected"
+    (row,) = run("memory", "correct", "note00002", "Sleeps well", "--data", kept, "--json").rows
+    assert row["record"]["text"] == "Sleeps well" and row["superseded"] == "note00002"
+    assert "was superseded by" in mistaken(run("memory", "correct", "note00002", "Sleeps", "--data", kept))
+
+
+def test_in_a_conversation_it_is_shown_asked_and_done(folder: Path) -> None:
+    with terminal("chat", "--data", folder, "--session", "monday") as screen:
+        screen.until("you: ")
+        screen.type("My neighbour Otto keeps me awake.\r")
+        screen.until("coach: ")
+        screen.until("you: ")
+        screen.type("/sessions\r")
+        screen.until("monday: ")
+        screen.type("/forget\r")
+        screen.until("/forget WORDS: say what is to be forgotten")
+        screen.type("/forget giraffes\r")
+        screen.until("nothing of that is remembered")
+        screen.type("/forget Otto\r")
+        screen.until("goes: ")
+        screen.until("forget it for good? [y/n]:")
+        screen.type("n\r")
+        screen.until("nothing was forgotten")
+        screen.type("/forget Otto\r")
+        screen.until("forget it for good? [y/n]:")
+        screen.type("y\r")
+        screen.until("forgotten for good")
+        screen.until("you: ")
+        screen.type("/quit\r")
+        assert screen.ended() == 0
+    assert left(folder, "Otto") == []

@@ -1,0 +1,357 @@
+"""Forgetting on request: what goes, what stays without the words, and no byte of it in any file."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, JsonValue
+from world import World
+
+from mindstream import Mind, SqliteStore, Stream
+from mindstream.errors import InputError
+from mindstream.log.database import FILE
+from mindstream.log.erasure import finish_all
+from mindstream.log.events import Corrected, Heard, Said, Thought, ToolCalled
+from mindstream.log.folder import history
+from mindstream.memory.forgetting import Forgotten, Removal
+from mindstream.memory.record import New, Record, Triple
+from mindstream.memory.redaction import MARK
+from mindstream.memory.store import Entry
+from mindstream.service.damage import faults
+
+
+class Believed(BaseModel):
+    """What tests believe."""
+
+    mood: str | None = None
+    pets: list[str] = []
+    goals: list[str] = []
+
+
+@pytest.fixture
+async def world(folder: Path) -> AsyncIterator[World]:
+    made = World(folder)
+    yield made
+    await made.close()
+
+
+def left(folder: Path, *words: str) -> list[str]:
+    """Name the files that hold one of these words."""
+    found = []
+    for path in folder.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes().decode("utf-8", "replace").lower()
+            found += [f"{path.name}: {word}" for word in words if word.lower() in content]
+    return found
+
+
+async def say(stream: Stream, text: str, answer: str = "", session: str = "monday") -> Record:
+    """Write an utterance as a mind does, and an answer."""
+    (said,) = await stream.build_records([New(text=text, kind="chat", by="ann", episode=session)])
+    (row,) = await stream.commit(Entry(Heard(text=text, session=session, record=said.id), "ann", (said,)))
+    if answer:
+        (reply,) = await stream.build_records([New(text=answer, kind="chat", by="coach", episode=session)])
+        event = Said(text=answer, answers=row.seq, belief_version=0, model="m", record=reply.id)
+        await stream.commit(Entry(event, "coach", (reply,)))
+    return (await stream.store.records("ann", [said.id]))[0]
+
+
+def texts(records: tuple[Record, ...]) -> list[str]:
+    return [record.text for record in records]
+
+
+async def all_texts(world: World) -> list[str]:
+    return [record.text for record in (await world.store.changes("ann", 0)).records]
+
+
+async def forget(world: World, removal: Removal) -> Forgotten:
+    """Do it, and see that it is what was shown."""
+    before = {record.id for record in (await world.store.changes("ann", 0)).records}
+    done = await world.stream.forget(removal)
+    after = {record.id for record in (await world.store.changes("ann", 0)).records}
+    assert before - after == {record.id for record in (*removal.asked, *removal.drawn)}
+    assert (done.records, done.changed, done.items) == (
+        len(before - after), len(removal.changed), len(removal.items),
+    )  # fmt: skip
+    return done
+
+
+async def test_a_record_goes_with_all_that_was_drawn_from_it_alone(world: World) -> None:
+    stream = world.stream
+    zorro = await say(stream, "My parrot Zorro screams at six.", "Zorro is loud, then.")
+    tea = await say(stream, "I drink green tea at night.")
+    note = await stream.remember("Ann keeps the parrot Zorro", "note", evidence=[zorro.id])
+    thought = await stream.remember("Zorro may be lonely", "thought", evidence=[note.id])
+    await stream.remember("liked: Zorro's perch", "feedback", evidence=[zorro.id])
+    mixed = await stream.remember(f"I dreamt: {zorro.text} The tea rose.", "dream", evidence=[thought.id, tea.id])
+    await stream.commit(
+        Entry(ToolCalled(slot="sleep", tool="find", arguments='{"q": "screaming Zorro"}'), "sleep"),
+        Entry(Thought(slot="sleep", about=(zorro.seq,), text="a bird: Zorro", model="m", ask_next="Zorro?"), "sleep"),
+        Entry(Thought(slot="sleep", about=(zorro.seq, tea.seq), text="a bird and tea", model="m"), "sleep"),
+    )
+    removal = await stream.to_forget(zorro.id)
+    assert texts(removal.asked) == [zorro.text] and len(removal.drawn) == 4
+    assert texts(removal.changed) == [mixed.text]
+    await forget(world, removal)
+    assert await all_texts(world) == [tea.text, f"I dreamt: {MARK}. The tea rose."]
+    assert left(world.folder, "zorro", "screams") == []
+    rows = await world.store.events("ann", kinds=["thought"])
+    assert [row.event.text for row in rows if isinstance(row.event, Thought)] == [MARK, "a bird and tea"]
+    assert (await stream.recall("tea", k=1, touch=False))[0].record.vector is not None
+
+
+async def test_a_belief_loses_the_items_that_rested_on_it_in_its_history_too(world: World) -> None:
+    stream = world.stream
+    zorro = await say(stream, "I have a parrot called Zorro and feel low.")
+    tea = await say(stream, "I have a cat. I would like to sleep through.")
+    await stream.believe("life", {"mood": "calm"}, Believed, evidence=[tea.id])
+    await stream.believe("life", {"pets": ["Zorro"], "mood": "low"}, Believed, evidence=[zorro.id])
+    await stream.believe("life", {"pets": ["a cat"], "goals": ["sleep through"]}, Believed, evidence=[tea.id])
+    await stream.believe("life", {"goals": ["sing to the cat"]}, Believed, evidence=[zorro.id, tea.id])
+    removal = await stream.to_forget(zorro.id)
+    assert [(item.field, item.text) for item in removal.items] == [("mood", "low"), ("pets", "Zorro")]
+    await forget(world, removal)
+    belief = await stream.belief("life", Believed)
+    assert belief.value == Believed(mood="calm", pets=["a cat"], goals=["sleep through", "sing to the cat"])
+    assert belief.version == 5 and stream.last_version("life")
+    assert left(world.folder, "zorro") == []
+    versions = [record for record in (await world.store.changes("ann", 0)).records if record.slot]
+    assert [record.version for record in versions] == [1, 3, 4, 5]
+    assert [record.data["value"]["pets"] for record in versions] == [[], ["a cat"], ["a cat"], ["a cat"]]  # type: ignore[index,call-overload]
+    assert "sing to the cat" in (await stream.recall("sing", k=1, touch=False))[0].record.text
+
+
+async def test_of_what_is_believed_for_several_reasons_only_the_words_go(world: World) -> None:
+    stream = world.stream
+    zorro, tea = await say(stream, "Zorro screams at six"), await say(stream, "I drink tea at night")
+    await stream.believe(
+        "life", {"goals": ["after: Zorro screams at six", "Zorro screams at six", "rest"]}, Believed,
+        evidence=[zorro.id, tea.id],
+    )  # fmt: skip
+    await forget(world, await stream.to_forget(zorro.id))
+    assert (await stream.belief("life", Believed)).value.goals == [f"after: {MARK}", "rest"]
+    assert left(world.folder, "zorro") == []
+
+
+async def test_a_plan_loses_its_steps_and_keeps_those_of_others(world: World) -> None:
+    stream = world.stream
+    zorro, tea = await say(stream, "Zorro screams"), await say(stream, "tea late")
+    steps: list[JsonValue] = [{"title": "Cover Zorro's cage", "do": "a cloth over Zorro", "state": "now"}]
+    text = "- Cover Zorro's cage (now)\n  a cloth over Zorro"
+    for version, said in ((1, zorro), (2, tea)):
+        plan = New(
+            text=text, kind="plan",
+            slot="sleep.plan", version=version, evidence=(said.id,), data={"plan": {"steps": [*steps]}},
+        )  # fmt: skip
+        await stream.remember_all([plan])
+        text += "\n- No tea after five (later)\n  water"
+        steps.append({"title": "No tea after five", "do": "water", "state": "later"})
+    steps.pop()
+    await forget(world, await stream.to_forget(zorro.id))
+    (last,) = [found] if (found := await stream.version("sleep.plan")) else []
+    assert last.data == {"plan": {"steps": [{"title": "No tea after five", "do": "water", "state": "later"}]}}
+    assert last.text == "- No tea after five (later)\n  water" and last.version == 3
+    assert left(world.folder, "zorro") == []
+
+
+async def test_where_the_newest_version_goes_what_was_held_before_holds_again(world: World) -> None:
+    tea, zorro = await say(world.stream, "tea late"), await say(world.stream, "Zorro screams")
+    for version, said in ((1, tea), (2, zorro)):
+        await world.stream.remember_all(
+            [New(text=f"plan: {said.text}", kind="plan", slot="own", version=version, evidence=(said.id,))]
+        )
+    await forget(world, await world.stream.to_forget(zorro.id))
+    last = await world.stream.version("own")
+    assert last and (last.version, last.text, last.valid_until) == (3, "plan: tea late", None)
+    assert left(world.folder, "zorro") == []
+    with contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection:
+        assert list(faults(connection)) == []
+
+
+async def test_a_belief_that_rests_on_nothing_else_goes_whole(world: World) -> None:
+    zorro = await say(world.stream, "I have a parrot called Zorro.")
+    await world.stream.believe("life", {"pets": ["Zorro"]}, Believed, evidence=[zorro.id])
+    await forget(world, await world.stream.to_forget(zorro.id))
+    assert (await world.stream.belief("life", Believed)).version == 0 and await all_texts(world) == []
+    assert left(world.folder, "zorro") == []
+
+
+async def test_a_subject_goes_wherever_it_is_mentioned(world: World) -> None:
+    stream = world.stream
+    said = await say(stream, "On Fridays I bake with Otto.", "Baking with somebody is good.")
+    other = await say(stream, "I bought an ottoman.", "A soft seat.")
+    await stream.remember("Bakes on Fridays", "note", about=Triple("Ann", "bakes with", "Otto"), evidence=[other.id])
+    faded = await stream.remember("OTTO's oven is old")
+    await stream.supersede(faded.id, "His oven is new")
+    await stream.believe("life", {"goals": ["visit Otto", "rest"]}, Believed, evidence=[other.id])
+    await stream.commit(Entry(Thought(slot="s", about=(other.seq,), text="a seat, like Otto's", model="m"), "s"))
+    typed(world.folder, said.text, "I bought an ottoman.", "/forget Otto")
+    removal = await stream.to_forget(about="Otto")
+    assert texts(removal.asked) == [said.text, "Bakes on Fridays", "OTTO's oven is old"]
+    assert texts(removal.drawn) == ["Baking with somebody is good.", "His oven is new"]
+    assert [item.text for item in removal.items] == ["visit Otto"]
+    await forget(world, removal)
+    assert await all_texts(world) == [other.text, "A soft seat.", "life: goals: rest", "life: goals: rest"]
+    assert left(world.folder, "otto'", "otto.", "otto ", 'otto"', "visit otto", "bake") == []
+    assert history(world.folder, "ann").read_text().count("+") == 1
+
+
+def typed(folder: Path, *lines: str) -> None:
+    (folder / "history").mkdir()
+    content = "".join(f"\n# 2026-11-22 10:00:00.0\n+{line}\n" for line in lines)
+    history(folder, "ann").write_text(content)
+
+
+async def test_chinese_words_are_forgotten(world: World) -> None:
+    stream = world.stream
+    zorro = await say(stream, "我养了一只鹦鹉叫佐罗", "佐罗是个好名字")
+    await say(stream, "我晚上喝绿茶", "喝茶会影响睡眠")
+    await stream.remember("用户养了一只鹦鹉", "note", evidence=[zorro.id])
+    await stream.believe("life", {"pets": ["鹦鹉佐罗"]}, Believed, evidence=[zorro.id])
+    await forget(world, await stream.to_forget(about="鹦鹉"))
+    assert await all_texts(world) == ["我晚上喝绿茶", "喝茶会影响睡眠"]
+    assert left(world.folder, "鹦鹉", "佐罗") == []
+
+
+async def test_a_session_and_a_span_go_with_what_was_drawn_from_them(world: World) -> None:
+    stream = world.stream
+    first = await say(stream, "Zorro screams", "How loud?", "monday")
+    world.clock.advance(3_600)
+    await say(stream, "Tea at night", "Which tea?", "tuesday")
+    world.clock.advance(3_600)
+    await stream.remember("Keeps a parrot, Zorro", "note", evidence=[first.id])
+    assert [(each.name, each.lines, each.opening) for each in await stream.sessions()] == [
+        ("monday", 2, "Zorro screams"), ("tuesday", 2, "Tea at night"),
+    ]  # fmt: skip
+    span = await stream.to_forget(since=first.created - 1, until=first.created + 1)
+    session = await stream.to_forget(session="monday")
+    assert texts(span.asked) == texts(session.asked) == ["Zorro screams", "How loud?"]
+    assert texts(span.drawn) == ["Keeps a parrot, Zorro"]
+    assert (await stream.to_forget(about="Zorro", session="tuesday")).asked == ()
+    await forget(world, session)
+    assert [each.name for each in await stream.sessions()] == ["tuesday"]
+    assert left(world.folder, "zorro", "how loud") == []
+
+
+async def test_another_user_s_records_are_untouched(world: World) -> None:
+    said = await say(world.stream, "Otto is loud")
+    other = Stream(world.store, "bob", world.stream.embedder, world.clock)
+    bobs = await other.remember("Otto is loud", "note", evidence=[said.id])
+    before = (await world.store.events("bob"), await world.store.records("bob", [bobs.id]))
+    await forget(world, await world.stream.to_forget(about="Otto"))
+    assert (await world.store.events("bob"), await world.store.records("bob", [bobs.id])) == before
+    with pytest.raises(InputError, match="there is no record"):
+        await world.stream.to_forget(bobs.id)
+
+
+async def test_what_others_said_of_it_stays(world: World) -> None:
+    said = await say(world.stream, "I sold the red bicycle")
+    others = await world.stream.remember("Ann sold the red bicycle, says Otto", by="otto")
+    removal = await world.stream.to_forget(said.id)
+    await forget(world, removal)
+    assert await all_texts(world) == [others.text]
+
+
+async def test_what_the_mind_repeats_of_it_in_another_answer_goes_line_by_line(world: World) -> None:
+    zorro = await say(world.stream, "My parrot Zorro screams at six.")
+    await say(
+        world.stream, "What do you know of me?", "This is what I have:\n- your parrot Zorro screams at six\n- tea"
+    )
+    removal = await world.stream.to_forget(zorro.id)
+    assert len(removal.changed) == 1
+    await forget(world, removal)
+    assert (await all_texts(world))[-1] == f"This is what I have:\n{MARK}\n- tea"
+    assert left(world.folder, "zorro") == []
+
+
+async def test_an_earlier_wording_goes_with_it_and_a_later_one_by_what_it_was_drawn_from(world: World) -> None:
+    stream = world.stream
+    paris, rome = await say(stream, "I live in Paris"), await say(stream, "No, I live in Rome")
+    note = await stream.remember("Lives in Paris", "note", evidence=[paris.id])
+    new = await stream.supersede(note.id, "Lives in Rome", evidence=[rome.id])
+    assert texts((await stream.to_forget(rome.id)).drawn) == ["Lives in Rome"]
+    removal = await stream.to_forget(new.id)
+    assert texts(removal.asked) == ["Lives in Paris", "Lives in Rome"] and not removal.drawn
+    assert texts(removal.sources) == [paris.text, rome.text]
+    await forget(world, removal)
+    assert await all_texts(world) == [paris.text, rome.text]
+
+
+async def test_what_is_left_to_rewrite_is_rewritten_by_whoever_opens_the_folder(world: World) -> None:
+    zorro = await say(world.stream, "My parrot is called Zorro.")
+    await world.store.erase("ann", [zorro.id])  # and the process died before the file was written anew
+    await world.close()
+    assert unfinished(world.folder)
+    finish_all(world.folder, "bob")
+    assert not unfinished(world.folder) and left(world.folder, "zorro") == []
+
+
+def unfinished(folder: Path) -> bool:
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
+        return bool(connection.execute("SELECT 1 FROM counters WHERE name = 'erased' AND value > 0").fetchone())
+
+
+async def test_what_is_being_thought_about_it_comes_to_nothing(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", session="s") as mind:
+        await mind.say("My parrot Zorro screams at six.")
+        await mind.stream.forget(await mind.stream.to_forget(session="s"))
+        await mind.settled()
+        assert left(folder, "zorro", "screams") == []
+        await mind.say("The tram is loud at night.")
+        await mind.settled()
+        assert mind.belief.version
+    assert left(folder, "zorro") == []
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        ({}, "say what is to be forgotten"),
+        ({"about": "  "}, "say what is to be forgotten"),
+        ({"about": "it is"}, "no words to look for"),
+        ({"session": "friday"}, "there is no session 'friday'"),
+        ({"since": 2.0, "until": 1.0}, "ends before it begins"),
+        ({"since": -1.0}, "since: seconds since 1970"),
+    ],
+)
+async def test_what_cannot_be_forgotten_is_said(what: dict[str, str], says: str, world: World) -> None:
+    await say(world.stream, "hello")
+    with pytest.raises(InputError, match=says):
+        await world.stream.to_forget(**what)  # type: ignore[arg-type]
+
+
+async def test_where_nothing_is_found_nothing_is_written(world: World) -> None:
+    await say(world.stream, "hello there")
+    removal = await world.stream.to_forget(about="giraffes")
+    before = await world.store.version()
+    assert not removal and await world.stream.forget(removal) == Forgotten()
+    assert await world.store.version() == before
+
+
+async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world: World) -> None:
+    stream = world.stream
+    said = await say(stream, "I wake at three")
+    note = await stream.remember("Wakes at three", "note", evidence=[said.id])
+    await stream.remember("Three may be the tram", "thought", evidence=[note.id])
+    await stream.believe("life", {"goals": ["not to wake at three", "rest"]}, Believed, evidence=[said.id])
+    done = await stream.correct(note.id, "Wakes at four")
+    assert done.record.text == "Wakes at four" and done.superseded.superseded_by == done.record.id
+    assert texts(done.drawn) == ["Three may be the tram"]
+    assert [item.text for item in done.items] == ["not to wake at three"]
+    assert (await world.events("corrected")) == [Corrected(old=note.id, new=done.record.id)]
+    assert not (await stream.correct(done.record.id, "wakes at four.")).items
+    assert len(await world.events("corrected")) == 1
+
+
+async def test_it_is_gone_from_another_process_s_columns(world: World) -> None:
+    other = Stream(store := SqliteStore(world.folder), "ann", world.stream.embedder, world.clock)
+    zorro = await say(world.stream, "My parrot is called Zorro.")
+    assert len(await other.recall("Zorro", k=1, touch=False)) == 1
+    await forget(world, await world.stream.to_forget(zorro.id))
+    assert len(await other.recall("Zorro", k=1, touch=False)) == 0
+    await other.close()
+    await store.close()
