@@ -67,9 +67,9 @@ def coach_of(mind: Mind) -> Coach:
 
 
 def _second_listener(models: Models) -> Model | None:
-    """Return who hears danger beside the Talker: the model of the role `safety`, else a default that can read."""
+    """Return who hears danger beside the Talker: the model of `safety`, else the default, unless it is `local`: too small."""
     model = models.of("safety")
-    reads = "safety" in models.names or not model.name.startswith((Rules.name, "playback:"))
+    reads = "safety" in models.names or not model.name.startswith((Rules.name, "playback:", "local"))
     return model if reads else None
 
 
