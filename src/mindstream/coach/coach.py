@@ -67,7 +67,7 @@ def coach_of(mind: Mind) -> Coach:
 
 
 def _second_listener(models: Models) -> Model | None:
-    """Return who hears danger beside the Talker: the model of `safety`, else the default, unless it is `local`: too small."""
+    """Return who hears danger beside the Talker: the role `safety`, else the default; `local` is too small for it."""
     model = models.of("safety")
     reads = "safety" in models.names or not model.name.startswith((Rules.name, "playback:", "local"))
     return model if reads else None
