@@ -120,7 +120,7 @@ class Alarms:
         return Verdict(beside=alarm, first=first)
 
     def agree(self, alarm: Alarm, text: str) -> Verdict | None:
-        """Return what is said when a model hears an alarm: it is sure where the words hint at it too, else asked about."""
+        """Return what is said when a model hears an alarm: sure where the words hint at it too, else asked about."""
         language = language_of(text, self._pack.languages)
         if find_hint(self._pack, text):
             return Verdict(alarm, basis="model", whole=self._words(alarm, language), urgent=True)
