@@ -153,10 +153,21 @@ async def test_what_the_second_listener_hears_late_follows_the_answer(folder: Pa
         async with asyncio.timeout(20):
             while not (found := await follow_ups(mind)):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        assert found[0].text == words("say", "en").strip() and (await alarmed(mind))[-1] == ("sure", "model", True)
+        assert found[0].text == words("hint_ask", "en") and (await alarmed(mind))[-1] == ("hint", "model", True)
         asked = model.asked
         await answer(mind, "thanks")
         assert model.asked == asked, "small talk is not asked about"
+
+
+async def test_where_words_hint_and_the_second_listener_hears_danger_it_is_sure(folder: Path) -> None:
+    model = Listens()
+    async with Mind.open(folder, user="ann", models=listening(model)) as mind:
+        await answer(mind, f"{HINT['en']}. {VEILED}")
+        model.let.set()
+        async with asyncio.timeout(20):
+            while not (found := await follow_ups(mind)):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert found[0].text == words("say", "en").strip() and (await alarmed(mind))[-1] == ("sure", "model", True)
 
 
 class Waits:
@@ -183,13 +194,13 @@ class Never:
         yield Words("")
 
 
-async def test_what_it_hears_while_the_talker_waits_is_the_answer(folder: Path) -> None:
+async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path) -> None:
     model = Listens()
     model.let.set()
     models = Models(Rules(), {"safety": model, "reasoner": Never()})
     async with Mind.open(folder, user="ann", models=models, gate=Waits()) as mind, asyncio.timeout(20):
         said = await answer(mind, VEILED)
-        assert said.model == "safety" and said.text == words("say", "en").strip()
+        assert said.text.endswith(words("hint_ask", "en")) and said.waited
         await asyncio.sleep(0.05)
         assert await follow_ups(mind) == [], "not said twice"
 

@@ -119,9 +119,14 @@ class Alarms:
             return Verdict(hint.alarm, "hint", hint.basis, first=first, ask=ask, beside=alarm)
         return Verdict(beside=alarm, first=first)
 
-    def sure(self, alarm: Alarm, text: str) -> Verdict:
-        """Return what is said when somebody else (a model) is sure of an alarm."""
-        return Verdict(alarm, basis="model", whole=self._words(alarm, language_of(text, self._pack.languages)))
+    def agree(self, alarm: Alarm, text: str) -> Verdict | None:
+        """Return what is said when a model hears an alarm: sure where the words hint at it too, else asked about."""
+        language = language_of(text, self._pack.languages)
+        if find_hint(self._pack, text):
+            return Verdict(alarm, basis="model", whole=self._words(alarm, language), urgent=True)
+        ask = in_language(alarm.hint_ask, language)
+        known = self._told[alarm.id] or any(alarm.id == asked for asked, _ in self._asked)
+        return None if known or not ask else Verdict(alarm, "hint", "model", ask=ask)
 
     def keep(self, verdict: Verdict, situation: Situation) -> None:
         """Remember what is being said."""

@@ -17,8 +17,8 @@ OPENING = (
     r"|(?:do|can|did) (?:you|u) (?:still )?(?:know|remember|recall))[\s,:]+)*"
 )
 ASKS = re.compile(
-    OPENING
-    + r"(?:what|whats|what's|when|where|who|whos|who's|whose|which|how (?:old|many|much|long|often|late|early))\b(?!\s*[?!,.])"
+    OPENING + r"(?:what|whats|what's|when|where|who|whos|who's|whose|which|how (?:old|many|much|long|often|late|early))"
+    r"\b(?!\s*[?!,.])"
     r"|什么|几点|几个|几岁|多少|多久|哪|谁|何时",
     re.IGNORECASE,
 )

@@ -31,7 +31,8 @@ SMALL = 60
 class SecondListener:
     """Asks a model of each utterance whether it suggests danger to life; delays no word.
 
-    What it is sure of in time is the answer; what it is sure of later follows the answer at once.
+    Where the words hint at it too, the alarm is sure; else its careful question is asked. What is heard in time is part
+    of the answer; what is heard later follows it at once.
 
     Args:
         floor: held while the Talker speaks.
@@ -62,12 +63,12 @@ class SecondListener:
         following.add_done_callback(self._following.discard)
 
     def verdict(self, heard: int, text: str) -> Verdict | None:
-        """Return, once, what is to be said if it is sure by now."""
+        """Return, once, what is to be said if it has heard danger by now."""
         listening = self._listening.get(heard)
         if self._alarm is None or listening is None or not listening.done() or not listening.result():
             return None
         del self._listening[heard]
-        return self._alarms.sure(self._alarm, text)
+        return self._alarms.agree(self._alarm, text)
 
     async def until_sure(self, heard: int, other: Coroutine[Any, Any, None]) -> None:
         """Wait for something else, but no longer than until danger is heard."""
@@ -112,10 +113,11 @@ class SecondListener:
 
     async def _commit(self, verdict: Verdict, heard: int) -> None:
         stream, session = self._talker.stream, self._talker.session
-        new = New(text=verdict.whole, kind="chat", by=AGENT, episode=session, data={"by_user": False})
+        text = verdict.whole or verdict.ask
+        new = New(text=text, kind="chat", by=AGENT, episode=session, data={"by_user": False})
         (record,) = await stream.build_records([new])
         raised = [Entry(each, AGENT) for each in verdict.events(session, heard)]
-        follow_up = FollowUp(text=verdict.whole, answers=heard, record=record.id)
+        follow_up = FollowUp(text=text, answers=heard, record=record.id)
         await stream.commit(Entry(follow_up, AGENT, (record,)), *raised)
 
     def _is_small_talk(self, text: str) -> bool:

@@ -77,7 +77,7 @@ class Stream:
         self.missing = MissingVectors(self, self.embedding)
         self._touches = Touches(store, self.columns, self.name, clock, strength)
         self._lately = RecentTexts(self.name)
-        self._held: dict[str, Record] = {}
+        self._held: dict[str, Record | None] = {}
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -193,9 +193,7 @@ class Stream:
         touch = touch and as_of is None
         if touch:
             await self._touches.overdue()
-        filters = Filters(
-            kinds=kinds, since=since, until=until, as_of=as_of, where=where or {}, asked_in=asked_in
-        )  # fmt: skip
+        filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {}, asked_in=asked_in)
         found = await self._recaller.recall(
             self.name, query, k, now=self.clock.now(), filters=filters, policy=policy, floor=floor
         )
@@ -229,16 +227,10 @@ class Stream:
             self.missing.watch(entry.records)
             for record in entry.records:
                 if record.slot is not None:
-                    self._hold(record.slot, record)
+                    self._held[record.slot] = record
         for each in logged:
             self.feed.publish(each)
         return logged
-
-    def _hold(self, slot: str, record: Record | None) -> None:
-        if record is None:
-            self._held.pop(slot, None)
-        else:
-            self._held[slot] = record
 
     def show(self, event: Event, by: str = "") -> Logged:
         """Hand an event that is not kept to whoever listens."""
@@ -264,7 +256,7 @@ class Stream:
     async def version(self, slot: str) -> Record | None:
         """Return the record of a slot's latest version; None before there is one."""
         found = next(iter(await self.store.latest(self.name, now=self.clock.now(), slot=slot)), None)
-        self._hold(slot, found)
+        self._held[slot] = found
         return found
 
     async def believe(
