@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 
 from mindstream.errors import ModelRefused, PromptTooLong, SettingsError
 from mindstream.models import gguf
+from mindstream.models.adapter import Arrival, Delta
 from mindstream.models.address import WINDOW, address, local_file
 from mindstream.models.ask import ask
 from mindstream.models.decide import decide
@@ -262,3 +263,27 @@ def test_local_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.Monk
     monkeypatch.setattr("mindstream.models.address.find_spec", lambda name: None)
     with pytest.raises(SettingsError, match="mindstream model get"):
         provider("local")
+
+
+class Hesitant:
+    """A chat that says nothing a few times, before it says something."""
+
+    def __init__(self, silences: int) -> None:
+        self.left, self.asked = silences, 0
+
+    async def stream(self, _: Request) -> AsyncIterator[Arrival]:
+        self.asked += 1
+        self.left -= 1
+        if self.left < 0:
+            yield Delta("reply", "Hello")
+            yield Delta("reply", " Ann")
+        yield Usage(10, 2)
+
+
+@pytest.mark.parametrize(("silences", "said", "asked"), [(0, "Hello Ann", 1), (2, "Hello Ann", 3), (5, "", gguf.TRIES)])
+async def test_a_model_that_says_nothing_is_asked_again(silences: int, said: str, asked: int) -> None:
+    model, chat = object.__new__(gguf.Gguf), Hesitant(silences)
+    model._engine, model._longest, model._chat = None, 0, chat  # type: ignore[assignment]
+    found = [arrival async for arrival in model.stream(Request(Talk(text="Hello"), "talker"))]
+    assert "".join(each.text for each in found if isinstance(each, Delta)) == said
+    assert chat.asked == asked and sum(isinstance(each, Usage) for each in found) == 1

@@ -20,11 +20,11 @@ from weakref import WeakValueDictionary
 
 from mindstream.chance import token
 from mindstream.errors import ModelRefused
-from mindstream.models.adapter import Arrival
+from mindstream.models.adapter import Arrival, Delta
 from mindstream.models.address import Address
 from mindstream.models.bounded import bound_schema
 from mindstream.models.limits import all_tokens
-from mindstream.models.model import Request
+from mindstream.models.model import Request, Usage
 from mindstream.models.openai_chat import OpenAIChat
 
 AT_ONCE = 3
@@ -34,6 +34,8 @@ KEPT_MIB = 256
 TOP = 100
 LOCAL_TOKENS = 500
 """How long a reply of `local` gets: it never knows when to stop, and says less with every word."""
+TRIES = 3
+"""So often a model is asked that says nothing at all: small ones end before they begin, now and then."""
 CHARACTERS_A_TOKEN = 1.6
 """Of the oddest text that small models write, in lists and names; prose has four."""
 
@@ -51,9 +53,21 @@ class Gguf:
             request = replace(request, tools=())
         if self._longest:
             request = replace(request, longest_reply=min(request.longest_reply or self._longest, self._longest))
-        async with aclosing(self._chat.stream(request)) as arrivals:
-            async for arrival in arrivals:
-                yield arrival
+        for attempt in range(1, TRIES + 1):
+            empty: list[Arrival] | None = []
+            async with aclosing(self._chat.stream(request)) as arrivals:
+                async for arrival in arrivals:
+                    if empty is not None and not _says_something(arrival):
+                        empty.append(arrival)
+                        continue
+                    for each in (*(empty or ()), arrival):
+                        yield each
+                    empty = None
+            if empty is None:
+                return
+            if attempt == TRIES:
+                for each in empty:
+                    yield each
 
     async def aclose(self) -> None:
         await self._chat.aclose()
@@ -61,6 +75,11 @@ class Gguf:
 
     def _let_go(self) -> None:
         self._engine = None
+
+
+def _says_something(arrival: Arrival) -> bool:
+    """Tell whether there is anything in an arrival to read; what a reply took is none of it."""
+    return bool(arrival.text.strip()) if isinstance(arrival, Delta) else not isinstance(arrival, Usage)
 
 
 class _Chat(OpenAIChat):
