@@ -355,3 +355,13 @@ async def test_it_is_gone_from_another_process_s_columns(world: World) -> None:
     assert len(await other.recall("Zorro", k=1, touch=False)) == 0
     await other.close()
     await store.close()
+
+
+async def test_what_goes_is_not_said_to_stay(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", session="one") as mind:
+        for text in ("I drink coffee at four.", "The coffee keeps me awake."):
+            await mind.say(text)
+            await mind.settled()
+        removal = await mind.stream.to_forget(about="coffee")
+    gone = {record.id for record in (*removal.asked, *removal.drawn)}
+    assert len(gone) >= 4 and not gone & {record.id for record in removal.near}

@@ -211,7 +211,7 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], nea
         tuple(each for each in (*below, *said) if each.id in changed),
         tuple(items),
         tuple(await stream.store.records(stream.name, [id_ for id_ in sources if id_ not in found.gone])),
-        tuple(near),
+        tuple(record for record in near if record.id not in found.gone),
     )
 
 
