@@ -359,7 +359,7 @@ async def test_it_is_gone_from_another_process_s_columns(world: World) -> None:
 
 async def test_what_goes_is_not_said_to_stay(folder: Path) -> None:
     async with Mind.open(folder, user="ann", session="one") as mind:
-        for text in ("I drink coffee at four.", "The coffee keeps me awake."):
+        for text in ("My daughter is called Iris.", "I drink coffee at four.", "The coffee keeps me awake."):
             await mind.say(text)
             await mind.settled()
         removal = await mind.stream.to_forget(about="coffee")
