@@ -43,6 +43,19 @@ async def test_it_is_quoted_with_its_day(folder: Path) -> None:
     assert len(set(answers)) == len(answers)
 
 
+@pytest.mark.parametrize(
+    ("said", "asked", "name"),
+    [("Hi, I'm Tom.", "what's my name?", "Tom"), ("My name is Ann", "do you remember what my name is?", "Ann"),
+     ("我叫小明", "我叫什么名字？", "小明")],
+)  # fmt: skip
+async def test_a_name_is_known(folder: Path, said: str, asked: str, name: str) -> None:
+    async with Mind.open(folder, user="marta", session="one", gate="quick") as mind:
+        await mind.say(said)
+        await mind.settled()
+        first, again = await mind.say(asked), await mind.say(asked)
+    assert name in first and name in again and first != again
+
+
 async def test_what_was_corrected_is_quoted_as_corrected(folder: Path) -> None:
     clock = ManualClock()
     async with Mind.open(folder, user="marta", session="one", clock=clock, gate="quick") as mind:

@@ -22,6 +22,7 @@ async def facts(text: str, *known: str) -> list[str]:
         ("Hi I'm tired", ["“Hi I'm tired”"]),
         ("I'm 34 years old", ["age: 34"]),
         ("我叫小明", ["name: 小明"]),
+        ("我叫什么名字？", []),
     ],
 )
 async def test_what_is_stated_is_held(said: str, held: list[str]) -> None:

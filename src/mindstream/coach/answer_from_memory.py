@@ -29,6 +29,7 @@ ADVICE = re.compile(
     r"|怎么办|应该|可以|能|会不会|为什么|怎样|怎么|建议|计划|下一步|步骤|帮|要不要",
     re.IGNORECASE,
 )
+NAME = re.compile(r"\bmy name\b|\bi(?: am|'m)? called\b|我(?:叫|的名字)", re.IGNORECASE)
 YOU = re.compile(r"\b(?:you|your|yours|u|ur)\b|你|您", re.IGNORECASE)
 OWN = re.compile(
     r"\bmy\b|\bdid i\b|\bi (?:said|told|mentioned)\b|我的?[^，。？]{0,6}(?:说|告诉|叫|名字|在哪|几)", re.IGNORECASE
@@ -38,6 +39,11 @@ OWN = re.compile(
 def asks_for_own(text: str) -> bool:
     """Tell whether an utterance asks for what is the user's own, or what they said."""
     return _asks(text) and bool(OWN.search(_without_opening(text)))
+
+
+def asks_for_name(text: str) -> bool:
+    """Tell whether the user asks what they are called."""
+    return bool(NAME.search(text)) and _asks(text)
 
 
 def best_answer(text: str, answers: tuple[DatedLine, ...], certainty: float) -> DatedLine | None:

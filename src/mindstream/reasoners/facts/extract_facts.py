@@ -87,7 +87,7 @@ SINGLE = {
         re.compile(
             r"^(?i:(?:hi|hello|hey)\b[\s,.!]+)?(?i:i'?m|i am|this is) (?P<o>[A-Z][a-z]+)(?=[,.!]|$| and | by the way)"
         ),
-        re.compile(r"我(?:叫|的名字是|名叫)(?P<o>\w{1,8})"),
+        re.compile(r"我(?:叫|的名字是|名叫)(?!什么|啥|谁|做)(?P<o>\w{1,8})"),
     ],
     "age": [
         re.compile(r"\b(?:i am|i'm|im) (?P<o>\d{1,3}) ?(?:years? old|yo\b|y/o)", re.I),
