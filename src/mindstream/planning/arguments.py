@@ -1,0 +1,166 @@
+"""What a step's tool is called with: JSON in which what other steps found may stand anywhere, by reference.
+
+A reference is structure: `{"$ref": "E1", "path": ["price", 0]}`, or a piece of a text,
+`{"$text": ["What is the capital of ", {"$ref": "E1"}, "?"]}`. What is filled in is never searched for references again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+from mindstream.errors import InputError
+from mindstream.models.reply import DECODER
+
+STEP_ID = re.compile(r"E[1-9][0-9]{0,3}")
+REF, PATH, TEXT = "$ref", "path", "$text"
+SHOWN = 60
+Keys: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What another step found, or a part of it: the keys and indexes of `path` lead into its JSON."""
+
+    step: str
+    path: Keys = ()
+
+    def as_json(self) -> dict[str, JsonValue]:
+        path: dict[str, JsonValue] = {PATH: list(self.path)} if self.path else {}
+        return {REF: self.step, **path}
+
+    def __str__(self) -> str:
+        keys = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path)
+        return f"#{self.step}{''.join(keys)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text in which references stand; pieces of text beside each other are one, and none is empty."""
+
+    pieces: tuple[str | Reference, ...]
+
+    def __post_init__(self) -> None:
+        joined: list[str | Reference] = []
+        for piece in self.pieces:
+            if isinstance(piece, str) and joined and isinstance(last := joined[-1], str):
+                joined[-1] = last + piece
+            elif piece != "":
+                joined.append(piece)
+        object.__setattr__(self, "pieces", tuple(joined))
+
+    def as_json(self) -> JsonValue:
+        """Return the pieces as JSON; a plain text where no reference is among them."""
+        if not any(isinstance(piece, Reference) for piece in self.pieces):
+            return "".join(str(piece) for piece in self.pieces)
+        return {TEXT: [piece if isinstance(piece, str) else piece.as_json() for piece in self.pieces]}
+
+    def __str__(self) -> str:
+        return "".join(str(piece) for piece in self.pieces)
+
+
+def parse_part(value: JsonValue) -> Reference | Text | None:
+    """Return the reference, or the text of pieces, that a JSON value is; None where it is neither."""
+    if not isinstance(value, dict):
+        return None
+    if value.keys() == {TEXT} and isinstance(given := value[TEXT], list):
+        pieces = [each if isinstance(each, str) else _parse_reference(each) for each in given]
+        return None if None in pieces else Text(tuple(piece for piece in pieces if piece is not None))
+    return _parse_reference(value)
+
+
+def _parse_reference(value: JsonValue) -> Reference | None:
+    if not isinstance(value, dict) or not value.keys() <= {REF, PATH}:
+        return None
+    step, path = value.get(REF), value.get(PATH, [])
+    if not isinstance(step, str) or not STEP_ID.fullmatch(step) or not isinstance(path, list):
+        return None
+    keys = [key for key in path if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool))]
+    return Reference(step, tuple(keys)) if len(keys) == len(path) else None
+
+
+def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> JsonValue:
+    """Return a copy in which `part` stands for each reference and text of pieces; what it gives is left as it is."""
+    if (found := parse_part(value)) is not None:
+        return part(found)
+    if isinstance(value, list):
+        return [fill(each, part) for each in value]
+    return {key: fill(each, part) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text]]:
+    """Yield each reference and text of pieces with the keys and indexes that lead to it."""
+    if (found := parse_part(value)) is not None:
+        yield at, found
+    elif isinstance(value, dict | list):
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from find_parts(each, (*at, key))
+
+
+def find_references(value: JsonValue) -> Iterator[Reference]:
+    """Yield the references in a value, in the order in which they stand."""
+    for _, part in find_parts(value):
+        yield from [part] if isinstance(part, Reference) else (p for p in part.pieces if isinstance(p, Reference))
+
+
+def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Fill in what the steps that are referred to have found.
+
+    A reference that stands alone becomes the evidence as it is; in a text it becomes text.
+
+    Raises:
+        InputError: there is no evidence of a step, or a path leads to nothing in it.
+    """
+
+    def found(part: Reference | Text) -> JsonValue:
+        if isinstance(part, Reference):
+            return _look_up(part, evidence)
+        values = (piece if isinstance(piece, str) else _look_up(piece, evidence) for piece in part.pieces)
+        return "".join(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values)
+
+    return {name: fill(value, found) for name, value in arguments.items()}
+
+
+def _look_up(reference: Reference, evidence: Mapping[str, JsonValue]) -> JsonValue:
+    if reference.step not in evidence:
+        there = ", ".join(evidence) or "none"
+        raise InputError(f"#{reference.step} has found nothing yet, there is evidence of: {there}; run it first")
+    value = evidence[reference.step]
+    if reference.path and isinstance(value, str):
+        value = _read_json(value, reference)
+    for depth, key in enumerate(reference.path):
+        try:
+            value = _part(value, key)
+        except LookupError:
+            here = Reference(reference.step, reference.path[:depth])
+            raise InputError(f"{reference} is not there: {here} is {_describe(value)}; correct the path") from None
+    return value
+
+
+def _part(value: JsonValue, key: str | int) -> JsonValue:
+    if isinstance(value, dict) and isinstance(key, str):
+        return value[key]
+    if isinstance(value, list) and isinstance(key, int):
+        return value[key]
+    raise KeyError(key)
+
+
+def _read_json(text: str, reference: Reference) -> JsonValue:
+    try:
+        return DECODER.decode(text.strip())  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        raise InputError(
+            f"{reference} leads into JSON, and #{reference.step} found the text {text[:SHOWN]!r}; "
+            f"take the path away, or let a step before it give JSON"
+        ) from None
+
+
+def _describe(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return f"an object with {', '.join(map(repr, value))[:SHOWN] or 'nothing'}"
+    return f"a list of {len(value)}" if isinstance(value, list) else json.dumps(value, ensure_ascii=False)[:SHOWN]

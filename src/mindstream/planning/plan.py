@@ -1,0 +1,185 @@
+"""A plan as data: steps that name a tool, its arguments, a reason, and what they wait for (Xu 2023)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
+
+from mindstream.errors import InputError, ReplyInvalid
+from mindstream.models.prompt import complaints
+from mindstream.models.reply import DECODER, check_depth, clean, without_controls
+from mindstream.planning.arguments import STEP_ID, fill, find_references
+from mindstream.planning.difference import Change, compare
+
+TOOL_NAME = re.compile(r"\w[\w./:-]{0,127}")
+
+
+def _checked_id(text: str) -> str:
+    if not STEP_ID.fullmatch(text):
+        raise ValueError(f"a step is called E1, E2 … E9999, not {text[:40]!r}")
+    return text
+
+
+def _checked_tool(name: str) -> str:
+    if not TOOL_NAME.fullmatch(name):
+        raise ValueError(f"a tool's name is of letters, digits and ._:/-, not {name[:40]!r}")
+    return name
+
+
+def _checked_arguments(value: Any) -> Any:
+    """Return JSON that can be kept, its texts of pieces in one form only."""
+    try:
+        check_depth(value)
+        kept = DECODER.decode(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except (ReplyInvalid, TypeError) as error:
+        raise ValueError(str(error)) from None
+    return fill(clean(kept), lambda part: part.as_json())
+
+
+StepId = Annotated[str, AfterValidator(_checked_id)]
+Words = Annotated[str, AfterValidator(without_controls)]
+
+
+class PlannedStep(BaseModel):
+    """One call of a tool, planned: `arguments` may refer to what other steps find (see `arguments.py`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: StepId
+    tool: Annotated[str, AfterValidator(_checked_tool)]
+    arguments: Annotated[dict[str, JsonValue], BeforeValidator(_checked_arguments)] = {}
+    why: Words = ""
+    after: tuple[StepId, ...] = ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The steps that it waits for: those it refers to, and those that it is to come after."""
+        found = (reference.step for reference in find_references(self.arguments))
+        return tuple(dict.fromkeys((*found, *self.after)))
+
+
+class Plan(BaseModel):
+    """What is to be done for a task, written down before any of it is done."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: Words = ""
+    steps: tuple[PlannedStep, ...] = ()
+
+    # As text.
+
+    def save(self) -> str:
+        """Return the plan as JSON text, which `load` reads."""
+        return self.model_dump_json(indent=1, exclude_defaults=True)
+
+    @classmethod
+    def load(cls, text: str) -> Plan:
+        """Read a plan that was saved.
+
+        Raises:
+            InputError: the text is no plan.
+        """
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise InputError(f"this is no saved plan: {complaints(error)}") from None
+
+    def mermaid(self) -> str:
+        """Return the plan as a Mermaid flowchart."""
+        from mindstream.planning.drawing import draw
+
+        return draw(self)
+
+    # Order.
+
+    def layers(self) -> tuple[tuple[str, ...], ...]:
+        """Return the ids in layers: each step comes in the first layer in which all that it needs has been done.
+
+        A step that is needed and not in the plan is waited for by nobody (`check` names it).
+
+        Raises:
+            InputError: two steps have one id, or steps wait for each other.
+        """
+        waiting = {step.id: set(step.needs) for step in self.steps}
+        if len(waiting) < len(self.steps):
+            ids = [step.id for step in self.steps]
+            raise InputError(f"two steps are called {next(id for id in ids if ids.count(id) > 1)}; rename one of them")
+        found: list[tuple[str, ...]] = []
+        while waiting:
+            free = tuple(id for id, needs in waiting.items() if not needs & waiting.keys())
+            if not free:
+                raise InputError(f"{', '.join(waiting)} wait for each other; take one of the references away")
+            found.append(free)
+            for id in free:
+                del waiting[id]
+        return tuple(found)
+
+    def order(self) -> tuple[str, ...]:
+        """Return the ids so that each comes after what it needs; raises as `layers` does."""
+        return tuple(id for layer in self.layers() for id in layer)
+
+    def critical_path(self, seconds: Mapping[str, float]) -> tuple[tuple[str, ...], float]:
+        """Return the chain of steps that takes longest, and how long: no way of running the plan is quicker.
+
+        A step without seconds takes none. Raises as `layers` does.
+        """
+        ends: dict[str, tuple[float, tuple[str, ...]]] = {}
+        for id in self.order():
+            before = max((ends[need] for need in self.step(id).needs if need in ends), default=(0.0, ()))
+            ends[id] = before[0] + seconds.get(id, 0.0), (*before[1], id)
+        longest = max(ends.values(), default=(0.0, ()))
+        return longest[1], longest[0]
+
+    # Looking things up, and a person's edits.
+
+    def step(self, id: str) -> PlannedStep:
+        """Return a step by its id.
+
+        Raises:
+            InputError: there is none.
+        """
+        for step in self.steps:
+            if step.id == id:
+                return step
+        raise InputError(f"there is no step {id[:40]!r} in the plan; there are: {', '.join(s.id for s in self.steps)}")
+
+    def with_step(self, step: PlannedStep, before: str = "") -> Plan:
+        """Return the plan with a step more, at the end or before another one.
+
+        Raises:
+            InputError: its id is taken, or there is no step `before`.
+        """
+        if any(each.id == step.id for each in self.steps):
+            raise InputError(f"there is a step {step.id} already; edit that one, or give this one another id")
+        at = self.steps.index(self.step(before)) if before else len(self.steps)
+        return self.model_copy(update={"steps": (*self.steps[:at], step, *self.steps[at:])})
+
+    def without_step(self, id: str) -> Plan:
+        """Return the plan without a step; `check` names those that still refer to it. Raises as `step` does."""
+        gone = self.step(id)
+        return self.model_copy(update={"steps": tuple(step for step in self.steps if step is not gone)})
+
+    def edited(self, id: str, **changes: Any) -> Plan:
+        """Return the plan with another tool, other arguments, `why` or `after` in a step.
+
+        Raises:
+            InputError: there is no such step, or the changes do not make one.
+        """
+        old = self.step(id)
+        try:
+            new = PlannedStep.model_validate({**dict(old), **changes})
+        except ValidationError as error:
+            raise InputError(f"{id} cannot be changed so: {complaints(error)}") from None
+        return self.model_copy(update={"steps": tuple(new if step is old else step for step in self.steps)})
+
+    def sorted(self) -> Plan:
+        """Return the plan with its steps in the order in which they can run; raises as `layers` does."""
+        return self.model_copy(update={"steps": tuple(self.step(id) for id in self.order())})
+
+    def diff(self, other: Plan) -> tuple[Change, ...]:
+        """Say step by step, by id, what becomes of this plan in another one."""
+        return compare(self.steps, other.steps)

@@ -1,0 +1,146 @@
+"""A plan is data: it is saved, ordered, edited and compared; references are structure."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import JsonValue
+
+from mindstream.errors import InputError
+from mindstream.planning.arguments import Reference, Text, bind
+from mindstream.planning.plan import Plan, PlannedStep
+
+Json = dict[str, JsonValue]
+
+
+def step(id: str, *needs: str, tool: str = "Search", after: tuple[str, ...] = ()) -> PlannedStep:
+    arguments = {"input": Text(("about ", *(Reference(need) for need in needs))).as_json()}
+    return PlannedStep(id=id, tool=tool, arguments=arguments, after=after)
+
+
+DIAMOND = Plan(task="t", steps=(step("E1"), step("E2", "E1"), step("E3", "E1"), step("E4", "E2", after=("E3",))))
+
+
+def test_a_saved_plan_loads_the_same() -> None:
+    assert Plan.load(DIAMOND.save()) == DIAMOND
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"steps": [{"id": "1", "tool": "a"}]}', '{"task": 3}', '{"stages": []}'])
+def test_what_is_no_saved_plan_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="no saved plan"):
+        Plan.load(text)
+
+
+def test_a_step_needs_what_it_refers_to_and_what_it_comes_after() -> None:
+    assert DIAMOND.step("E4").needs == ("E2", "E3")
+
+
+def test_steps_come_in_the_first_layer_that_has_all_they_need() -> None:
+    assert DIAMOND.layers() == (("E1",), ("E2", "E3"), ("E4",))
+
+
+def test_steps_that_wait_for_each_other_have_no_order() -> None:
+    with pytest.raises(InputError, match="E1, E2 wait for each other"):
+        Plan(steps=(step("E1", "E2"), step("E2", "E1"))).order()
+
+
+def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
+    assert DIAMOND.critical_path({"E1": 1, "E2": 2, "E3": 5, "E4": 1}) == (("E1", "E3", "E4"), 7)
+
+
+def test_a_person_edits_a_plan_by_ids() -> None:
+    plan = DIAMOND.without_step("E4").edited("E3", tool="LLM").with_step(step("E5"), before="E2")
+    assert [(each.id, each.tool) for each in plan.steps] == [
+        ("E1", "Search"), ("E5", "Search"), ("E2", "Search"), ("E3", "LLM"),
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="E1 already"):
+        plan.with_step(step("E1"))
+    with pytest.raises(InputError, match="no step 'E4'"):
+        plan.without_step("E4")
+    with pytest.raises(InputError, match="cannot be changed"):
+        plan.edited("E1", tool="two words")
+
+
+def test_a_plan_is_sorted_by_what_its_steps_need() -> None:
+    assert [each.id for each in Plan(steps=(step("E1", "E2"), step("E2"))).sorted().steps] == ["E2", "E1"]
+
+
+def test_a_difference_says_what_becomes_of_each_step() -> None:
+    other = DIAMOND.without_step("E4").edited("E2", tool="LLM").with_step(step("E7"))
+    assert [str(change) for change in DIAMOND.diff(other)] == [
+        '- E4 = Search[{"input": {"$text": ["about ", {"$ref": "E2"}]}}]',
+        '  E1 = Search[{"input": "about "}]',
+        '~ E2: tool "Search" → "LLM"',
+        '  E3 = Search[{"input": {"$text": ["about ", {"$ref": "E1"}]}}]',
+        '+ E7 = Search[{"input": "about "}]',
+    ]
+
+
+def test_a_plan_is_drawn_and_its_words_draw_nothing() -> None:
+    plan = DIAMOND.edited("E1", why='"]; click E1 <script>')
+    assert plan.mermaid().splitlines() == [
+        "flowchart TD",
+        '    E1["E1 · Search<br/>#quot;]; click E1 #lt;script#gt;"]',
+        '    E2["E2 · Search"]',
+        '    E3["E3 · Search"]',
+        '    E4["E4 · Search"]',
+        "    E1 --> E2",
+        "    E1 --> E3",
+        "    E2 --> E4",
+        "    E3 -.-> E4",
+    ]
+
+
+# Evidence.
+
+
+def test_evidence_is_filled_in_by_structure() -> None:
+    arguments: Json = {
+        "n": {"$ref": "E1"},
+        "deep": [{"q": {"$text": ["<", {"$ref": "E12"}, "|", {"$ref": "E1"}, ">"]}}],
+    }
+    found = bind(arguments, {"E1": "one", "E12": "twelve"})
+    assert found == {"n": "one", "deep": [{"q": "<twelve|one>"}]}
+
+
+def test_evidence_is_never_searched_for_references() -> None:
+    arguments: Json = {"q": {"$text": ["cost: ", {"$ref": "E1"}]}, "r": {"$ref": "E2"}}
+    evidence: Json = {"E1": "#E2 and $1 billion", "E2": {"$ref": "E1"}}
+    assert bind(arguments, evidence) == {"q": "cost: #E2 and $1 billion", "r": {"$ref": "E1"}}
+
+
+def test_a_path_leads_into_evidence_that_is_json() -> None:
+    arguments: Json = {
+        "q": {"$ref": "E1", "path": ["hits", -1, "price"]},
+        "t": {"$text": ["is ", {"$ref": "E1", "path": ["n"]}]},
+    }
+    assert bind(arguments, {"E1": '{"hits": [{}, {"price": 3}], "n": [1]}'}) == {"q": 3, "t": "is [1]"}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [
+        ({}, "#E1 has found nothing yet"),
+        ({"E1": "plain words"}, "leads into JSON, and #E1 found the text 'plain words'"),
+        ({"E1": {"price": []}}, r"#E1.price\[0\] is not there: #E1.price is a list of 0"),
+        ({"E1": {"cost": [1]}}, r"#E1 is an object with 'cost'"),
+        ({"E1": '{"price": "[1]"}'}, '#E1.price is "'),
+        ({"E1": [1]}, "#E1 is a list of 1"),
+        ({"E1": "[" * 100_000}, "leads into JSON"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_named(evidence: Json, words: str) -> None:
+    arguments: Json = {"q": {"$ref": "E1", "path": ["price", 0]}}
+    with pytest.raises(InputError, match=words):
+        bind(arguments, evidence)
+
+
+def test_pieces_of_text_have_one_form() -> None:
+    given: Json = {"a": {"$text": ["x", "", "y", {"$ref": "E1"}]}, "b": {"$text": ["only ", "words"]}}
+    planned = PlannedStep(id="E2", tool="t", arguments=given)
+    assert planned.arguments == {"a": {"$text": ["xy", {"$ref": "E1"}]}, "b": "only words"}
+
+
+@pytest.mark.parametrize("value", [float("nan"), 10**30, b"x", 1e999])
+def test_what_json_cannot_keep_is_no_argument(value: object) -> None:
+    with pytest.raises(ValueError, match="arguments"):
+        PlannedStep(id="E1", tool="t", arguments={"x": value})
