@@ -16,6 +16,7 @@ from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.models.schema import find_faults
 from mindstream.tools.tool import tool
+from mindstream.tools.traits import Traits, traits_of
 
 
 class Size(Enum):
@@ -164,3 +165,14 @@ def silent(what: str) -> str:
 def test_what_a_model_could_not_call_is_refused(function: Callable[..., Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         tool(function)
+
+
+def test_a_tool_says_how_it_wants_to_be_treated() -> None:
+    def send(text: str, key: str = "") -> str:
+        """Send a text."""
+        return text
+
+    sends = tool(send, Traits(changes=True, key="key"))
+    assert traits_of(sends).changes and traits_of(sends).key == "key"
+    assert sends.spec == tool(send).spec  # a model is told the same
+    assert traits_of(tool(send)) == traits_of(object()) == Traits()

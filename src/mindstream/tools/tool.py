@@ -15,6 +15,7 @@ from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.prompt import complaints, first_json
 from mindstream.tools.threads import run_in_thread
+from mindstream.tools.traits import PLAIN, Traits
 
 
 class Tool(Protocol):
@@ -44,6 +45,7 @@ class FunctionTool:
     _function: Callable[..., Any]
     in_run: bool = False
     """What it does it does to the run that calls it: a run that is taken up again has to call it again."""
+    traits: Traits = PLAIN
 
     async def __call__(self, call: Call) -> str:
         try:
@@ -69,10 +71,10 @@ def _written(result: object) -> str:
     return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
 
 
-def tool(function: Callable[..., Any]) -> FunctionTool:
+def tool(function: Callable[..., Any], traits: Traits = PLAIN) -> FunctionTool:
     """Make a tool of a function, a method or a `partial`, sync or async, with type hints and a docstring.
 
-    What a `partial` has set already is not shown, and cannot be set otherwise.
+    What a `partial` has set already is not shown, and cannot be set otherwise. `traits`: how it wants to be treated.
 
     Raises:
         TypeError: an argument has no type hint or cannot be given by its name, or there is no docstring to tell the
@@ -86,7 +88,7 @@ def tool(function: Callable[..., Any]) -> FunctionTool:
         _SHAPES[key] = shape
         while len(_SHAPES) > MOST_SHAPES:
             del _SHAPES[next(iter(_SHAPES))]
-    return FunctionTool(*shape, function)
+    return FunctionTool(*shape, function, traits=traits)
 
 
 def is_in_run(call: Call, tools: Sequence[Tool]) -> bool:
