@@ -45,10 +45,10 @@ async def _observe(tool: Tool, call: Call, timeout_s: float) -> Observation:
         return Observation(words, failed=True)
     if not isinstance(result, str):
         return Observation(f"{call.tool} failed: it returned {type(result).__name__} where text is due", failed=True)
-    return Observation(_cut(result))
+    return Observation(cut(result))
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
     """Return what is taken of a result, without characters that nothing can encode."""
     kept = text[:LONGEST].encode("utf-8", "replace").decode()
     return kept if len(text) <= LONGEST else f"{kept}\n… ({len(text) - LONGEST} characters cut)"

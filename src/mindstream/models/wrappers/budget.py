@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mindstream.errors import BudgetSpent
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
+from mindstream.models.shorten import request_tokens
 
 
 @dataclass
 class Budget:
-    """What may be spent, shared by any number of models, and what has been.
+    """What may be spent, shared by any number of models, and what has been; exceeded by one call at most.
 
-    An endpoint that tells no usage is counted by an estimate, four characters a token. A call whose price is not known
-    (a local model) adds nothing to `spent_usd`. Calls that run side by side can overshoot by what they take themselves.
+    A call waits while those that go on might leave nothing for it: they are taken to need what they asked with and as
+    much as the dearest call so far, and the first one goes alone. An endpoint that tells no usage is counted by an
+    estimate. A call whose price is not known (a local model) adds nothing to `spent_usd`.
     """
 
     calls: int | None = None
@@ -24,6 +28,9 @@ class Budget:
     spent_calls: int = 0
     spent_tokens: int = 0
     spent_usd: float = 0.0
+    _going_on: list[int] = field(default_factory=list, repr=False)
+    _dearest: Usage | None = field(default=None, repr=False)
+    _ended: asyncio.Event | None = field(default=None, repr=False)
 
     def take_call(self) -> None:
         """Count one call.
@@ -31,6 +38,11 @@ class Budget:
         Raises:
             BudgetSpent: nothing is left for it.
         """
+        self.check()
+        self.spent_calls += 1
+
+    def check(self) -> None:
+        """Raise BudgetSpent where nothing is left for a call."""
         for what, allowed, spent in (
             ("calls", self.calls, self.spent_calls),
             ("tokens", self.tokens, self.spent_tokens),
@@ -40,12 +52,55 @@ class Budget:
                 raise BudgetSpent(
                     f"{spent:g} of the {allowed:g} {what} that were allowed are spent: allow more, or stop"
                 )
-        self.spent_calls += 1
+
+    async def begin(self, request: Request) -> int:
+        """Count one call as soon as it can go on beside the others; return what it is taken to ask with, in tokens.
+
+        Raises:
+            BudgetSpent: nothing is left for it.
+        """
+        asks = 0 if self.tokens is None and self.cost_usd is None else request_tokens(request)
+        self.check()
+        while self._going_on and self._may_leave_nothing():
+            self._ended = self._ended or asyncio.Event()
+            await self._ended.wait()
+            self.check()
+        self.take_call()
+        self._going_on.append(asks)
+        return asks
+
+    def end(self, asks: int, used: Usage | None) -> None:
+        """Count what a call took that was begun."""
+        self._going_on.remove(asks)
+        if used is not None:
+            self.spend(used)
+        if self._ended is not None:
+            self._ended.set()
+            self._ended = None
 
     def spend(self, used: Usage) -> None:
         """Count what a call took."""
         self.spent_tokens += used.input_tokens + used.output_tokens
         self.spent_usd += used.cost_usd or 0.0
+        before = self._dearest or used
+        self._dearest = Usage(
+            max(used.input_tokens, before.input_tokens), max(used.output_tokens, before.output_tokens),
+            max(used.cost_usd or 0.0, before.cost_usd or 0.0),
+        )  # fmt: skip
+
+    def _may_leave_nothing(self) -> bool:
+        """Tell whether what goes on may take all that is allowed."""
+        if self.tokens is None and self.cost_usd is None:
+            return False
+        dearest = self._dearest
+        if dearest is None:
+            return True
+        tokens = sum(max(asks, dearest.input_tokens) + dearest.output_tokens for asks in self._going_on)
+        dollars = len(self._going_on) * (dearest.cost_usd or 0.0)
+        return (
+            self.spent_tokens + tokens >= (math.inf if self.tokens is None else self.tokens)
+            or self.spent_usd + dollars >= (math.inf if self.cost_usd is None else self.cost_usd)
+        )  # fmt: skip
 
 
 class Budgeted:
@@ -57,7 +112,7 @@ class Budgeted:
         self._budget = budget
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        self._budget.take_call()
+        asks = await self._budget.begin(request)
         told: Usage | None = None
         characters = 0
         try:
@@ -70,6 +125,5 @@ class Budgeted:
                     yield part
         finally:
             if told is None and characters:
-                told = Usage(sum(len(message.text) for message in request.messages) // 4, characters // 4)
-            if told is not None:
-                self._budget.spend(told)
+                told = Usage(request_tokens(request), characters // 4)
+            self._budget.end(asks, told)

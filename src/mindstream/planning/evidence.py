@@ -1,0 +1,31 @@
+"""What a step found: text, or why there is none, and whose words it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What came of a planned step.
+
+    Attributes:
+        step: the step's id.
+        text: what the tool gave; where it `failed`, why.
+        foreign: strangers wrote it, or it was drawn from what they wrote: it is data that no planner reads.
+        tool, arguments: what was called, with what other steps had found filled in.
+        tries: how often the tool was called; 0: not at all.
+        seconds: from the first call to the last result.
+    """
+
+    step: str
+    text: str
+    failed: bool = False
+    foreign: bool = False
+    tool: str = ""
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+    tries: int = 0
+    seconds: float = 0.0

@@ -1,0 +1,188 @@
+"""Runs planned steps: each as soon as what it needs is there, side by side, whatever tools do (spec: Kim 2024, 3.2).
+
+A step may be begun while the planner still writes the next one. What fails is evidence that says so; what needs it is
+not called, unless the evidence only stands among other words: then these say that it is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from mindstream.errors import BudgetSpent, InputError
+from mindstream.models.model import Call
+from mindstream.planning.arguments import bind, find_parts
+from mindstream.planning.batches import Batches
+from mindstream.planning.evidence import Evidence
+from mindstream.planning.leave import Leave, Wish, refuse
+from mindstream.planning.plan import PlannedStep
+from mindstream.planning.watcher import RunWatcher
+from mindstream.tools.call import Observation, call_tool
+from mindstream.tools.tool import Tool, checked_tools
+from mindstream.tools.traits import PLAIN, Traits, traits_of
+
+EMPTY = "the tool gave nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may do at once, and how long one call may take where its tool does not say."""
+
+    at_once: int = 16
+    timeout_s: float = 30.0
+
+
+class Executor:
+    """Runs steps that are handed to it with `begin`, then `finish`.
+
+    Args:
+        run: the run's name: with the step's id it makes the idempotency key of a call.
+        found: evidence from before; its steps are not run again.
+        take_call: counts one call of a tool; raises BudgetSpent where no more is allowed.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        *,
+        run: str = "run",
+        limits: Limits | None = None,
+        leave: Leave = refuse,
+        watchers: Sequence[RunWatcher] = (),
+        found: Mapping[str, Evidence] | None = None,
+        take_call: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.evidence: dict[str, Evidence] = dict(found or {})
+        self._tools = {tool.spec.name: tool for tool in checked_tools(tools)}
+        self._run, self._limits, self._leave, self._watchers = run, limits or Limits(), leave, watchers
+        self._take_call = take_call
+        self._free = asyncio.Semaphore(self._limits.at_once)
+        self._free_of: dict[str, asyncio.Semaphore] = {}
+        self._batches = Batches()
+        self._steps: dict[str, PlannedStep] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._due: defaultdict[str, asyncio.Future[Evidence]] = defaultdict(asyncio.get_running_loop().create_future)
+        for id, evidence in self.evidence.items():
+            self._due[id].set_result(evidence)
+
+    def begin(self, step: PlannedStep) -> None:
+        """Run a step as soon as what it needs has been found; one that was begun, or has its evidence, is left."""
+        if step.id not in self._steps and not self._due[step.id].done():
+            self._steps[step.id] = step
+            self._running[step.id] = asyncio.ensure_future(self._settle(step))
+
+    async def finish(self) -> dict[str, Evidence]:
+        """Wait for all steps: no more are to come, so what waits for one that was never begun has waited in vain.
+
+        Raises:
+            Whatever a watcher raised; the other steps are broken off.
+        """
+        for id, due in list(self._due.items()):
+            if id not in self._steps and not due.done():
+                due.set_result(Evidence(id, f"no step {id} was planned", failed=True))
+        for step in self._knotted():
+            self._due[step.id].set_result(Evidence(step.id, "it waits for itself, by way of others", failed=True))
+        try:
+            await asyncio.gather(*self._running.values())
+        finally:
+            await self.stop()
+        return self.evidence
+
+    async def stop(self, why: str = "") -> None:
+        """Break off what runs; `why` becomes the evidence of all that is not there yet."""
+        for task in self._running.values():
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        for step in self._steps.values():
+            if why and step.id not in self.evidence:
+                self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
+
+    def _knotted(self) -> list[PlannedStep]:
+        """Return the steps that wait for each other."""
+        left = {id: step for id, step in self._steps.items() if not self._due[id].done()}
+        while free := [id for id, step in left.items() if not left.keys() & set(step.needs)]:
+            for id in free:
+                del left[id]
+        return list(left.values())
+
+    async def _settle(self, step: PlannedStep) -> None:
+        """Get a step's evidence, and hand it to whoever waits for it."""
+        needed = {id: await asyncio.shield(self._due[id]) for id in step.needs}
+        if self._due[step.id].done():  # it was found to wait for itself
+            evidence = self._due[step.id].result()
+        else:
+            evidence = await self._find(step, needed)
+        self.evidence[step.id] = evidence
+        for watcher in self._watchers:
+            await watcher.found(evidence)
+        if not self._due[step.id].done():
+            self._due[step.id].set_result(evidence)
+
+    async def _find(self, step: PlannedStep, needed: Mapping[str, Evidence]) -> Evidence:
+        tool = self._tools.get(step.tool)
+        traits = traits_of(tool)
+        foreign = traits.foreign or any(each.foreign for each in needed.values())
+
+        def failed(why: str, arguments: Mapping[str, JsonValue] | None = None, tries: int = 0) -> Evidence:
+            return Evidence(step.id, why, True, foreign, step.tool, arguments or {}, tries)
+
+        if tool is None:
+            return failed(f"there is no tool {step.tool!r}; there are: {', '.join(self._tools) or 'none'}")
+        if broken := _cannot_do_without(step, needed):
+            return failed(f"not called: it needs {', '.join(f'#{each.step}' for each in broken)}, which failed")
+        texts = {id: f"(nothing: {each.text})" if each.failed else each.text for id, each in needed.items()}
+        try:
+            arguments = bind(step.arguments, texts)
+        except InputError as error:
+            return failed(f"not called: {error}")
+        if traits.key and traits.key in tool.spec.parameters.get("properties", {}):
+            arguments[traits.key] = f"{self._run}/{step.id}"
+        written = json.dumps(arguments, ensure_ascii=False)
+        if traits.changes and not await self._leave(Wish(step, written, any(e.foreign for e in needed.values()))):
+            return failed("not called: it changes the world, and nobody gave leave for it", arguments)
+        began = time.monotonic()
+        observed, tries = await self._observe(step, tool, traits, written)
+        seconds = time.monotonic() - began
+        return Evidence(step.id, observed.text, observed.failed, foreign, step.tool, arguments, tries, seconds)
+
+    async def _observe(self, step: PlannedStep, tool: Tool, traits: Traits, written: str) -> tuple[Observation, int]:
+        """Call a tool, again where it failed and may be; return what came of it, and how often it was called."""
+        wanted = 1 + (traits.retries if traits.key or not traits.changes else 0)
+        observed = Observation("", failed=True)
+        for attempt in range(1, wanted + 1):
+            async with self._free_for(step.tool, traits):
+                try:
+                    self._take_call()
+                except BudgetSpent as error:
+                    return Observation(f"not called: {error}", failed=True), attempt - 1
+                for watcher in self._watchers:
+                    await watcher.began(step, written)
+                observed = await self._called(Call(step.tool, written, step.id), tool, traits)
+            if not observed.failed:
+                break
+        return observed, attempt
+
+    async def _called(self, call: Call, tool: Tool, traits: Traits) -> Observation:
+        timeout_s = traits.timeout_s or self._limits.timeout_s
+        if traits.batch:
+            observed = await self._batches.call(call, traits.batch, timeout_s)
+        else:
+            async with self._free:
+                observed = await call_tool(call, [tool], timeout_s)
+        return observed if observed.failed or observed.text.strip() else Observation(EMPTY, failed=True)
+
+    def _free_for(self, tool: str, traits: Traits = PLAIN) -> asyncio.Semaphore:
+        """Return what is held while one of a tool's calls goes on."""
+        return self._free_of.setdefault(tool, asyncio.Semaphore(traits.at_once if not traits.batch else 10_000))
+
+
+def _cannot_do_without(step: PlannedStep, needed: Mapping[str, Evidence]) -> list[Evidence]:
+    """Return the failed evidence that a step cannot be called without: where it is not one piece of a text."""
+    whole = {part.step for _, part in find_parts(step.arguments) if not hasattr(part, "pieces")}
+    return [each for id, each in needed.items() if each.failed and (id in whole or id in step.after)]

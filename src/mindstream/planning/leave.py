@@ -1,0 +1,41 @@
+"""Leave to change the world: nothing is sent, written or paid before somebody has said yes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mindstream.planning.plan import PlannedStep
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A call that changes the world, and wants leave.
+
+    Attributes:
+        arguments: what the tool would be called with, as JSON, evidence filled in.
+        foreign: words of strangers stand in the arguments.
+    """
+
+    step: PlannedStep
+    arguments: str
+    foreign: bool
+
+
+Leave: TypeAlias = Callable[[Wish], Awaitable[bool]]
+"""Says whether a call may be made."""
+
+
+async def refuse(_: Wish) -> bool:
+    """Give no leave: what stands in where there is nobody to ask."""
+    return False
+
+
+def allow(tools: Collection[str], otherwise: Leave = refuse) -> Leave:
+    """Give leave to these tools, except where words of strangers fill their arguments; ask `otherwise` for the rest."""
+
+    async def leave(wish: Wish) -> bool:
+        return (wish.step.tool in tools and not wish.foreign) or await otherwise(wish)
+
+    return leave
