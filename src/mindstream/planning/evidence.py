@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from mindstream.planning.plan import Plan
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -29,3 +31,15 @@ class Evidence:
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
     tries: int = 0
     seconds: float = 0.0
+
+
+def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:
+    """Return what holds of the evidence when a plan is changed: of steps that are as they were, as is all they need.
+
+    What failed is tried again.
+    """
+    changed = {change.step for change in old.diff(new) if change.kind != "kept"}
+    for id in new.order():
+        if changed & set(new.step(id).needs) or (id in evidence and evidence[id].failed):
+            changed.add(id)
+    return {id: each for id, each in evidence.items() if id not in changed}

@@ -77,6 +77,12 @@ class Executor:
             self._steps[step.id] = step
             self._running[step.id] = asyncio.ensure_future(self._settle(step))
 
+    def fail(self, step: PlannedStep, why: str) -> None:
+        """Give a step that cannot be called as it is planned the reason for its evidence."""
+        if not self._due[step.id].done():
+            self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
+            self._due[step.id].set_result(self.evidence[step.id])
+
     async def finish(self) -> dict[str, Evidence]:
         """Wait for all steps: no more are to come, so what waits for one that was never begun has waited in vain.
 

@@ -1,0 +1,95 @@
+"""A run in the log of a mind: each step before and after its call, so that it goes on after `kill -9` where it stopped.
+
+What stands in `step_found` is not done again. A call that was begun and gave nothing is made again, with the same
+idempotency key where its tool takes one: at most the calls in flight are made twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import Stream
+from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
+from mindstream.planning.evidence import Evidence
+from mindstream.planning.plan import Plan, PlannedStep
+
+PLANNER = "planner"
+"""Signs what a run writes."""
+KINDS = ("solving", "run_planned", "step_began", "step_found", "solved")
+A_PAGE = 1_000
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run as its log holds it.
+
+    Attributes:
+        plan: the newest; None where it was not finished.
+        answer: None where the run has not ended.
+    """
+
+    run: str
+    task: str = ""
+    how: str = ""
+    plan: Plan | None = None
+    evidence: dict[str, Evidence] = field(default_factory=dict)
+    answer: str | None = None
+    stopped: str = ""
+
+
+class Journal:
+    """A run's watcher that writes to the log; each row is on disk before the run goes on."""
+
+    def __init__(self, stream: Stream, run: str) -> None:
+        self.run = run
+        self._stream = stream
+
+    async def begin(self, task: str, how: str) -> None:
+        """Note that the run began, or goes on."""
+        await self._stream.commit(Entry(Solving(run=self.run, task=task, how=how), PLANNER))
+
+    async def planned(self, plan: Plan, because: str) -> None:
+        event = RunPlanned(run=self.run, plan=plan.model_dump(mode="json", exclude_defaults=True), because=because)
+        await self._stream.commit(Entry(event, PLANNER))
+
+    async def began(self, step: PlannedStep, arguments: str) -> None:
+        event = StepBegan(run=self.run, step=step.id, tool=step.tool, arguments=arguments)
+        await self._stream.commit(Entry(event, PLANNER))
+
+    async def found(self, evidence: Evidence) -> None:
+        if evidence.tries or evidence.failed:
+            await self._stream.commit(Entry(StepFound(run=self.run, **asdict(evidence)), PLANNER))
+
+    async def end(self, answer: str, stopped: str) -> None:
+        """Note how the run ended."""
+        await self._stream.commit(Entry(Solved(run=self.run, answer=answer, stopped=stopped), PLANNER))
+
+
+async def read_run(stream: Stream, run: str) -> Begun | None:
+    """Return what the log holds of a run, None where it holds nothing; what failed is to be tried again."""
+    begun: Begun | None = None
+    after = 0
+    while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
+        after = rows[-1].seq
+        for row in rows:
+            if getattr(row.event, "run", None) == run:
+                begun = _after(begun or Begun(run), row.event)
+    return begun
+
+
+def _after(begun: Begun, event: object) -> Begun:
+    """Return a run as it is after one more row."""
+    held = dict(begun.__dict__)
+    match event:
+        case Solving():
+            held |= {"task": event.task, "how": event.how, "answer": None, "stopped": ""}
+        case RunPlanned():
+            held["plan"] = Plan.model_validate(event.plan)
+        case StepFound() if not event.failed:
+            fields = event.model_dump()
+            fields.pop("run")
+            held["evidence"] = {**begun.evidence, event.step: Evidence(**fields)}
+        case Solved():
+            held |= {"answer": event.answer, "stopped": event.stopped}
+    return Begun(**held)

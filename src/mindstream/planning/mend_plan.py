@@ -1,0 +1,49 @@
+"""How shall the rest of the task be done, after some steps failed or the answer is missing?
+
+Whoever plans reads nothing that strangers wrote: only which steps failed, or did not hold the answer (see `states_of`).
+So no evidence, whatever it says, can add a call to a plan (Debenedetti 2025, CaMeL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import ClassVar
+
+from mindstream.models.prompt import Prompt, rule
+from mindstream.planning.evidence import Evidence
+from mindstream.planning.plan import Plan
+
+SHOWN = 300
+
+
+class MendPlan(Prompt[str]):
+    """Write the steps that are new or different."""
+
+    role: ClassVar[str] = "replanner"
+    reply_tokens: ClassVar[int] = 2_000
+
+    task: str
+    tools: tuple[str, ...]
+    plan: str
+    states: str
+
+
+def states_of(plan: Plan, evidence: Mapping[str, Evidence], insufficient: Collection[str]) -> str:
+    """Say a line a step what came of it, in words of our own; foreign evidence is not shown."""
+    return "\n".join(f"{step.id}: {_state(evidence.get(step.id), step.id in insufficient)}" for step in plan.steps)
+
+
+def _state(evidence: Evidence | None, insufficient: bool) -> str:
+    if evidence is None:
+        return "not done"
+    if evidence.failed:
+        return "failed" if evidence.foreign else f"failed: {evidence.text[:SHOWN]}"
+    lacks = ", does not hold the answer" if insufficient else ""
+    shown = "" if evidence.foreign else f": {evidence.text[:SHOWN]}"
+    return f"found {len(evidence.text)} characters{lacks}{shown}"
+
+
+@rule(MendPlan)
+def give_up(ask: MendPlan) -> str:  # noqa: ARG001
+    """Mend nothing: what rules can plan they plan at once."""
+    return "NOTHING"

@@ -1,0 +1,126 @@
+"""ReAct: thought, action, observation, again and again (Yao 2023); the ground's tool loop, watched as a run is."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+
+from mindstream.errors import BudgetSpent, ReplyInvalid, ToolError
+from mindstream.models.model import Call, ToolSpec
+from mindstream.models.reply import first_json
+from mindstream.planning.act_on_task import ActOnTask
+from mindstream.planning.evidence import Evidence
+from mindstream.planning.leave import Wish
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.run import Run
+from mindstream.tools import loop
+from mindstream.tools.tool import Tool
+from mindstream.tools.traits import Traits, traits_of
+
+STEPS = 12
+"""So often the model may be asked."""
+
+
+async def react(run: Run) -> str:
+    """Return the answer. Its calls become the run's plan, so that they can be looked at, and run again."""
+    watcher = _Watched(run)
+    guarded = [_Guarded(tool, watcher) for tool in run.tools]
+    prompt = ActOnTask(task=run.task, exemplars=tuple(run.exemplars))
+    return await loop.solve(run.model("worker"), prompt, guarded, watcher, steps=STEPS, role="worker")
+
+
+@dataclass(frozen=True)
+class _Guarded:
+    """A tool that asks for leave before it changes the world, and whose calls are counted."""
+
+    tool: Tool
+    watched: _Watched
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    @property
+    def traits(self) -> Traits:
+        return traits_of(self.tool)
+
+    async def __call__(self, call: Call) -> str:
+        run = self.watched.run
+        try:
+            run.take_call()
+        except BudgetSpent as error:
+            raise ToolError(f"not called: {error}. Answer with what there is.") from None
+        if self.traits.changes:
+            wish = Wish(self.watched.step(call), call.arguments, foreign=self.watched.foreign)
+            if not await run.leave(wish):
+                raise ToolError("not called: it changes the world, and nobody gave leave for it")
+        return await self.tool(call)
+
+
+@dataclass
+class _Watched:
+    """Keeps the calls as steps of a plan, and tells the run's watchers; what a broken run was given it gives again."""
+
+    run: Run
+    foreign: bool = False
+    _steps: dict[str, PlannedStep] = field(default_factory=dict)
+    _began: dict[str, float] = field(default_factory=dict)
+    _given: defaultdict[tuple[str, str], deque[Evidence]] = field(default_factory=lambda: defaultdict(deque))
+
+    def __post_init__(self) -> None:
+        for evidence in self.run.evidence.values():
+            self._given[evidence.tool, _written(evidence.arguments)].append(evidence)
+        self.run.evidence = {}
+
+    def step(self, call: Call) -> PlannedStep:
+        """Return a call as a step; the model has seen all that was found before it."""
+        if call.id not in self._steps:
+            arguments = _arguments(call)
+            name = call.tool if any(tool.spec.name == call.tool for tool in self.run.tools) else "unknown"
+            self._steps[call.id] = PlannedStep(id=f"E{len(self._steps) + 1}", tool=name, arguments=arguments)
+        return self._steps[call.id]
+
+    async def recorded_result(self, call: Call) -> str | None:
+        held = self._given.get((call.tool, _written(_arguments(call))))
+        if not held:
+            return None
+        evidence = held.popleft()
+        await self._keep(self.step(call), evidence.text, evidence.failed, evidence.seconds, tell=False)
+        return evidence.text
+
+    async def log_call(self, call: Call) -> None:
+        step = self.step(call)
+        self._began[call.id] = time.monotonic()
+        for watcher in self.run.watchers:
+            await watcher.began(step, call.arguments)
+
+    async def log_observation(self, call: Call, text: str, failed: bool) -> None:
+        seconds = time.monotonic() - self._began.get(call.id, time.monotonic())
+        await self._keep(self.step(call), text, failed, seconds)
+
+    async def take_newer(self) -> str:
+        return ""
+
+    async def _keep(self, step: PlannedStep, text: str, failed: bool, seconds: float, tell: bool = True) -> None:
+        tool = next((tool for tool in self.run.tools if tool.spec.name == step.tool), None)
+        self.foreign = self.foreign or traits_of(tool).foreign
+        evidence = Evidence(step.id, text, failed, self.foreign, step.tool, step.arguments, 1, seconds)
+        self.run.evidence[step.id] = evidence
+        self.run.plan = Plan(task=self.run.task, steps=tuple(self._steps.values()))
+        for watcher in self.run.watchers if tell else ():
+            await watcher.found(evidence)
+
+
+def _arguments(call: Call) -> dict[str, object]:
+    """Return a call's arguments; {} where they are none (the tool says so)."""
+    try:
+        value = first_json(call.arguments, dict)
+    except ReplyInvalid:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _written(arguments: object) -> str:
+    return json.dumps(arguments, sort_keys=True, ensure_ascii=False)

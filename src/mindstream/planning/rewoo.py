@@ -1,0 +1,22 @@
+"""ReWOO: the whole plan first, then the evidence, then the answer (Xu 2023, 3). Two calls of a model, tools aside."""
+
+from __future__ import annotations
+
+from mindstream.planning.run import Run
+
+
+async def rewoo(run: Run) -> str:
+    """Return the answer; steps run while the planner still writes, and side by side."""
+    if run.given is None:
+        executor = run.executor()
+        await run.make_plan(executor)
+        if run.stopped:
+            return ""
+    while True:
+        await run.carry_out(run.plan.steps)
+        answer, missing = await run.answer(may_miss=run.replans > 0)
+        if not missing:
+            return answer
+        run.replans -= 1
+        if not await run.mend(missing):
+            return (await run.answer(may_miss=False))[0]

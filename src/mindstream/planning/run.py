@@ -1,0 +1,195 @@
+"""A run: what the three ways of solving a task have in common. It plans, mends the plan, answers, and counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import aclosing
+
+from mindstream.errors import BudgetSpent
+from mindstream.models.ask import ask, speak
+from mindstream.models.model import Model
+from mindstream.models.wrappers.budget import Budget
+from mindstream.planning.answer_from_evidence import AnswerFromEvidence, Shown, missing_steps
+from mindstream.planning.check import Fault, check
+from mindstream.planning.difference import Change
+from mindstream.planning.evidence import Evidence, still_valid
+from mindstream.planning.executor import Executor, Limits
+from mindstream.planning.formats.rewoo import read_rewoo, stream_rewoo
+from mindstream.planning.journal import Begun
+from mindstream.planning.leave import Leave
+from mindstream.planning.make_plan import MakePlan, describe
+from mindstream.planning.mend_plan import MendPlan, states_of
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.solution import Solution, Spent
+from mindstream.planning.watcher import RunWatcher
+from mindstream.tools.tool import Tool
+
+AS_CALLED = 300
+"""So much of a call is shown to the solver, in characters."""
+
+
+class Run:
+    """A task that is being solved.
+
+    Attributes:
+        plan: as it stands; `evidence` of its steps, as far as it is there.
+        stopped: why the run ended before it had an answer.
+        given: the plan is the caller's, or the one that a run made that was broken off.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        tools: Sequence[Tool],
+        models: Mapping[str, Model],
+        exemplars: Sequence[str],
+        budget: Budget,
+        tool_calls: int | None,
+        replans: int,
+        limits: Limits,
+        leave: Leave,
+        watchers: Sequence[RunWatcher],
+        name: str,
+        begun: Begun,
+        plan: Plan | None,
+    ) -> None:
+        self.task, self.tools, self.name = task, tools, name
+        self.exemplars, self.replans, self.leave, self.watchers = exemplars, replans, leave, watchers
+        self.given = plan or begun.plan
+        self.plan = self.given or Plan(task=task)
+        self.evidence: dict[str, Evidence] = dict(begun.evidence)
+        self.changes: list[tuple[Change, ...]] = []
+        self.stopped = ""
+        self._models, self._budget, self._limits = models, budget, limits
+        self._tool_calls, self._called = tool_calls, 0
+        self._executor: Executor | None = None
+        self._began = time.monotonic()
+
+    def model(self, role: str) -> Model:
+        """Return who answers in a role."""
+        return self._models[role]
+
+    @property
+    def specs(self) -> tuple[str, ...]:
+        """The tools as a planner is told of them, a line each."""
+        return tuple(describe(tool.spec) for tool in self.tools)
+
+    def take_call(self) -> None:
+        """Count one call of a tool; raises BudgetSpent where no more is allowed."""
+        if self._tool_calls is not None and self._called >= self._tool_calls:
+            raise BudgetSpent(f"the {self._tool_calls} calls of tools that were allowed are made")
+        self._budget.check()
+        self._called += 1
+
+    # Planning.
+
+    async def make_plan(self, executor: Executor | None = None) -> None:
+        """Have the plan written; steps are handed to the executor, where there is one, as they come."""
+        prompt = MakePlan(task=self.task, tools=self.specs, exemplars=tuple(self.exemplars))
+        reader, steps, words = stream_rewoo([tool.spec for tool in self.tools]), list[PlannedStep](), ""
+        async with aclosing(speak(self.model("planner"), prompt, "planner")) as pieces:
+            async for piece in pieces:
+                words += piece
+                steps += self._take(reader.feed(piece), steps, executor)
+        steps += self._take(reader.close(), steps, executor)
+        self.plan = Plan(task=self.task, steps=tuple(steps))
+        if not steps:
+            self.stopped = f"there is no plan: {' '.join(words.split())[:AS_CALLED]}"
+        await self._tell("made")
+
+    def _take(
+        self, new: Sequence[PlannedStep], before: Sequence[PlannedStep], executor: Executor | None
+    ) -> list[PlannedStep]:
+        """Hand steps that are sound so far to the executor."""
+        taken: list[PlannedStep] = []
+        for step in new:
+            taken.append(step)
+            if executor and not self._faults(Plan(steps=(*before, *taken)), step.id):
+                executor.begin(step)
+        return taken
+
+    def _faults(self, plan: Plan, step: str = "") -> list[Fault]:
+        faults = check(plan, [tool.spec for tool in self.tools])
+        return [fault for fault in faults if not step or fault.step == step]
+
+    async def mend(self, insufficient: Collection[str]) -> bool:
+        """Have the plan mended; return whether anything of it changed."""
+        text = await ask(
+            self.model("replanner"),
+            MendPlan(
+                task=self.task, tools=self.specs, plan=str(self.plan),
+                states=states_of(self.plan, self.evidence, insufficient),
+            ),
+            "replanner",
+        )  # fmt: skip
+        steps = {step.id: step for step in self.plan.steps}
+        for step in read_rewoo(text, [tool.spec for tool in self.tools]).steps:
+            steps[step.id] = step
+        mended = Plan(task=self.task, steps=tuple(steps.values()))
+        changes = tuple(change for change in self.plan.diff(mended) if change.kind != "kept")
+        if not changes or self._faults(mended):
+            return False
+        self.changes.append(changes)
+        self.evidence = still_valid(self.plan, mended, self.evidence)
+        self.plan = mended
+        await self._tell(f"{', '.join(insufficient)} did not give what was needed")
+        return True
+
+    async def _tell(self, because: str) -> None:
+        for watcher in self.watchers:
+            await watcher.planned(self.plan, because)
+
+    # Running.
+
+    def executor(self) -> Executor:
+        """Return what runs steps; what has been found is not looked for again."""
+        self._executor = Executor(
+            self.tools, run=self.name, limits=self._limits, leave=self.leave, watchers=self.watchers,
+            found=self.evidence, take_call=self.take_call,
+        )  # fmt: skip
+        return self._executor
+
+    async def carry_out(self, steps: Sequence[PlannedStep]) -> None:
+        """Run steps, and keep what they find; a step that cannot be called as planned fails with the reason."""
+        executor = self.executor()
+        faults = {fault.step: fault for fault in self._faults(self.plan)}
+        for step in steps:
+            if step.id in faults and step.id not in self.evidence:
+                executor.fail(step, str(faults[step.id]))
+            executor.begin(step)
+        self.evidence = await executor.finish()
+
+    # Ending.
+
+    async def answer(self, may_miss: bool) -> tuple[str, tuple[str, ...]]:
+        """Have the task answered from what was found; return the answer, or the steps that it is missing from."""
+        shown = tuple(self._shown(step) for step in self.plan.steps if step.id in self.evidence)
+        prompt = AnswerFromEvidence(task=self.task, steps=shown, may_miss=may_miss)
+        words = await ask(self.model("solver"), prompt, "solver")
+        missing = missing_steps(words, tuple(step.id for step in shown)) if may_miss else None
+        return (words, ()) if missing is None else ("", missing or ("nothing",))
+
+    def _shown(self, step: PlannedStep) -> Shown:
+        evidence = self.evidence[step.id]
+        called = ", ".join(f"{name}: {value}" for name, value in evidence.arguments.items())
+        return Shown(
+            id=step.id, why=step.why, call=f"{step.tool}[{called[:AS_CALLED]}]", failed=evidence.failed,
+            text=f"No evidence: {evidence.text}" if evidence.failed else evidence.text,
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        """Break off what still runs."""
+        if self._executor:
+            await self._executor.stop(self.stopped and f"not done: {self.stopped}")
+            self.evidence = {**self._executor.evidence, **self.evidence}
+
+    def solution(self, how: str, answer: str) -> Solution:
+        """Return what the run came to."""
+        budget = self._budget
+        spent = Spent(
+            budget.spent_calls, self._called, budget.spent_tokens, budget.spent_usd, time.monotonic() - self._began
+        )
+        return Solution(
+            self.task, how, answer, self.plan, self.evidence, self.stopped, tuple(self.changes), spent, self.name
+        )

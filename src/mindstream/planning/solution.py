@@ -1,0 +1,47 @@
+"""What a run came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mindstream.planning.difference import Change
+from mindstream.planning.evidence import Evidence
+from mindstream.planning.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds."""
+
+    model_calls: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What a run came to.
+
+    Attributes:
+        answer: "" where there is none.
+        stopped: why the run ended without an answer, or before all was done; "" where nothing is missing.
+        missing: the steps that gave nothing.
+        changes: what each replanning changed.
+    """
+
+    task: str
+    how: str
+    answer: str
+    plan: Plan
+    evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    stopped: str = ""
+    changes: tuple[tuple[Change, ...], ...] = ()
+    spent: Spent = Spent()
+    run: str = ""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(id for id, each in self.evidence.items() if each.failed)

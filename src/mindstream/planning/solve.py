@@ -1,0 +1,104 @@
+"""Solves a task with tools, in one of three ways behind one call (Xu 2023; Yao 2023; Wang 2023)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias, get_args
+
+from mindstream.errors import BudgetSpent, InputError
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Model
+from mindstream.models.roles import Models
+from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.planning.executor import Limits
+from mindstream.planning.journal import Begun, Journal, read_run
+from mindstream.planning.leave import Leave, refuse
+from mindstream.planning.plan import Plan
+from mindstream.planning.plan_execute import plan_and_execute
+from mindstream.planning.react import react
+from mindstream.planning.rewoo import rewoo
+from mindstream.planning.run import Run
+from mindstream.planning.solution import Solution
+from mindstream.planning.watcher import RunWatcher
+from mindstream.tools.tool import Tool, checked_tools
+
+How: TypeAlias = Literal["rewoo", "react", "plan-execute"]
+WAYS = {"rewoo": rewoo, "react": react, "plan-execute": plan_and_execute}
+
+
+async def solve(
+    task: str,
+    how: How = "rewoo",
+    *,
+    tools: Sequence[Tool] = (),
+    models: Models | Model | Mapping[str, Model],
+    exemplars: Sequence[str] = (),
+    plan: Plan | None = None,
+    budget: Budget | None = None,
+    tool_calls: int | None = None,
+    seconds: float | None = None,
+    replans: int = 1,
+    limits: Limits | None = None,
+    leave: Leave = refuse,
+    watchers: Sequence[RunWatcher] = (),
+    stream: Stream | None = None,
+    run: str = "run",
+) -> Solution:
+    """Solve a task.
+
+    Args:
+        models: one for all roles, or a table of them: planner, worker, solver, replanner.
+        exemplars: solved tasks that are shown to the planner, in the form of the way that is taken.
+        plan: run this one; no planner is asked.
+        budget, tool_calls, seconds: what the whole run may take. When one of them is spent the run ends with what it
+            has, and says so; at most one call more is made.
+        replans: how often the plan may be mended, after steps failed or the answer was missing.
+        leave: asked before a tool that changes the world is called.
+        stream: the run is written into its log; a run of that name that was broken off goes on where it stopped.
+
+    Raises:
+        InputError: there is no such way, two tools have one name, or the run was about another task.
+        ModelError: the planner or the solver failed. (A budget that is spent is no error: see `Solution.stopped`.)
+        StorageError: the log cannot be written.
+    """
+    if how not in WAYS:
+        raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(How))}")
+    journal = Journal(stream, run) if stream else None
+    before = await read_run(stream, run) if stream else None
+    if before and before.task and before.task != task:
+        raise InputError(f"the run {run!r} is about another task: {before.task[:80]!r}; give this one another name")
+    if before and before.answer is not None and not before.stopped:
+        return Solution(task, before.how, before.answer, before.plan or Plan(task=task), before.evidence, run=run)
+    allowed = budget or Budget()
+    going = Run(
+        task, checked_tools(tools), _models(models, allowed), tuple(exemplars), allowed, tool_calls, replans,
+        limits or Limits(), leave, (*([journal] if journal else []), *watchers), run, before or Begun(run), plan,
+    )  # fmt: skip
+    if journal:
+        await journal.begin(task, how)
+    try:
+        async with asyncio.timeout(seconds):
+            answer = await WAYS[how](going)
+    except (BudgetSpent, TimeoutError) as error:
+        words = f"the {seconds:g} seconds that were allowed are over" if isinstance(error, TimeoutError) else str(error)
+        going.stopped, answer = words, ""
+    finally:
+        await going.close()
+    solution = going.solution(how, answer)
+    if journal:
+        await journal.end(solution.answer, solution.stopped)
+    return solution
+
+
+def _models(models: Models | Model | Mapping[str, Model], budget: Budget) -> dict[str, Model]:
+    """Return who answers in each role, within the budget."""
+    roles = ("planner", "worker", "solver", "replanner")
+    if isinstance(models, Models):
+        return {
+            role: Budgeted(models.of(role, *(["planner"] if role == "replanner" else [])), budget) for role in roles
+        }
+    if isinstance(models, Mapping):
+        one = next(iter(models.values()))
+        return {role: Budgeted(models.get(role, models.get("default", one)), budget) for role in roles}
+    return dict.fromkeys(roles, Budgeted(models, budget))
