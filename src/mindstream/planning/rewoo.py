@@ -7,13 +7,15 @@ from mindstream.planning.run import Run
 
 async def rewoo(run: Run) -> str:
     """Return the answer; steps run while the planner still writes, and side by side."""
+    executor = None
     if run.given is None:
         executor = run.executor()
         await run.make_plan(executor)
         if run.stopped:
             return ""
     while True:
-        await run.carry_out(run.plan.steps)
+        await run.carry_out(run.plan.steps, executor)
+        executor = None
         answer, missing = await run.answer(may_miss=run.replans > 0)
         if not missing:
             return answer

@@ -150,9 +150,12 @@ class Run:
         )  # fmt: skip
         return self._executor
 
-    async def carry_out(self, steps: Sequence[PlannedStep]) -> None:
-        """Run steps, and keep what they find; a step that cannot be called as planned fails with the reason."""
-        executor = self.executor()
+    async def carry_out(self, steps: Sequence[PlannedStep], executor: Executor | None = None) -> None:
+        """Run steps, and keep what they find; a step that cannot be called as planned fails with the reason.
+
+        `executor`: it runs some of them already.
+        """
+        executor = executor or self.executor()
         faults = {fault.step: fault for fault in self._faults(self.plan)}
         for step in steps:
             if step.id in faults and step.id not in self.evidence:

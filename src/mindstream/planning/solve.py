@@ -95,9 +95,8 @@ def _models(models: Models | Model | Mapping[str, Model], budget: Budget) -> dic
     """Return who answers in each role, within the budget."""
     roles = ("planner", "worker", "solver", "replanner")
     if isinstance(models, Models):
-        return {
-            role: Budgeted(models.of(role, *(["planner"] if role == "replanner" else [])), budget) for role in roles
-        }
+        named = {role: models.of(role, "planner") if role == "replanner" else models.of(role) for role in roles}
+        return {role: Budgeted(model, budget) for role, model in named.items()}
     if isinstance(models, Mapping):
         one = next(iter(models.values()))
         return {role: Budgeted(models.get(role, models.get("default", one)), budget) for role in roles}
