@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mindstream.models.model import JsonSchema
 
@@ -29,16 +29,21 @@ WITHIN = (
     "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
 )  # fmt: skip
 """… and those that are held to what is in it."""
+SHAPE = ("type", "required", "additionalProperties", "maxItems", "minItems", "maxProperties", "minProperties")
+"""Faults of a list or object that are there whatever its parts may be."""
+Path: TypeAlias = tuple[str | int, ...]
 
 
-def find_faults(value: Any, schema: JsonSchema) -> list[str]:
+def find_faults(value: Any, schema: JsonSchema, unknown: Collection[Path] = ()) -> list[str]:
     """Say what in a JSON value does not fit a schema, at most five things; [] where nothing is known to be wrong.
+
+    At the paths `unknown` stands what is not known yet: null for any value, or a value whose type alone is known.
 
     Nothing is fetched: a `$ref` leads into the schema itself. A schema that cannot be read, or that would take too long
     for this value, finds no fault: whoever takes the value looks at it again.
     """
     try:
-        return _checker(json.dumps(schema, sort_keys=True)).find_faults(value)
+        return _checker(json.dumps(schema, sort_keys=True)).find_faults(value, unknown)
     except (ValueError, TypeError, RecursionError):
         return []
 
@@ -54,11 +59,12 @@ class _Checker:
         self._schema = schema
         self._visits: dict[tuple[int, int], int] = {}
 
-    def find_faults(self, value: Any) -> list[str]:
+    def find_faults(self, value: Any, unknown: Collection[Path]) -> list[str]:
         parts, depth = _measure(value)
         if parts * self._count_visits(self._schema, depth) > MOST_VISITS or self._validator.is_valid(value):
             return []
-        found = islice(self._validator.iter_errors(value), COMPLAINTS)
+        errors = (error for error in self._validator.iter_errors(value) if not _is_open(error, unknown))
+        found = islice(errors, COMPLAINTS)
         return list(islice((words for error in found for words in _complain(error)), COMPLAINTS))
 
     def _count_visits(self, schema: Any, depth: int) -> int:
@@ -107,6 +113,17 @@ def _checker(schema: str) -> _Checker:
     if len(schema) > LARGEST:
         raise ValueError("the schema is too long")
     return _Checker(json.loads(schema))
+
+
+def _is_open(error: ValidationError, unknown: Collection[Path]) -> bool:
+    """Tell whether an error may go when what is unknown becomes known."""
+    at, name = tuple(error.instance_path), error.kind.name
+    for path in unknown:
+        if at == path and name == "type" and error.instance is not None:
+            continue
+        if at[: len(path)] == path or (path[: len(at)] == at and name not in SHAPE):
+            return True
+    return False
 
 
 def _measure(value: Any) -> tuple[int, int]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
 
 from mindstream.errors import InputError, ReplyInvalid
+from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, check_depth, clean, without_controls
 from mindstream.planning.arguments import STEP_ID, fill, find_references
@@ -87,6 +88,12 @@ class Plan(BaseModel):
             return cls.model_validate_json(text)
         except ValidationError as error:
             raise InputError(f"this is no saved plan: {complaints(error)}") from None
+
+    def print(self, tools: Sequence[ToolSpec] = ()) -> str:
+        """Return the plan in ReWOO's form, which `formats.rewoo` reads with the same tools to the same plan."""
+        from mindstream.planning.formats.rewoo_text import write_plan  # it reads what it wrote, so it knows plans
+
+        return write_plan(self, tools)
 
     def mermaid(self) -> str:
         """Return the plan as a Mermaid flowchart."""

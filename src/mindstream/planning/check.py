@@ -1,0 +1,129 @@
+"""What is wrong with a plan, found before anything of it runs."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from mindstream.models.model import ToolSpec
+from mindstream.models.schema import find_faults
+from mindstream.planning.arguments import REF, TEXT, Reference, fill, find_parts, parse_part
+from mindstream.planning.plan import Plan, PlannedStep
+
+MOST_STEPS = 64
+LONGEST = 100_000
+"""So many characters a plan may have, as it is saved."""
+SHOWN = 12
+"""So many names of tools are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that would go wrong; `step` is empty where it is the plan as a whole."""
+
+    kind: Literal["tool", "arguments", "reference", "missing", "forward", "self", "circular", "double", "size"]
+    step: str
+    wanted: str
+    came: str
+    advice: str
+
+    def __str__(self) -> str:
+        where = f"{self.step}: " if self.step else ""
+        return f"{where}wanted {self.wanted}, came {self.came}; {self.advice}"
+
+
+def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -> tuple[Fault, ...]:
+    """Return everything that is known to be wrong with a plan for these tools; () where it can run.
+
+    Evidence is not known yet: a reference fits wherever some evidence could.
+    """
+    faults = list(_check_size(plan, most_steps))
+    if len(plan.steps) > most_steps:
+        return tuple(faults)
+    specs = {spec.name: spec for spec in tools}
+    circle = _find_circle(plan)
+    for position, step in enumerate(plan.steps):
+        faults += _check_call(step, specs)
+        faults += _check_needs(step, plan, position, circle)
+    if circle:
+        way = " → ".join((*circle, circle[0]))
+        faults.append(Fault("circular", circle[0], "steps of which one can begin", way, "take one reference away"))
+    return tuple(faults)
+
+
+def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
+    if not 0 < len(plan.steps) <= most_steps:
+        yield Fault("size", "", f"1 to {most_steps} steps", f"{len(plan.steps)}", "plan the task in as many")
+    if (length := len(plan.save())) > LONGEST:
+        came = f"{length} characters"
+        yield Fault("size", "", f"at most {LONGEST} characters", came, "refer to evidence, do not copy it")
+    for id, times in Counter(step.id for step in plan.steps).items():
+        if times > 1:
+            yield Fault("double", id, "one step of each id", f"{times} called {id}", "give the others ids of their own")
+
+
+def _check_call(step: PlannedStep, specs: dict[str, ToolSpec]) -> Iterator[Fault]:
+    if (spec := specs.get(step.tool)) is None:
+        near = _find_near(step.tool, specs)
+        names = ", ".join([*specs][:SHOWN]) or "none"
+        advice = f"did you mean {' or '.join(near)}?" if near else "take one of those"
+        yield Fault("tool", step.id, f"one of the tools {names}", repr(step.tool), advice)
+        return
+    for value in _find_malformed(step.arguments):
+        wanted = f'{{"{REF}": "E1", "path": […]}} or {{"{TEXT}": [texts and references]}}'
+        yield Fault("reference", step.id, wanted, json.dumps(value, ensure_ascii=False)[:80], "write it so")
+    unknown = {path for path, _ in find_parts(step.arguments)}
+    value = fill(step.arguments, lambda part: None if isinstance(part, Reference) else str(part))
+    for words in find_faults(value, spec.parameters, unknown):
+        came = json.dumps(step.arguments, ensure_ascii=False)[:80]
+        yield Fault("arguments", step.id, f"arguments that fit {spec.name}", came, f"correct it: {words}")
+
+
+def _find_near(name: str, known: dict[str, ToolSpec]) -> list[str]:
+    folded = {each.casefold(): each for each in known}
+    return [folded[each] for each in difflib.get_close_matches(name.casefold(), folded, 3)]
+
+
+def _find_malformed(value: JsonValue) -> Iterator[JsonValue]:
+    """Yield what looks like a reference or a text of pieces and is none."""
+    if parse_part(value) is not None or not isinstance(value, dict | list):
+        return
+    if isinstance(value, dict) and value.keys() & {REF, TEXT}:
+        yield value
+    for each in value.values() if isinstance(value, dict) else value:
+        yield from _find_malformed(each)
+
+
+def _check_needs(step: PlannedStep, plan: Plan, position: int, circle: Sequence[str]) -> Iterator[Fault]:
+    earlier = {each.id for each in plan.steps[:position]}
+    ids = {each.id for each in plan.steps}
+    for need in step.needs:
+        if need == step.id:
+            yield Fault(
+                "self", step.id, "what other steps found", f"#{need}, its own", f"refer to a step before {need}"
+            )
+        elif need not in ids:
+            there = ", ".join(each.id for each in plan.steps if each is not step) or "none"
+            yield Fault("missing", step.id, f"one of the steps {there}", f"#{need}", f"add {need}, or refer to another")
+        elif need not in earlier and not (need in circle and step.id in circle):
+            yield Fault("forward", step.id, "a step that comes before", f"#{need}", f"put {need} before {step.id}")
+
+
+def _find_circle(plan: Plan) -> tuple[str, ...]:
+    """Return steps of which each waits for the next and the last for the first; () where there are none."""
+    needs = {step.id: set(step.needs) - {step.id} for step in plan.steps}
+    while free := [id for id in needs if not needs[id] & needs.keys()]:
+        for id in free:
+            del needs[id]
+    if not needs:
+        return ()
+    way = [next(iter(needs))]
+    while (ahead := min(needs[way[-1]] & needs.keys())) not in way:
+        way.append(ahead)
+    return tuple(way[way.index(ahead) :])
