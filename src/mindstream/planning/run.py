@@ -15,7 +15,8 @@ from mindstream.planning.check import Fault, check
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.executor import Executor, Limits
-from mindstream.planning.formats.rewoo import read_rewoo, stream_rewoo
+from mindstream.planning.formats.read import open_reader, read
+from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.journal import Begun
 from mindstream.planning.leave import Leave
 from mindstream.planning.make_plan import MakePlan, describe
@@ -87,7 +88,7 @@ class Run:
     async def make_plan(self, executor: Executor | None = None) -> None:
         """Have the plan written; steps are handed to the executor, where there is one, as they come."""
         prompt = MakePlan(task=self.task, tools=self.specs, exemplars=tuple(self.exemplars))
-        reader, steps, words = stream_rewoo([tool.spec for tool in self.tools]), list[PlannedStep](), ""
+        reader, steps, words = open_reader("rewoo", [tool.spec for tool in self.tools]), list[PlannedStep](), ""
         async with aclosing(speak(self.model("planner"), prompt, "planner")) as pieces:
             async for piece in pieces:
                 words += piece
@@ -118,13 +119,13 @@ class Run:
         text = await ask(
             self.model("replanner"),
             MendPlan(
-                task=self.task, tools=self.specs, plan=str(self.plan),
+                task=self.task, tools=self.specs, plan=write_plan(self.plan, [tool.spec for tool in self.tools], with_task=False),
                 states=states_of(self.plan, self.evidence, insufficient),
             ),
             "replanner",
         )  # fmt: skip
         steps = {step.id: step for step in self.plan.steps}
-        for step in read_rewoo(text, [tool.spec for tool in self.tools]).steps:
+        for step in read(text, [tool.spec for tool in self.tools]).plan.steps:
             steps[step.id] = step
         mended = Plan(task=self.task, steps=tuple(steps.values()))
         changes = tuple(change for change in self.plan.diff(mended) if change.kind != "kept")
