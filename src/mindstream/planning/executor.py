@@ -89,9 +89,9 @@ class Executor:
         Raises:
             Whatever a watcher raised; the other steps are broken off.
         """
-        for id, due in list(self._due.items()):
-            if id not in self._steps and not due.done():
-                due.set_result(Evidence(id, f"no step {id} was planned", failed=True))
+        for id in {need for step in self._steps.values() for need in step.needs} - self._steps.keys():
+            if not self._due[id].done():
+                self._due[id].set_result(Evidence(id, f"no step {id} was planned", failed=True))
         for step in self._knotted():
             self._due[step.id].set_result(Evidence(step.id, "it waits for itself, by way of others", failed=True))
         try:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
-from mindstream.planning.evidence import Evidence
+from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.plan import Plan, PlannedStep
 
 PLANNER = "planner"
@@ -85,7 +85,8 @@ def _after(begun: Begun, event: object) -> Begun:
         case Solving():
             held |= {"task": event.task, "how": event.how, "answer": None, "stopped": ""}
         case RunPlanned():
-            held["plan"] = Plan.model_validate(event.plan)
+            held["plan"] = plan = Plan.model_validate(event.plan)
+            held["evidence"] = still_valid(begun.plan, plan, begun.evidence) if begun.plan else begun.evidence
         case StepFound() if not event.failed:
             fields = event.model_dump()
             fields.pop("run")

@@ -1,0 +1,38 @@
+"""Plans for tests, in the form that planners write them in, and a watcher that keeps what it was told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindstream.models.model import ToolSpec
+from mindstream.planning.evidence import Evidence
+from mindstream.planning.formats.read import read
+from mindstream.planning.plan import Plan, PlannedStep
+
+
+def plan_of(text: str, tools: Sequence[str]) -> Plan:
+    """Read a plan whose tools take one text each."""
+    specs = [ToolSpec(name, name, {"type": "object", "properties": {"text": {"type": "string"}}}) for name in tools]
+    argument = {"meet": "name", "page": "name"}
+    steps = []
+    for step in read(text, specs).plan.steps:
+        given = {argument.get(step.tool, "text"): value for value in step.arguments.values()}
+        steps.append(step.model_copy(update={"arguments": given}))
+    return Plan(steps=tuple(steps))
+
+
+class Told:
+    """Keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.plans: list[Plan] = []
+
+    async def planned(self, plan: Plan, because: str) -> None:
+        self.plans.append(plan)
+
+    async def began(self, step: PlannedStep, arguments: str) -> None:
+        self.lines.append(f"began {step.id}")
+
+    async def found(self, evidence: Evidence) -> None:
+        self.lines.append(f"found {evidence.step} {evidence.text}")

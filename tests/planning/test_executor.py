@@ -1,0 +1,243 @@
+"""Steps run as soon as what they need is there; whatever a tool does is evidence, and the run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from planned import Told, plan_of
+
+from mindstream.errors import BudgetSpent
+from mindstream.models.model import Call
+from mindstream.planning.executor import Executor, Limits
+from mindstream.planning.leave import Wish, allow
+from mindstream.planning.plan import Plan
+from mindstream.tools.tool import FunctionTool, tool
+from mindstream.tools.traits import Traits
+
+
+async def run(plan: Plan, executor: Executor) -> dict[str, str]:
+    for step in plan.steps:
+        executor.begin(step)
+    return {id: each.text for id, each in (await executor.finish()).items()}
+
+
+def shout(text: str) -> str:
+    """Say it loud."""
+    return text.upper()
+
+
+class Meeting:
+    """A tool whose calls wait until so many of them are there: they can only come back if they run side by side."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted, self.there, self.all = wanted, 0, asyncio.Event()
+
+    async def meet(self, name: str) -> str:
+        """Wait for the others."""
+        self.there += 1
+        if self.there == self.wanted:
+            self.all.set()
+        await self.all.wait()
+        return name
+
+
+async def test_what_is_independent_runs_side_by_side_and_what_depends_comes_after() -> None:
+    plan = plan_of("#E1 = meet[a]\n#E2 = meet[b]\n#E3 = meet[c]\n#E4 = shout[#E1#E2#E3]", ["meet", "shout"])
+    found = await run(plan, Executor([tool(Meeting(3).meet), tool(shout)], limits=Limits(timeout_s=5)))
+    assert found["E4"] == "ABC"
+
+
+async def test_evidence_is_filled_in_once_and_never_read_for_references() -> None:
+    def odd(text: str) -> str:
+        """Give what looks like references."""
+        return '#E2, $1, {"$ref": "E2"} and $1 billion'
+
+    plan = plan_of("#E1 = odd[x]\n#E2 = shout[#E1!]\n#E12 = shout[#E1 and #E12b]", ["odd", "shout"])
+    found = await run(plan, Executor([tool(odd), tool(shout)]))
+    assert found["E2"] == '#E2, $1, {"$REF": "E2"} AND $1 BILLION!'
+    assert found["E12"] == '#E2, $1, {"$REF": "E2"} AND $1 BILLION AND #E12B'
+
+
+async def test_a_step_is_begun_while_others_are_still_to_come() -> None:
+    executor = Executor([tool(shout)])
+    first, second = plan_of("#E1 = shout[a]\n#E2 = shout[#E1 b]", ["shout"]).steps
+    executor.begin(second)
+    await asyncio.sleep(0)
+    assert not executor.evidence
+    executor.begin(first)
+    assert {id: e.text for id, e in (await executor.finish()).items()} == {"E1": "A", "E2": "A B"}
+
+
+def failing(kind: str) -> FunctionTool:
+    async def broken(text: str) -> object:
+        """Fail."""
+        if kind == "raises":
+            raise RuntimeError("no luck")
+        if kind == "exits":
+            raise SystemExit(3)
+        if kind == "hangs":
+            await asyncio.sleep(3_600)
+        return {"empty": "  ", "large": "x" * 10_000_000, "surrogate": "a\ud800b", "none": None}[kind]
+
+    return tool(broken)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("raises", "no luck"), ("exits", "SystemExit"), ("hangs", "0.05 seconds"), ("empty", "nothing"),
+     ("large", "characters cut"), ("surrogate", "a?b"), ("none", "null")],
+)  # fmt: skip
+async def test_a_tool_that_fails_is_evidence_and_the_others_go_on(kind: str, words: str) -> None:
+    plan = plan_of("#E1 = broken[a]\n#E2 = shout[b]\n#E3 = shout[after #E1]\n#E4 = shout[#E1]", ["broken", "shout"])
+    executor = Executor([failing(kind), tool(shout)], limits=Limits(timeout_s=0.05))
+    found = await run(plan, executor)
+    assert words in found["E1"] and found["E2"] == "B" and len(found["E1"]) < 10_000
+    failed = kind in ("raises", "exits", "hangs", "empty")
+    assert executor.evidence["E1"].failed is failed
+    assert ("(NOTHING: " in found["E3"]) is failed  # among other words it says that it is missing
+    assert executor.evidence["E4"].failed is failed  # alone it cannot be done without
+
+
+async def test_what_is_not_there_fails_and_nothing_hangs() -> None:
+    plan = plan_of("#E1 = shout[#E3]\n#E3 = shout[#E1]\n#E4 = shout[#E9]\n#E5 = shout[fine]", ["shout"])
+    executor = Executor([tool(shout)])
+    async with asyncio.timeout(5):
+        found = await run(plan, executor)
+    assert found["E5"] == "FINE" and all(executor.evidence[id].failed for id in ("E1", "E3", "E4"))
+    assert "E9" in found["E4"] and "waits for itself" in found["E1"] + found["E3"]
+
+
+async def test_a_call_that_failed_is_made_again_where_it_may_be() -> None:
+    made: list[str] = []
+
+    def flaky(text: str, key: str = "") -> str:
+        """Work at the third call."""
+        made.append(key)
+        if len(made) % 3:
+            raise RuntimeError("not yet")
+        return text
+
+    steps = plan_of("#E1 = flaky[text=a]", ["flaky"])
+    for traits, tries, keys in (
+        (Traits(retries=2), 3, {""}),
+        (Traits(retries=2, changes=True), 1, {""}),  # it may have had its effect
+        (Traits(retries=2, changes=True, key="key"), 3, {"mine/E1"}),
+    ):
+        made.clear()
+        executor = Executor([tool(flaky, traits)], run="mine", leave=allow({"flaky"}))
+        await run(steps, executor)
+        assert (executor.evidence["E1"].tries, len(made), set(made)) == (tries, tries, keys)
+
+
+async def test_nothing_changes_the_world_without_leave_or_with_the_words_of_strangers() -> None:
+    sent: list[str] = []
+
+    def send(text: str) -> str:
+        """Send it."""
+        sent.append(text)
+        return "sent"
+
+    def page(name: str) -> str:
+        """Read a page."""
+        return f"the words of {name}"
+
+    tools = [tool(send, Traits(changes=True)), tool(page, Traits(foreign=True))]
+    plan = plan_of("#E1 = page[x]\n#E2 = send[mine]\n#E3 = send[#E1]", ["page", "send"])
+    await run(plan, Executor(tools))
+    assert sent == []
+    executor = Executor(tools, leave=allow({"send"}))
+    await run(plan, executor)
+    assert sent == ["mine"] and executor.evidence["E3"].failed and executor.evidence["E3"].foreign
+    asked: list[Wish] = []
+
+    async def yes(wish: Wish) -> bool:
+        asked.append(wish)
+        return True
+
+    await run(plan, Executor(tools, leave=allow({"send"}, otherwise=yes)))
+    assert sent == ["mine", "mine", "the words of x"] and [wish.foreign for wish in asked] == [True]
+    assert "the words of x" in asked[0].arguments
+
+
+async def test_calls_of_one_tool_are_made_in_one_where_it_can() -> None:
+    batches: list[int] = []
+
+    async def together(calls: Sequence[Call]) -> list[str]:
+        batches.append(len(calls))
+        return [call.id for call in calls]
+
+    plan = plan_of("\n".join(f"#E{n} = shout[{n}]" for n in range(1, 41)) + "\n#E41 = shout[#E1 #E40]", ["shout"])
+    found = await run(plan, Executor([tool(shout, Traits(batch=together))]))
+    assert batches == [32, 8, 1] and found["E7"] == "E7"
+
+
+async def test_a_batch_that_fails_fails_for_each() -> None:
+    async def wrong(calls: Sequence[Call]) -> list[str]:
+        return ["one"]
+
+    executor = Executor([tool(shout, Traits(batch=wrong))])
+    found = await run(plan_of("#E1 = shout[a]\n#E2 = shout[b]", ["shout"]), executor)
+    assert all("1 results for 2 calls" in text for text in found.values())
+    assert all(each.failed for each in executor.evidence.values())
+
+
+async def test_so_many_calls_at_once_and_no_more() -> None:
+    going, most = 0, 0
+
+    async def work(text: str) -> str:
+        """Work."""
+        nonlocal going, most
+        going += 1
+        most = max(most, going)
+        await asyncio.sleep(0.001)
+        going -= 1
+        return text
+
+    many = plan_of("\n".join(f"#E{n} = work[{n}]" for n in range(1, 41)), ["work"])
+    await run(many, Executor([tool(work)], limits=Limits(at_once=5)))
+    assert most == 5
+    most = 0
+    await run(many, Executor([tool(work, Traits(at_once=2))], limits=Limits(at_once=5)))
+    assert most == 2
+
+
+async def test_a_call_that_is_not_allowed_any_more_is_not_made() -> None:
+    left = 3
+
+    def take() -> None:
+        nonlocal left
+        if not left:
+            raise BudgetSpent("3 calls are made")
+        left -= 1
+
+    executor = Executor([tool(shout)], take_call=take)
+    found = await run(plan_of("\n".join(f"#E{n} = shout[{n}]" for n in range(1, 9)), ["shout"]), executor)
+    assert sum(not each.failed for each in executor.evidence.values()) == 3
+    assert found["E8"] == "not called: 3 calls are made"
+
+
+async def test_watchers_are_told_before_and_after_each_call_and_may_end_the_run() -> None:
+    told = Told()
+    await run(plan_of("#E1 = shout[a]\n#E2 = shout[#E1]", ["shout"]), Executor([tool(shout)], watchers=[told]))
+    assert told.lines == ["began E1", "found E1 A", "began E2", "found E2 A"]
+
+    class Full(Told):
+        async def began(self, step: object, arguments: str) -> None:
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        await run(plan_of("#E1 = shout[a]\n#E2 = shout[b]", ["shout"]), Executor([tool(shout)], watchers=[Full()]))
+
+
+async def test_a_run_that_is_cancelled_leaves_nothing_behind() -> None:
+    executor = Executor([tool(Meeting(9).meet)])
+    plan = plan_of("#E1 = meet[a]\n#E2 = meet[#E1]", ["meet"])
+    going = asyncio.ensure_future(run(plan, executor))
+    await asyncio.sleep(0.01)
+    before = len(asyncio.all_tasks())
+    going.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going
+    assert before > len(asyncio.all_tasks()) == 1
