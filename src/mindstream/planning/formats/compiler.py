@@ -142,12 +142,9 @@ def read_joiner(text: str) -> Joined | None:
         return None
     thoughts = [line[m.end() :].strip() for line in text[: found.start()].splitlines() if (m := THOUGHT.match(line))]
     rest = text[found.end() :].replace("<END_OF_RESPONSE>", "")
-    line = rest.partition("\n")[0].rstrip(" *`.")
-    words = (
-        line[:-1]
-        if line.endswith(")")
-        else rest.strip().removesuffix(")")
-        if ")" not in line
-        else line[: line.rfind(")")]
-    )
+    for words in (rest.partition("\n")[0], rest):
+        words = words.rstrip(" \n*`.")
+        if words.count(")") > words.count("("):
+            words = words[: words.rfind(")")]
+            break
     return Joined("finish" if found[1] == "Finish" else "replan", words.strip(), " ".join(thoughts))

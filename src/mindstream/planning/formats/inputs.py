@@ -23,6 +23,7 @@ KEY = re.compile(r"\s*+(\w[\w-]{0,99})\s*+=(?!=)\s*+")
 BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\]])")
 """A reference in JSON that should stand in quotes."""
 WORDS: dict[str, JsonValue] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
+ESCAPE, ESCAPED = re.compile(r"\\([\\\"'nt])"), {"n": "\n", "t": "\t"}
 OPENS, CLOSES, QUOTES = "([{", ")]}", "\"'"
 
 
@@ -92,8 +93,7 @@ def read_literal(text: str, scan: Scan) -> JsonValue:
         return WORDS[text]
     if text[:1] and text[:1] in QUOTES:
         inner = text[1:-1] if text[-1] == text[0] and len(text) > 1 else text[1:]
-        value = read_json(text)
-        return scan(value if isinstance(value, str) else inner)
+        return scan(ESCAPE.sub(lambda found: ESCAPED.get(found[1], found[1]), inner))
     if text[:1] in ("[", "{") or text[:1].isdecimal() or text[:1] == "-":
         value = read_json(text)
         return scan(text) if value is None else scan_json(value, scan)

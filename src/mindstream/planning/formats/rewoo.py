@@ -8,6 +8,7 @@ step is skipped and noted. A repeated step with other words is kept, so that `ch
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from pydantic import JsonValue
@@ -21,8 +22,10 @@ from mindstream.planning.plan import PlannedStep
 
 NUMBER = r"[#＃][Ee]([1-9][0-9]{0,3})(?![0-9A-Za-z_])"
 REFERENCE = re.compile(NUMBER)
+AFTER = r"\s++after(?:[\s,]++#E[0-9]{1,4}){1,64}+"
+TOOL = r"\w[\w./:-]{0,127}+"
 HEAD = re.compile(
-    rf"[*`]*+{NUMBER}[*`]*+((?:\s++after)?(?:[\s,]++#E[0-9]{{1,4}})*+)\s*+([=:：＝]?)\s*+[*`]*+(\w[\w./:-]{{0,127}})[*`]*+\s*+[\[［【]"
+    rf"[*`]{{0,3}}{NUMBER}[*`]{{0,3}}({AFTER})?\s*+([=:：＝]?)\s*+[*`]{{0,3}}({TOOL})[*`]{{0,3}}\s*+[\[［【]"
 )
 """`#E2 = Tool[`; `#E2 after #E1 = Tool[` is ours, for a step that waits for what it does not refer to."""
 WHY = re.compile(r"(?<!\w)(?:Plan|PLAN|计划|計劃)[*_`]{0,3}\s*+[0-9]{0,3}[*_`]{0,3}\s*+[:：]")
@@ -85,28 +88,28 @@ class Rewoo:
         self._open = []
         closings = _match_brackets(text)
         heads = _find_heads(text)
+        starts = [*(head.start() for head in heads), len(text)]
         steps: list[PlannedStep] = []
         at = 0
         for n, head in enumerate(heads):
             if head.start() < at:
                 continue  # it stands in the input before it
             self._read_words(text[at : head.start()])
-            following = heads[n + 1].start() if n + 1 < len(heads) else len(text)
-            end = _find_end(text, head.end() - 1, closings, following)
+            following = starts[n + 1]
+            end = _find_end(text, head.end() - 1, closings, starts)
             if end is None and not is_final and following == len(text):
                 self._open = text[head.start() :].split("\n")
                 return steps
+            at = following if end is None else end + 1
             if end is None:
-                end = following
                 self.found.note("the bracket is not closed", text[head.start() : following])
-            steps += self._read_step(head, text[head.end() : end])
-            at = end + 1
+            steps += self._read_step(head, text[head.end() : following if end is None else end])
         self._read_words(text[at:])
         return steps
 
     def _read_step(self, head: re.Match[str], given: str) -> list[PlannedStep]:
         spec = find_spec(head[4], self._tools)
-        after = tuple(f"E{each[1]}" for each in REFERENCE.finditer(head[2]))
+        after = tuple(f"E{each[1]}" for each in REFERENCE.finditer(head[2] or ""))
         name = spec.name if spec else head[4]
         return self.found.add(f"E{head[1]}", name, read_input(given, spec, scan_text), self._why, after)
 
@@ -167,7 +170,7 @@ def _match_brackets(text: str) -> dict[int, int]:
     return found
 
 
-def _find_end(text: str, opening: int, closings: dict[int, int], following: int) -> int | None:
+def _find_end(text: str, opening: int, closings: dict[int, int], starts: Sequence[int]) -> int | None:
     """Return where the input ends that begins behind a bracket; None where nothing closes it.
 
     Where brackets do not match, the last one before the next step closes it.
@@ -176,10 +179,10 @@ def _find_end(text: str, opening: int, closings: dict[int, int], following: int)
         return end
     closing = closings.get(opening)
     begin = opening + 1 if closing is None else closing + 1
-    limit = following if following > begin else next((e for e in [text.find("\n", begin)] if e >= 0), len(text))
+    limit = starts[bisect_left(starts, begin)]
     why = WHY.search(text, begin, limit)
     rest = text[begin : why.start() if why else limit].partition("\n")[0].rstrip(MARKS)
-    is_closed_at_end = rest[-1:] in CLOSES and bool(rest)
+    is_closed_at_end = rest.endswith(tuple(CLOSES))
     if closing is None:
         return begin + len(rest) - 1 if is_closed_at_end and "\n" not in text else None
     surplus = sum(map(rest.count, CLOSES)) - sum(map(rest.count, OPENS))
