@@ -131,6 +131,8 @@ def test_a_numbered_list_is_a_plan_in_its_order() -> None:
         "第一步：搜索\n第二步：回答",
         "1. 搜索\n1. 回答",
         "Step 1: 搜索\nStep 2: 回答",
+        "**Step 1** - 搜索\n**Step 2** - 回答",
+        "一、搜索\n二、回答",
     ],
 )
 def test_lists_are_numbered_in_many_ways(text: str) -> None:

@@ -14,8 +14,9 @@ from mindstream.planning.formats.reader import Findings
 from mindstream.planning.formats.rewoo import scan_text
 from mindstream.planning.plan import PlannedStep
 
+NUMBER = r"(?:[0-9]{1,4}|[一二三四五六七八九十]{1,3})"
 ITEM = re.compile(
-    r"\s{0,3}[-*#>\s]{0,8}(?:(?:Step|STEP|步骤|第)?\s*+[0-9]{1,4}\s*+步?\s*+[.)、:：．）]|第[一二三四五六七八九十]{1,3}步\s*+[、:：，.])(?!\d)[*]*+"
+    rf"[-*#>\s]{{0,8}}(?:(?:Step|STEP|步骤|第)\s*+{NUMBER}\s*+步?[*]*+\s*+[.)、:：．）,，–—-]|{NUMBER}\s*+[.)、:：．）])(?!\d)[*]*+"
 )
 MOST_LINES = 100
 
