@@ -1,0 +1,185 @@
+"""From the input that a planner wrote to a tool's arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyjson5
+from pydantic import JsonValue
+
+from mindstream.errors import ReplyInvalid
+from mindstream.models.model import ToolSpec
+from mindstream.models.reply import DECODER, DEEPEST, check_depth
+from mindstream.planning.arguments import parse_part
+
+Scan = Callable[[str], JsonValue]
+"""Makes of a text the references that stand in it, in the way of one format."""
+INPUT = "input"
+"""The argument of a tool that nothing is known of."""
+KEY = re.compile(r"\s*+(\w[\w-]{0,99})\s*+=(?!=)\s*+")
+BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\]])")
+"""A reference in JSON that should stand in quotes."""
+WORDS: dict[str, JsonValue] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
+ESCAPE, ESCAPED = re.compile(r"\\([\\\"'nt])"), {"n": "\n", "t": "\t"}
+OPENS, CLOSES, QUOTES = "([{", ")]}", "\"'"
+
+
+def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
+    """Return the tool of that name, or the only one whose name differs in nothing but capitals."""
+    if exact := [spec for spec in tools if spec.name == name]:
+        return exact[0]
+    alike = [spec for spec in tools if spec.name.casefold() == name.casefold()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def properties(spec: ToolSpec | None) -> dict[str, Any]:
+    """Return the schemas of a tool's arguments by their names, in their order."""
+    found = spec.parameters.get("properties") if spec else None
+    return found if isinstance(found, dict) else {}
+
+
+def main_argument(spec: ToolSpec | None) -> str:
+    """Return the argument that an input without a name is for: the one required text, else the first."""
+    known = properties(spec)
+    required = spec.parameters.get("required") if spec else None
+    texts = [
+        name for name in known if isinstance(required, list) and name in required and "string" in _types(known[name])
+    ]
+    return texts[0] if len(texts) == 1 else next(iter(known), INPUT)
+
+
+def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
+    """Read what stands in `Tool[…]`: a JSON object, `name=value, …` of arguments that the tool has, or one input."""
+    text = text.strip()
+    if not text:
+        return {}
+    known, main = properties(spec), main_argument(spec)
+    if text.startswith("{") and isinstance(value := read_json(text), dict):
+        return {main: value} if parse_part(value) else {name: scan_json(each, scan) for name, each in value.items()}
+    if named := _read_named(text, known, scan):
+        return named
+    types = _types(known.get(main))
+    return {main: read_literal(text, scan) if types and "string" not in types else scan(text)}
+
+
+def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonValue]:
+    """Read `name=value, …`; a comma that no name follows belongs to the value before it."""
+    parts: list[tuple[str, str]] = []
+    for part in split_arguments(text, 0)[0]:
+        key = KEY.match(part)
+        if key and key[1] in known:
+            parts.append((key[1], part[key.end() :]))
+        elif parts:
+            parts[-1] = parts[-1][0], f"{parts[-1][1]},{part}"
+        else:
+            return {}
+    return {name: read_typed(value, known[name], scan) for name, value in parts}
+
+
+def read_typed(text: str, schema: Any, scan: Scan) -> JsonValue:
+    """Read a value as one of Python or JSON, unless a text is wanted and it is none."""
+    value = read_literal(text, scan)
+    is_text = isinstance(value, str) or parse_part(value) is not None
+    return value if is_text or _types(schema) != {"string"} else scan(text.strip())
+
+
+def read_literal(text: str, scan: Scan) -> JsonValue:
+    """Read a number, a text in quotes, a list, an object, a word such as `None`; anything else is a text."""
+    text = text.strip()
+    if text in WORDS:
+        return WORDS[text]
+    if text[:1] and text[:1] in QUOTES:
+        inner = text[1:-1] if text[-1] == text[0] and len(text) > 1 else text[1:]
+        return scan(ESCAPE.sub(lambda found: ESCAPED.get(found[1], found[1]), inner))
+    if text[:1] in ("[", "{") or text[:1].isdecimal() or text[:1] == "-":
+        value = read_json(text)
+        return scan(text) if value is None else scan_json(value, scan)
+    return scan(text)
+
+
+def read_json(text: str) -> JsonValue:
+    """Read JSON, strictly or as JSON5, with references that lack their quotes; None where it is none."""
+    for attempt in (text, BARE.sub(r'\1"\2"', text)):
+        for decode in (DECODER.decode, _decode_json5):
+            try:
+                value: JsonValue = decode(attempt)
+                check_depth([value])
+            except (ValueError, RecursionError, ReplyInvalid):
+                continue
+            return value
+    return None
+
+
+def _decode_json5(text: str) -> JsonValue:
+    try:
+        value = pyjson5.decode(text, maxdepth=DEEPEST)
+    except pyjson5.Json5Exception as error:
+        raise ValueError(str(error)[:200]) from None
+    return DECODER.decode(json.dumps(value, allow_nan=False))  # type: ignore[no-any-return]
+
+
+def scan_json(value: JsonValue, scan: Scan) -> JsonValue:
+    """Return JSON with the references that its texts hold; what is a reference already stays as it is."""
+    if (part := parse_part(value)) is not None:
+        return part.as_json()
+    if isinstance(value, str):
+        return scan(value)
+    if isinstance(value, list):
+        return [scan_json(each, scan) for each in value]
+    return {key: scan_json(each, scan) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def _types(schema: Any) -> set[str]:
+    """Return the types that a schema names; a set without members where it leaves them open."""
+    if not isinstance(schema, dict):
+        return set()
+    named = schema.get("type", [])
+    inner = schema.get("anyOf")
+    found = {named} if isinstance(named, str) else {each for each in named if isinstance(each, str)}
+    return found.union(*map(_types, inner)) if isinstance(inner, list) else found
+
+
+def split_arguments(text: str, start: int, stop: re.Pattern[str] | None = None) -> tuple[list[str], int]:
+    """Return what stands between commas, and where it ends: at the bracket that closes, at `stop`, at the text's end.
+
+    A quote begins an argument or is a part of it, and ends it where a comma, a colon or a bracket follows; brackets and
+    commas in quotes are text, and so is what `stop` matches there.
+    """
+    parts: list[str] = []
+    begin, at, depth = start, start, 0
+    hopeless: set[str] = set()  # quotes that nothing closes any more
+    before = ","
+    while at < len(text):
+        char = text[at]
+        if stop and stop.match(text, at):
+            break
+        if char in QUOTES and before in "([{,=:" and char not in hopeless:
+            closing = _CLOSING[char].search(text, at + 1)
+            if closing:
+                at, before = closing.end(), char
+                continue
+            hopeless.add(char)
+        if char in OPENS:
+            depth += 1
+        elif char in CLOSES and depth:
+            depth -= 1
+        elif char == ")":
+            return _parts(parts, text[begin:at]), at
+        elif char == "," and not depth:
+            parts.append(text[begin:at])
+            begin = at + 1
+        before = before if char.isspace() else char
+        at += 1
+    return _parts(parts, text[begin:at]), at
+
+
+_CLOSING = {
+    quote: re.compile(rf"(?:\\.|[^\\{quote}]|{quote}(?!\s*(?:[,)\]}}:]|$)))*+{quote}", re.DOTALL) for quote in QUOTES
+}
+
+
+def _parts(parts: list[str], last: str) -> list[str]:
+    return [*parts, last] if parts or last.strip() else []

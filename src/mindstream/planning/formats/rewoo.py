@@ -1,0 +1,218 @@
+"""ReWOO's form: `Plan: why`, then `#E1 = Tool[input]`; an input may name earlier evidence, `#E1` (Xu 2023, appendix).
+
+Read as people and models really write it: brackets in brackets, any number of steps, several on a line, a `=` that is
+missing or a colon, lists and bold type around the lines, inputs over several lines, full-width signs. What is no
+step is skipped and noted. A repeated step with other words is kept, so that `check` finds it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from mindstream.models.model import ToolSpec
+from mindstream.models.reply import DECODER
+from mindstream.planning.arguments import Reference, Text
+from mindstream.planning.formats.inputs import find_spec, read_input
+from mindstream.planning.formats.reader import Findings
+from mindstream.planning.plan import PlannedStep
+
+NUMBER = r"[#＃][Ee]([1-9][0-9]{0,3})(?![0-9A-Za-z_])"
+REFERENCE = re.compile(NUMBER)
+AFTER = r"\s++after(?:[\s,]++#E[0-9]{1,4}){1,64}+"
+TOOL = r"\w[\w./:-]{0,127}+"
+HEAD = re.compile(
+    rf"[*`]{{0,3}}{NUMBER}[*`]{{0,3}}({AFTER})?\s*+([=:：＝]?)\s*+[*`]{{0,3}}({TOOL})[*`]{{0,3}}\s*+[\[［【]"
+)
+"""`#E2 = Tool[`; `#E2 after #E1 = Tool[` is ours, for a step that waits for what it does not refer to."""
+WHY = re.compile(r"(?<!\w)(?:Plan|PLAN|计划|計劃)[*_`]{0,3}\s*+[0-9]{0,3}[*_`]{0,3}\s*+[:：]")
+TASK = re.compile(r"(?:Question|Task|问题|任务)[*_`]{0,3}\s*+[:：]")
+PREFIX = re.compile(r"(?:\s|[-*+•>`]|[0-9]{1,3}[.)、]|#{1,6}(?=\s))*+")
+"""What lists, bold type and headings put before a line."""
+BRACKET = re.compile(r"[\[\]［］【】]")
+SPACE = re.compile(r"\s*+")
+OPENS, CLOSES = "[［【", "]］】"
+MARKS = " \t\n*_`.,;，；。"
+MOST_LINES, LONGEST = 200, 20_000
+"""So much one input may have, over several lines."""
+
+
+def scan_text(text: str) -> JsonValue:
+    """Return a text with its `#E1` as references; one that is nothing else is the reference itself."""
+    pieces: list[str | Reference] = []
+    at = 0
+    for found in REFERENCE.finditer(text):
+        pieces += [text[at : found.start()], Reference(f"E{found[1]}")]
+        at = found.end()
+    parts = Text((*pieces, text[at:])).pieces
+    return parts[0].as_json() if len(parts) == 1 and isinstance(parts[0], Reference) else Text(parts).as_json()
+
+
+class Rewoo:
+    """Reads ReWOO's form line by line."""
+
+    def __init__(self, tools: Sequence[ToolSpec] = ()) -> None:
+        self.found = Findings()
+        self._tools = tools
+        self._why = ""
+        self._is_bare_why = False  # the line said "Plan:" and nothing more: its words may come on the next
+        self._open: list[str] = []  # lines of a step whose bracket is not closed yet
+        self._is_over = False
+
+    def read_line(self, line: str) -> list[PlannedStep]:
+        if self._is_over:
+            return []
+        if not self._open:
+            return self._read(line)
+        if _begins_anew(line) or len(self._open) >= MOST_LINES or sum(map(len, self._open)) > LONGEST:
+            return [*self.end(), *self._read(line)]
+        self._open.append(line)
+        return self._read("\n".join(self._open)) if _may_close(self._open) else []
+
+    def end(self) -> list[PlannedStep]:
+        """Take the step whose bracket was never closed: its first line, to the end."""
+        if not self._open:
+            return []
+        first, *others = self._open
+        self._open = []
+        steps = self._read(first, is_final=True)
+        for line in others:
+            self.found.note("no plan and no step", line)
+        return steps
+
+    def _read(self, text: str, is_final: bool = False) -> list[PlannedStep]:
+        """Read what stands on a line, or on the lines of one step."""
+        self._open = []
+        closings = _match_brackets(text)
+        heads = _find_heads(text)
+        starts = [*(head.start() for head in heads), len(text)]
+        steps: list[PlannedStep] = []
+        at = 0
+        for n, head in enumerate(heads):
+            if head.start() < at:
+                continue  # it stands in the input before it
+            self._read_words(text[at : head.start()])
+            following = starts[n + 1]
+            end = _find_end(text, head.end() - 1, closings, starts)
+            if end is None and not is_final and following == len(text):
+                self._open = text[head.start() :].split("\n")
+                return steps
+            at = following if end is None else end + 1
+            if end is None:
+                self.found.note("the bracket is not closed", text[head.start() : following])
+            steps += self._read_step(head, text[head.end() : following if end is None else end])
+        self._read_words(text[at:])
+        return steps
+
+    def _read_step(self, head: re.Match[str], given: str) -> list[PlannedStep]:
+        spec = find_spec(head[4], self._tools)
+        after = tuple(f"E{each[1]}" for each in REFERENCE.finditer(head[2] or ""))
+        name = spec.name if spec else head[4]
+        return self.found.add(f"E{head[1]}", name, read_input(given, spec, scan_text), self._why, after)
+
+    def _read_words(self, words: str) -> None:
+        """Read what stands beside steps: a plan's reason, the task, or nothing of use."""
+        begin = PREFIX.match(words)
+        bare = words[begin.end() if begin else 0 :]
+        if task := TASK.match(bare):
+            if self.found.steps:
+                self._is_over = True
+                self.found.note("another question; nothing is read from here on", words)
+            else:
+                self.found.task = _unquote(bare[task.end() :].strip(" \t\n*_`"))
+        elif why := WHY.search(words):
+            self.found.note("no plan and no step", words[: why.start()].strip(MARKS + "#-+•>0123456789)"))
+            self._why = _unquote(words[why.end() :].strip().removeprefix("**").removesuffix("**").strip())
+            self._is_bare_why = not self._why
+        elif self._is_bare_why and bare.strip(MARKS):
+            self._why, self._is_bare_why = bare.strip(), False
+        elif found := REFERENCE.match(bare):
+            self.found.note(f"a step is written #E{found[1]} = Tool[input]", words)
+        else:
+            self.found.note("no plan and no step", bare.strip(MARKS))
+
+
+def _begins_anew(line: str) -> bool:
+    """Tell whether a line is no more of the input before it."""
+    begin = PREFIX.match(line)
+    at = begin.end() if begin else 0
+    return bool(WHY.match(line, at) or TASK.match(line, at) or ((head := HEAD.match(line, at)) and head[3]))
+
+
+def _may_close(lines: Sequence[str]) -> bool:
+    """Tell whether the bracket may be closed by now; JSON may have brackets in its texts."""
+    text = "\n".join(lines)
+    opened, closed = (sum(text.count(sign) for sign in signs) for signs in (OPENS, CLOSES))
+    return closed >= opened or (lines[-1].rstrip(MARKS)[-1:] in CLOSES and "{" in lines[0])
+
+
+def _find_heads(text: str) -> list[re.Match[str]]:
+    """Return where steps begin; one without `=` or colon begins at the start of its line only."""
+    heads = []
+    for head in HEAD.finditer(text):
+        begin = PREFIX.match(text, text.rfind("\n", 0, head.start()) + 1)
+        if head[3] or (begin and begin.end() >= head.start()):
+            heads.append(head)
+    return heads
+
+
+def _match_brackets(text: str) -> dict[int, int]:
+    """Return for each bracket that is closed where it is closed."""
+    found, waiting = {}, []
+    for bracket in BRACKET.finditer(text):
+        if bracket[0] in OPENS:
+            waiting.append(bracket.start())
+        elif waiting:
+            found[waiting.pop()] = bracket.start()
+    return found
+
+
+def _find_end(text: str, opening: int, closings: dict[int, int], starts: Sequence[int]) -> int | None:
+    """Return where the input ends that begins behind a bracket; None where nothing closes it.
+
+    Where brackets do not match, the last one before the next step closes it.
+    """
+    if (end := _find_json_end(text, opening + 1)) is not None:
+        return end
+    closing = closings.get(opening)
+    begin = opening + 1 if closing is None else closing + 1
+    limit = starts[bisect_left(starts, begin)]
+    why = WHY.search(text, begin, limit)
+    rest = text[begin : why.start() if why else limit].partition("\n")[0].rstrip(MARKS)
+    is_closed_at_end = rest.endswith(tuple(CLOSES))
+    if closing is None:
+        return begin + len(rest) - 1 if is_closed_at_end and "\n" not in text else None
+    surplus = sum(map(rest.count, CLOSES)) - sum(map(rest.count, OPENS))
+    return begin + len(rest) - 1 if is_closed_at_end and surplus > 0 else closing
+
+
+def _find_json_end(text: str, at: int) -> int | None:
+    """Return where the bracket closes behind a JSON object: its texts may hold brackets of their own."""
+    at = _skip_space(text, at)
+    if text[at : at + 1] != "{":
+        return None
+    try:
+        _, end = DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+    end = _skip_space(text, end)
+    return end if end < len(text) and text[end] in CLOSES else None
+
+
+def _skip_space(text: str, at: int) -> int:
+    space = SPACE.match(text, at)
+    return space.end() if space else at
+
+
+def _unquote(words: str) -> str:
+    """Return words that stand as one JSON text; others as they are."""
+    if words[:1] == '"':
+        try:
+            value = DECODER.decode(words)
+        except ValueError:
+            return words
+        return value if isinstance(value, str) else words
+    return words

@@ -1,0 +1,186 @@
+"""ReWOO's form is read as people and models write it; what published parsers fail on is read here."""
+
+from __future__ import annotations
+
+import pytest
+from plans import spec
+from pydantic import JsonValue
+
+from mindstream.planning.export import to_example, to_instruction
+from mindstream.planning.formats.read import open_reader, read
+from mindstream.planning.plan import Plan, PlannedStep
+
+SEARCH, LLM = spec("Search", query={"type": "string"}), spec("LLM", input={"type": "string"})
+ROUND = spec("Round", places={"type": "integer"}, number={"type": "number"}, unit={"type": "string"})
+FLAT = spec("Flat", number={"type": "number"})
+TOOLS = (SEARCH, LLM, ROUND, FLAT)
+E1: JsonValue = {"$ref": "E1"}
+
+
+def ids(text: str) -> list[str]:
+    return [step.id for step in read(text).plan.steps]
+
+
+def inputs(text: str) -> dict[str, JsonValue]:
+    return {step.id: step.arguments.get("input") for step in read(text).plan.steps}
+
+
+# What published parsers fail on.
+
+
+@pytest.mark.parametrize("line", ["#", "#E", "#E ", "#E1", "#E1:", "#E1 =", "#E1 = Tool", "#E1 = [x]", "#E1 ="])
+def test_a_malformed_line_is_noted_and_the_rest_is_read(line: str) -> None:
+    found = read(f"Plan: a\n{line}\n#E2 = LLM[y]\n")
+    assert [step.id for step in found.plan.steps] == ["E2"]
+    assert len(found.notes) == 1 and found.notes[0].startswith("line 2")
+
+
+def test_a_colon_stands_for_an_equals_sign_that_is_missing() -> None:
+    assert inputs("#E1: Tool[x]\n#E2 Tool[y]\n") == {"E1": "x", "E2": "y"}
+
+
+def test_plan_and_step_may_stand_on_one_line() -> None:
+    (step,) = read("Plan: c #E2 = LLM[y]").plan.steps
+    assert (step.id, step.why, step.arguments) == ("E2", "c", {"input": "y"})
+
+
+def test_several_steps_may_stand_on_one_line() -> None:
+    found = read("Plan: a #E1 = A[x] Plan: b #E2 = B[#E1], #E3 = C[#E2 [1]] and so on").plan.steps
+    assert [(step.id, step.tool, step.why) for step in found] == [("E1", "A", "a"), ("E2", "B", "b"), ("E3", "C", "b")]
+    assert found[2].arguments == {"input": {"$text": [{"$ref": "E2"}, " [1]"]}}
+
+
+def test_one_id_in_the_beginning_of_another_is_not_that_one() -> None:
+    assert inputs("#E13 = LLM[#E1 and #E12]") == {"E13": {"$text": [E1, " and ", {"$ref": "E12"}]}}
+
+
+def test_a_plan_may_have_more_than_nine_steps() -> None:
+    text = "".join(f"Plan: p{n}\n#E{n} = LLM[#E{n - 1}]\n" for n in range(1, 31))
+    assert ids(text) == [f"E{n}" for n in range(1, 31)]
+    assert inputs(text)["E30"] == {"$ref": "E29"}
+
+
+def test_brackets_may_stand_in_brackets() -> None:
+    assert inputs("#E1 = LLM[What is a[0] in [1, [2]]?]\n#E2 = LLM[is 0] an array?]\n#E3 = LLM[a \"[\" b]\n") == {
+        "E1": "What is a[0] in [1, [2]]?", "E2": "is 0] an array?", "E3": 'a "[" b',
+    }  # fmt: skip
+
+
+def test_tool_names_may_have_hyphens_dots_and_slashes() -> None:
+    found = read("#E1 = web-search.v2[x]\n#E2 = server/tool[y]\n#E3 = 搜索[z]").plan.steps
+    assert [step.tool for step in found] == ["web-search.v2", "server/tool", "搜索"]
+
+
+def test_a_repeated_step_is_taken_once_and_a_different_one_is_kept_for_the_check() -> None:
+    assert ids("#E1 = A[x]\n#E1 = A[x]\n") == ["E1"]
+    assert ids("#E1 = A[x]\n#E1 = B[x]\n") == ["E1", "E1"]
+
+
+# How else it is written.
+
+
+def test_lists_bold_type_and_backticks_around_lines_are_nothing() -> None:
+    text = "### Plan\n1. **Plan:** do it\n   - **#E1** = `Search[x]`\n```\n**Plan 2:** then\n> `#E2 = LLM[#E1]`\n```\n"
+    found = read(text, TOOLS).plan.steps
+    assert [(step.id, step.why, step.arguments) for step in found] == [
+        ("E1", "do it", {"query": "x"}), ("E2", "then", {"input": E1}),
+    ]  # fmt: skip
+
+
+def test_full_width_signs_and_chinese_are_read() -> None:
+    found = read("问题：首都？\n计划：搜索首都\n＃E1 ＝ 搜索［法国的首都］\n#E2 = LLM[#E1有多少人？]\n")
+    assert found.plan.task == "首都？"
+    assert next((step.why, step.arguments["input"]) for step in found.plan.steps) == ("搜索首都", "法国的首都")
+    assert found.plan.steps[1].arguments == {"input": {"$text": [E1, "有多少人？"]}}
+
+
+def test_an_input_may_go_over_lines_and_name_evidence_on_its_own_line() -> None:
+    found = inputs("#E2 = LLM[Given:\n#E1\n\nanswer [in\nwords]]\nPlan: x\n#E3 = LLM[y]\n")
+    assert found == {"E2": {"$text": ["Given:\n", E1, "\n\nanswer [in\nwords]"]}, "E3": "y"}
+
+
+def test_a_bracket_that_is_never_closed_ends_with_its_line() -> None:
+    found = read("#E1 = LLM[x\nPlan: b\n#E2 = LLM[y #E3 = LLM[z]\n#E4 = LLM[cut of")
+    assert [step.arguments["input"] for step in found.plan.steps] == ["x", "y", "z", "cut of"]
+    assert sum("not closed" in note for note in found.notes) == 3
+
+
+def test_prose_between_is_noted_and_is_no_plan() -> None:
+    found = read("Sure! Here goes.\nPlan: a\n#E1 = LLM[x]\nThe colour #E1AD01 and #E12345 are none.\n")
+    assert [step.id for step in found.plan.steps] == ["E1"]
+    assert [note.partition(":")[0] for note in found.notes] == ["line 1", "line 4"]
+    assert read("#E2 = LLM[paint it #E1AD01]").plan.steps[0].needs == ()
+
+
+def test_another_question_ends_the_plan() -> None:
+    found = read("Question: first?\nPlan: a\n#E1 = LLM[x]\n\nQuestion: second?\nPlan: b\n#E1 = LLM[y]\n")
+    assert (found.plan.task, len(found.plan.steps)) == ("first?", 1)
+    assert "another question" in found.notes[0]
+
+
+def test_steps_come_as_soon_as_their_line_is_whole() -> None:
+    reader = open_reader("rewoo", TOOLS)
+    assert reader.feed("Plan: a\n#E1 = Sea") == []
+    assert reader.feed("rch[x]") == []
+    assert [step.id for step in reader.feed("\nPlan: b")] == ["E1"]
+    assert [step.id for step in reader.feed("\n#E2 = LLM[y")] == []
+    assert [step.id for step in reader.close()] == ["E2"]
+
+
+# Inputs.
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("Search[Oslo, Norway]", {"query": "Oslo, Norway"}),
+        ("search[Oslo]", {"query": "Oslo"}),
+        ("Search[]", {}),
+        ("Round[km]", {"unit": "km"}),  # the one required text
+        ('Round[{"number": "#E1", "unit": "in #E1"}]', {"number": E1, "unit": {"$text": ["in ", E1]}}),
+        ("Round[{'number': #E1, places: 2,}]", {"number": E1, "places": 2}),
+        ('Round[number=#E1, places=2, unit="a, b=c"]', {"number": E1, "places": 2, "unit": "a, b=c"}),
+        ("Round[unit = 3, 4, places=1]", {"unit": "3, 4", "places": 1}),
+        ("LLM[x = 3, y = 4]", {"input": "x = 3, y = 4"}),
+        ("Flat[#E1]", {"number": E1}),
+        ("Flat[-2.5]", {"number": -2.5}),
+        ('LLM[{"a": "]"} and so on]', {"input": '{"a": "]"} and so on'}),
+        ('Unknown[{"a": "] #E1", "b": {"$text": ["#E1"]}}]', {"a": {"$text": ["] ", E1]}, "b": "#E1"}),
+        ('LLM[{"$ref": "E1", "path": ["price"]}]', {"input": {"$ref": "E1", "path": ["price"]}}),
+    ],
+)
+def test_an_input_becomes_the_tools_arguments(call: str, arguments: JsonValue) -> None:
+    (step,) = read(f"#E2 = {call}\n", TOOLS).plan.steps
+    assert step.arguments == arguments
+
+
+# Printed.
+
+
+def test_a_plan_is_printed_as_the_authors_write_it() -> None:
+    text = "Question: Who?\nPlan: look\n#E1 = Search[x, y]\nPlan: say\n#E2 after #E1 = LLM[Of #E1?]\n"
+    plan = read(text, TOOLS).plan
+    assert plan.print(TOOLS) == text
+    assert plan.print().splitlines()[2] == '#E1 = Search[{"query": "x, y"}]'
+
+
+def test_words_that_look_like_steps_are_printed_so_that_they_are_none() -> None:
+    plan = Plan(
+        task="a\nQuestion: b",
+        steps=(PlannedStep(id="E1", tool="LLM", arguments={"input": "say #E1 ]"}, why="Plan: #E2 = LLM[x]"),),
+    )
+    assert plan.print(TOOLS) == (
+        'Question: "a\\nQuestion: b"\n'
+        'Plan: "Plan: \\u0023E2 = LLM[x]"\n'
+        '#E1 = LLM[{"input": {"$text": ["say #E1 ]"]}}]\n'
+    )
+    assert read(plan.print(TOOLS), TOOLS).plan == plan
+
+
+def test_a_plan_is_an_example_to_train_a_planner_on() -> None:
+    plan = read("Question: Who?\nPlan: look\n#E1 = Search[x]\n", TOOLS).plan
+    assert [message["role"] for message in to_example(plan, TOOLS)["messages"]] == ["system", "user", "assistant"]
+    example = to_instruction(plan, TOOLS)
+    assert (example["input"], example["output"]) == ("Who?", "Plan: look\n#E1 = Search[x]")
+    assert "Search[query]: " in example["instruction"]
+    assert read(example["output"], TOOLS, task=example["input"]).plan == plan

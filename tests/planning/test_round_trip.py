@@ -1,0 +1,72 @@
+"""What is printed or saved is the same plan when it is read, and no text makes a reader fail."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plans import SCRAPS, TOOLS, plans
+
+from mindstream.planning.check import check
+from mindstream.planning.formats.read import FORMATS, FormatName, open_reader, read
+from mindstream.planning.formats.reader import LONGEST_LINE
+from mindstream.planning.plan import Plan
+
+often = settings(max_examples=5_000, suppress_health_check=list(HealthCheck), database=None)
+
+
+@often
+@given(plans)
+def test_a_printed_plan_reads_back_the_same(plan: Plan) -> None:
+    assert read(plan.print()).plan == plan
+
+
+@settings(often, max_examples=2_500)
+@given(plans)
+def test_a_plan_printed_for_tools_reads_back_the_same_with_them(plan: Plan) -> None:
+    assert read(plan.print(TOOLS), TOOLS).plan == plan
+
+
+@settings(often, max_examples=2_500)
+@given(plans)
+def test_a_saved_plan_loads_the_same_and_can_be_checked(plan: Plan) -> None:
+    assert Plan.load(plan.save()) == plan
+    check(plan, TOOLS)
+    plan.mermaid()
+
+
+texts = (
+    st.lists(st.sampled_from(SCRAPS), max_size=20).map("".join)
+    | st.text(max_size=60)
+    | st.binary(max_size=60).map(lambda some: some.decode("utf-8", "surrogateescape"))
+)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(often, max_examples=400)
+@given(text=texts, seed=st.integers(0, 10_000))
+def test_any_text_in_any_pieces_gives_what_the_whole_gives(format: FormatName, text: str, seed: int) -> None:
+    whole = read(text, TOOLS, format)
+    chance, reader, steps, at = random.Random(seed), open_reader(format, TOOLS), [], 0
+    while at < len(text):
+        size = chance.randint(1, 7)
+        steps += reader.feed(text[at : at + size])
+        at += size
+    steps += reader.close()
+    assert (tuple(steps), reader.notes, reader.task) == (whole.plan.steps, whole.notes, whole.plan.task)
+    assert Plan.load(whole.plan.save()) == whole.plan
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    "unit",
+    ["#E1 = A[", "#E1 = A[{", '#E1 = A[{"a":[', "[", "]", "1. a(", '1. a("', ",'a", '("', "Plan: ", "#E1 after #E1",
+     "x", "#E1, ", "[\n", "#E1 = A[\n", '{"\n]', "1. x\n  y\n", '1. f("\n', "#", "*", "\n", " ", "第一步："],
+)  # fmt: skip
+def test_a_long_text_of_one_pattern_is_read_in_the_time_of_its_length(format: FormatName, unit: str) -> None:
+    begun = time.process_time()
+    read(unit * (LONGEST_LINE // len(unit) + 1), TOOLS, format)
+    assert time.process_time() - begun < 10  # each takes under two; what is quadratic took forty
