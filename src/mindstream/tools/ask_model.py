@@ -1,0 +1,36 @@
+"""The model itself as a tool: the `LLM` of ReWOO's planners (Xu 2023)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from mindstream.errors import ModelError, ToolError
+from mindstream.models.ask import ask
+from mindstream.models.model import Model
+from mindstream.models.prompt import Prompt
+from mindstream.tools.tool import FunctionTool, tool
+
+LONGEST = 40_000
+
+
+class AskModel(Prompt[str]):
+    """What is the result of one instruction?"""
+
+    role: ClassVar[str] = "worker"
+
+    instruction: str
+
+
+def model_tool(model: Model) -> FunctionTool:
+    """Make the tool `LLM`."""
+
+    async def LLM(instruction: str) -> str:  # noqa: N802 (the name that planners know)
+        """Let a language model do what needs no look-up: reason, compare, extract, sum up; give it all it needs."""
+        if not instruction.strip() or len(instruction) > LONGEST:
+            raise ToolError(f"an instruction has 1 to {LONGEST:,} characters")
+        try:
+            return await ask(model, AskModel(instruction=instruction))
+        except ModelError as error:
+            raise ToolError(f"the model did not answer: {error}") from None
+
+    return tool(LLM)

@@ -1,0 +1,83 @@
+"""The calculator: arithmetic and equations, read by our own parser, computed in bounded work."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from mindstream.errors import ToolError
+from mindstream.tools.algebra.formula import Apply, Name, Node, Number, read_formulas
+from mindstream.tools.algebra.linear import Solution, solve_linear
+from mindstream.tools.algebra.values import NotLinear, evaluate, is_zero, written, written_sum
+from mindstream.tools.child import run_child
+
+SECONDS, MEGABYTES = 10, 1_000
+MOST = 40
+"""So many equations are solved together."""
+
+
+async def calculator(expression: str) -> str:
+    """Compute or solve exactly what is written as a formula, not in words.
+
+    Arithmetic: 17.5 * (3 + 4), 15% of 80, 2^10, sqrt(2), 5!, round(10/3, 2). Equations, several between ";", with
+    unknowns by any name: "2x + 3 = 11", or "Tim = 2*Ann; Tim + Ann = 30; Ann + 5" (the last is then worked out).
+    """
+    formulas = read_formulas(expression)
+    equations = [(left, right) for each in formulas for left, right in zip(each.sides, each.sides[1:], strict=False)]
+    asked = [each.sides[0] for each in formulas if len(each.sides) == 1]
+    if len(equations) + len(asked) > MOST:
+        raise ToolError(f"at most {MOST} equations are solved together")
+    try:
+        return "\n".join(_linear_lines(equations, asked))
+    except NotLinear:
+        return "\n".join(await _symbolic_lines(equations, asked))
+    except OverflowError:
+        raise ToolError("that number is too large") from None
+
+
+def _linear_lines(equations: list[tuple[Node, Node]], asked: list[Node]) -> list[str]:
+    zero = [evaluate(Apply("-", each)) for each in equations]
+    if equations and not any(each.terms for each in zero):
+        true = all(is_zero(each.constant) for each in zero)
+        lines = ["true" if true else f"false: the sides differ by {written(zero[-1].constant)}"]
+        return lines + [written_sum(evaluate(each)) for each in asked]
+    solution = solve_linear(zero)
+    if solution.contradicts:
+        return ["no solution: the equations contradict one another"]
+    return [*_solution_lines(solution), *(written_sum(evaluate(each, solution.values)) for each in asked)]
+
+
+def _solution_lines(solution: Solution) -> list[str]:
+    lines = [f"{name} = {written_sum(value)}".replace("= ≈", "≈") for name, value in solution.values.items()]
+    return lines + [f"{', '.join(solution.free)} can be anything"] * bool(solution.free)
+
+
+async def _symbolic_lines(equations: list[tuple[Node, Node]], asked: list[Node]) -> list[str]:
+    if find_spec("sympy") is None:
+        raise ToolError("equations that are not linear need a package: pip install 'mindstream[planning]'")
+    given = {
+        "equations": [[_tree(left), _tree(right)] for left, right in equations],
+        "asked": [_tree(each) for each in asked],
+    }
+    script = Path(__file__).with_name("algebra") / "symbolic.py"
+    found = await run_child(script, given, seconds=SECONDS, megabytes=MEGABYTES)
+    return [str(line) for line in found["lines"]]
+
+
+def _tree(node: Node) -> object:
+    """Write a formula as JSON; what holds no unknown is worked out before, within our own bounds."""
+    if isinstance(node, Name):
+        return node.name
+    if isinstance(node, Number):
+        return _fraction(node)
+    try:
+        value = evaluate(node)
+    except NotLinear:
+        value = None
+    if value is not None and not value.terms and not isinstance(value.constant, float):
+        return _fraction(Number(value.constant))
+    return [node.how, *map(_tree, node.to)]
+
+
+def _fraction(number: Number) -> list[int]:
+    return [number.value.numerator, number.value.denominator]

@@ -1,0 +1,56 @@
+"""Work that cannot be bounded from inside, in a process of its own that ends after so many seconds and megabytes.
+
+A thread that never comes back cannot be stopped; a process can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from mindstream.errors import ToolError
+
+_LIMITED = (
+    "import sys, runpy\n"
+    "try:\n"
+    "    import resource\n"
+    "    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]),) * 2)\n"
+    "    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[3]) * 1_000_000,) * 2)\n"
+    "except (ImportError, ValueError, OSError): pass\n"
+    "runpy.run_path(sys.argv[1], run_name='__main__')"
+)
+_KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT")
+
+
+async def run_child(script: Path, given: object, *, seconds: int, megabytes: int) -> Any:
+    """Run a script with JSON on its standard input and return the JSON that it prints; it knows no keys.
+
+    Raises:
+        ToolError: it took too long or too much memory, ended badly, or says itself what was wrong.
+    """
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environment["PYTHONPATH"] = os.pathsep.join(each for each in sys.path if each)
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-c", _LIMITED, str(script), str(seconds), str(megabytes), env=environment,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(3 * seconds):  # a machine may be busy; the limit of its own is in CPU seconds
+            printed, _ = await child.communicate(json.dumps(given).encode())
+    except TimeoutError:
+        raise ToolError(f"that takes longer than {seconds} seconds") from None
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    try:
+        found = json.loads(printed)
+    except ValueError:
+        raise ToolError(f"that takes longer than {seconds} seconds, or over {megabytes} MB") from None
+    if "error" in found:
+        raise ToolError(str(found["error"]))
+    return found

@@ -1,0 +1,160 @@
+"""Search in a folder of documents, on a stream: passages are records of kind `document`, kept in step with the files.
+
+What stands in a document is data of whoever wrote it: each record says so in its data (`tainted`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from mindstream.errors import ToolError
+from mindstream.memory.record import New, Record
+from mindstream.memory.store import read_all
+from mindstream.memory.stream import Stream
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.tools.folder import MOST_FILES, Folder, passages
+from mindstream.tools.tool import FunctionTool, tool
+
+MOST_PASSAGES, AT_ONCE = 20_000, 200
+PART = 6_000
+"""So many characters of a document are given at once."""
+Count = Annotated[int, Field(ge=1, le=10)]
+Line = Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+class Documents:
+    """The documents of a folder, searched in a stream of their own."""
+
+    def __init__(self, folder: Folder, stream: Stream) -> None:
+        self.folder = folder
+        self.stream = stream
+        self.unread: dict[str, str] = {}
+        """Which files could not be read, and why."""
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._lock = asyncio.Lock()
+
+    async def refresh(self) -> None:
+        """Bring the stream into step with the folder: what changed is read anew, what is gone is erased."""
+        async with self._lock:
+            names = list(self.folder.names())
+            stamps = {name: self.folder.stamp(name) for name in names}
+            if stamps == self._stamps:
+                return
+            held = await self._held()
+            gone = [record for name in held.keys() - stamps.keys() for record in held[name]]
+            self.unread = {name: why for name, why in self.unread.items() if name in stamps}
+            await self._erase(gone)
+            left = MOST_PASSAGES - sum(len(records) for name, records in held.items() if name in stamps)
+            for name in names:
+                if self._stamps.get(name) != stamps[name]:
+                    left -= await self._read(name, held.get(name, []), left)
+            self._stamps = stamps
+
+    async def _held(self) -> dict[str, list[Record]]:
+        held: dict[str, list[Record]] = {}
+        async for portion in read_all(self.stream.store, self.stream.name):
+            for record in portion:
+                if record.kind == "document":
+                    held.setdefault(str(record.data.get("file")), []).append(record)
+        return held
+
+    async def _read(self, name: str, there: list[Record], room: int) -> int:
+        """Read one file where it is not the one that is held; return how many passages there are more."""
+        self.unread.pop(name, None)
+        try:
+            digest, document = await self.folder.read(name)
+        except ToolError as error:
+            self.unread[name] = str(error)
+            await self._erase(there)
+            return -len(there)
+        is_same = all(record.data.get("hash") == digest for record in there)
+        if there and is_same and len(there) == there[0].data.get("parts"):  # all were written
+            return 0
+        found = passages(document)
+        await self._erase(there)
+        if len(found) > room + len(there):
+            self.unread[name] = f"{name} is not searched: at most {MOST_PASSAGES:,} passages are kept of a folder"
+            return -len(there)
+        parts = len(found)
+        news = [
+            New(
+                text=f"{name}, {each.place}:\n{each.text}", kind="document", by=name[:200],
+                data={"file": name, "place": each.place, "hash": digest, "parts": parts, "tainted": True},
+            )
+            for each in found
+        ]  # fmt: skip
+        for start in range(0, parts, AT_ONCE):
+            await self.stream.remember_all(news[start : start + AT_ONCE])
+        return parts - len(there)
+
+    async def _erase(self, records: Iterable[Record]) -> None:
+        if ids := [record.id for record in records]:
+            await self.stream.store.erase(self.stream.name, ids)
+
+    def tools(self) -> tuple[FunctionTool, ...]:
+        """Make the tools `search_documents`, `list_documents` and `read_document`."""
+
+        async def search_documents(query: str, count: Count = 3) -> str:
+            """Search the documents; returns the passages that fit best, each with its file and its place."""
+            if not query.strip():
+                raise ToolError("there is nothing to look for: the query is empty")
+            await self.refresh()
+            found = await self.stream.recall(query, count, kinds=["document"], touch=False)
+            return "\n\n".join(each.record.text for each in found) or "nothing was found"
+
+        async def list_documents() -> str:
+            """List the documents, and which of them cannot be read."""
+            await self.refresh()
+            names = list(self.folder.names())
+            lines = [self.unread.get(name, name) for name in names]
+            full = [f"… and perhaps more: at most {MOST_FILES:,} files are read"] * (len(names) == MOST_FILES)
+            return "\n".join(lines + full) or "there are no documents"
+
+        async def read_document(name: str, from_line: Line = 1) -> str:
+            """Read a document by its name, from a line on; what is long comes in parts."""
+            _, document = await self.folder.read(name)
+            return _part(document.lines, from_line)
+
+        return tool(search_documents), tool(list_documents), tool(read_document)
+
+
+def _part(lines: tuple[str, ...], from_line: int) -> str:
+    if from_line > max(len(lines), 1):
+        raise ToolError(f"that document has {len(lines):,} lines")
+    taken, size = list[str](), 0
+    for line in lines[from_line - 1 :]:
+        size += len(line) + 1
+        if taken and size > PART:
+            break
+        taken.append(line if len(line) <= PART else f"{line[:PART]}… (the line is cut)")
+    end = from_line + len(taken)
+    more = f"\n… (lines {from_line} to {end - 1} of {len(lines)}; the next part is from line {end})"
+    return "\n".join(taken) + (more if end <= len(lines) else "") or "the document is empty"
+
+
+@asynccontextmanager
+async def open_documents(
+    folder: Path | str, data: Path | str | None = None, *, embed: Embedder | str = "wordllama"
+) -> AsyncIterator[Documents]:
+    """Open a folder's documents; what was read of them is kept in `data`, or else until this is closed.
+
+    Raises:
+        ToolError: there is no such folder.
+    """
+    found = Folder(folder)
+    name = "documents." + blake2b(str(found.root).encode(), digest_size=8).hexdigest()
+    if data is not None:
+        async with Stream.open(data, name, embed=embed) as stream:
+            yield Documents(found, stream)
+        return
+    with tempfile.TemporaryDirectory(prefix="mindstream-") as kept:
+        async with Stream.open(kept, name, embed=embed) as stream:
+            yield Documents(found, stream)

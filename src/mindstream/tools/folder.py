@@ -1,0 +1,162 @@
+"""A folder of documents: which files lie in it, and their text; nothing outside of it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from mindstream.errors import ToolError
+from mindstream.tools.child import run_child
+
+LARGEST, LARGEST_PDF, MOST_FILES = 2_000_000, 30_000_000, 2_000
+PASSAGE = 1_000
+"""How long a passage gets, in characters."""
+PDF_SECONDS, PDF_MEGABYTES = 30, 2_000
+PDF_SCRIPT = Path(__file__).with_name("pdf_text.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a document; `place` says where in it: `lines 3-9`, `page 2`."""
+
+    text: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file of the folder: its name, its lines, each with the page (0: no pages)."""
+
+    name: str
+    lines: tuple[str, ...]
+    pages: tuple[int, ...]
+
+
+class Folder:
+    """Files in a folder and the folders in it; what is hidden is left out.
+
+    Raises:
+        ToolError: there is no such folder.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.root = Path(path).expanduser().resolve()
+        if not self.root.is_dir():
+            raise ToolError(f"there is no folder {str(path)!r}")
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of its files, so many at most; links that lead out are left out."""
+        found = 0
+        for folder, folders, files in os.walk(self.root):
+            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            for file in sorted(files):
+                path = Path(folder) / file
+                if not file.startswith(".") and path.name.isprintable() and self._is_inside(path):
+                    found += 1
+                    if found > MOST_FILES:
+                        return
+                    yield path.relative_to(self.root).as_posix()
+
+    def _is_inside(self, path: Path) -> bool:
+        try:
+            return path.resolve(strict=True).is_relative_to(self.root)
+        except (OSError, RuntimeError):
+            return False
+
+    def stamp(self, name: str) -> tuple[int, int]:
+        """Return what changes when a file does, mostly: its time and size; (0, 0) where it is gone."""
+        try:
+            found = (self.root / name).stat()
+        except OSError:
+            return 0, 0
+        return found.st_mtime_ns, found.st_size
+
+    def content(self, name: str) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            ToolError: it is not in the folder, cannot be read, or is too large.
+        """
+        path = self._path(name)
+        largest = LARGEST_PDF if _is_pdf(name) else LARGEST
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+            with os.fdopen(descriptor, "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise ToolError(f"{name} is not a regular file")
+                content = file.read(largest + 1)
+        except OSError as error:
+            raise ToolError(f"{name} cannot be read: {error.strerror}") from None
+        if len(content) > largest:
+            raise ToolError(f"{name} is too large: at most {largest:,} bytes are read")
+        return content
+
+    async def read(self, name: str) -> tuple[str, Document]:
+        """Return a file's hash and its text.
+
+        Raises:
+            ToolError: it is not in the folder, or is no text.
+        """
+        content = self.content(name)
+        digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+        if _is_pdf(name):
+            if find_spec("pypdf") is None:
+                raise ToolError(f"{name} is a PDF, which needs a package: pip install 'mindstream[documents]'")
+            found = await run_child(PDF_SCRIPT, str(self._path(name)), seconds=PDF_SECONDS, megabytes=PDF_MEGABYTES)
+            numbered = [(line, n) for n, page in enumerate(found["pages"], 1) for line in page.splitlines()]
+        elif b"\0" in content[:8_000]:
+            raise ToolError(f"{name} is no text")
+        else:
+            numbered = [(line, 0) for line in content.decode("utf-8", "replace").lstrip("\ufeff").splitlines()]
+        return digest, Document(name, tuple(line for line, _ in numbered), tuple(page for _, page in numbered))
+
+    def _path(self, name: str) -> Path:
+        if "\0" in name or not name or len(name) > 1_000:
+            raise ToolError("that is no name of a file")
+        path = self.root / name
+        if Path(name).is_absolute() or not self._is_inside(path) or not path.is_file():
+            raise ToolError(f"there is no document {name[:200]!r} in this folder: list_documents names them")
+        return path.resolve()
+
+
+def _is_pdf(name: str) -> bool:
+    return name.lower().endswith(".pdf")
+
+
+def passages(document: Document) -> list[Passage]:
+    """Cut a document at empty lines, headings and pages into passages of about a thousand characters."""
+    found: list[Passage] = []
+    held: list[int] = []
+    size = 0
+
+    def end() -> None:
+        nonlocal held, size
+        text = "\n".join(document.lines[at] for at in held).strip()
+        for start in range(0, len(text), 2 * PASSAGE):
+            found.append(Passage(text[start : start + 2 * PASSAGE], _place(document, held[0], held[-1])))
+        held, size = [], 0
+
+    for at, line in enumerate(document.lines):
+        turns = held and document.pages[at] != document.pages[held[0]]
+        begins = re.match(r"#{1,6}\s", line) and size > PASSAGE // 4
+        full = size + len(line) > PASSAGE and (not line.strip() or size > PASSAGE)
+        if held and (turns or begins or full):
+            end()
+        if line.strip() or held:
+            held.append(at)
+            size += len(line) + 1
+    if held:
+        end()
+    return found
+
+
+def _place(document: Document, first: int, last: int) -> str:
+    if page := document.pages[first]:
+        return f"page {page}"
+    return f"lines {first + 1}-{last + 1}" if last > first else f"line {first + 1}"

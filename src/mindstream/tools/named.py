@@ -1,0 +1,119 @@
+"""The tools that come with mindstream, by name."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from mindstream.errors import SettingsError, ToolError
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Model
+from mindstream.models.rules import Rules
+from mindstream.tools.ask_model import model_tool
+from mindstream.tools.calculator import calculator
+from mindstream.tools.documents import open_documents
+from mindstream.tools.read_page import page_tool
+from mindstream.tools.recall import recall_tool
+from mindstream.tools.tool import Tool, checked_tools, tool
+from mindstream.tools.web import Web
+from mindstream.tools.web_search import Ddgs, Search, Tavily, search_tool
+from mindstream.tools.wikipedia import Wikipedia, wikipedia_tool
+from mindstream.tools.wolfram import Wolfram, wolfram_tool
+
+NAMES = ("calculator", "web", "wikipedia", "wolfram", "read_page", "documents:DIR", "llm", "recall")
+"""What can be named; `web` is Tavily where its key is set, else ddgs."""
+TAVILY, WOLFRAM = "TAVILY_API_KEY", "WOLFRAM_APP_ID"
+
+
+@dataclass(frozen=True)
+class Means:
+    """What tools may need.
+
+    Attributes:
+        model: who answers as `llm`.
+        stream: what `recall` looks into.
+        data: a folder in which what was read of documents is kept; None: until the tools are closed.
+    """
+
+    model: Model | None = None
+    stream: Stream | None = None
+    data: Path | None = None
+    web: Web = field(default_factory=Web)
+    language: str = "en"
+    embed: str = "wordllama"
+
+
+@asynccontextmanager
+async def named_tools(names: Iterable[str], means: Means = Means()) -> AsyncIterator[tuple[Tool, ...]]:
+    """Open tools by their names, `documents:DIR` for a folder.
+
+    Raises:
+        SettingsError: nobody knows a name, or a package, a key, a model or a stream is missing.
+        InputError: a tool is named twice.
+    """
+    async with AsyncExitStack() as opened:
+        found: list[Tool] = []
+        for name in names:
+            found += await _tools(name.strip(), means or Means(), opened)
+        yield checked_tools(found)
+
+
+async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool, ...]:
+    kind, colon, folder = name.partition(":")
+    if kind == "documents" and colon:
+        try:
+            documents = await opened.enter_async_context(open_documents(folder, means.data, embed=means.embed))
+        except ToolError as error:
+            raise SettingsError(f"{name!r}: {error}") from None
+        return documents.tools()
+    match name:
+        case "calculator":
+            return (tool(calculator),)
+        case "web":
+            return (search_tool(_search(means)),)
+        case "wikipedia":
+            return (wikipedia_tool(Wikipedia(means.language, web=means.web)),)
+        case "wolfram":
+            return (wolfram_tool(Wolfram(_key(WOLFRAM, name), web=means.web)),)
+        case "read_page":
+            _check_package("selectolax", name)
+            return (page_tool(means.web),)
+        case "llm":
+            if means.model is None or means.model.name == Rules.name:
+                raise SettingsError("'llm' needs a model, and rules are none: name one with --model")
+            return (model_tool(means.model),)
+        case "recall":
+            if means.stream is None:
+                raise SettingsError("'recall' needs a mind's stream, and there is none here")
+            return (recall_tool(means.stream),)
+    raise SettingsError(_unknown(name))
+
+
+def _search(means: Means) -> Search:
+    if key := os.environ.get(TAVILY, "").strip():
+        return Tavily(key, web=means.web)
+    _check_package("ddgs", "web", f" (or set {TAVILY})")
+    return Ddgs()
+
+
+def _key(variable: str, name: str) -> str:
+    if key := os.environ.get(variable, "").strip():
+        return key
+    raise SettingsError(f"{name!r} needs a key: set {variable}")
+
+
+def _check_package(package: str, name: str, otherwise: str = "") -> None:
+    if find_spec(package) is None:
+        raise SettingsError(f"{name!r} needs a package: pip install 'mindstream[web]'{otherwise}")
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name.partition(":")[0].lower(), [each.partition(":")[0] for each in NAMES], 1)
+    whole = next((each for each in NAMES if near and each.startswith(near[0])), "")
+    advice = f"did you mean {whole!r}?" if whole else f"there are {', '.join(NAMES)}"
+    return f"there is no tool {name[:80]!r}; {advice}"

@@ -1,0 +1,36 @@
+"""A mind's own memory as a tool."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from mindstream.errors import ToolError
+from mindstream.memory.record import Record
+from mindstream.memory.stream import Stream
+from mindstream.tools.tool import FunctionTool, tool
+
+LONGEST = 1_000
+Count = Annotated[int, Field(ge=1, le=20)]
+
+
+def recall_tool(stream: Stream) -> FunctionTool:
+    """Make the tool `recall`, over one stream; to look strengthens nothing."""
+
+    async def recall(query: str, count: Count = 5) -> str:
+        """Look in memory; returns what fits best, each with its day and what it is."""
+        if not query.strip():
+            raise ToolError("there is nothing to look for: the query is empty")
+        found = await stream.recall(query, count, touch=False)
+        return "\n".join(_line(each.record) for each in found) or "nothing is remembered"
+
+    return tool(recall)
+
+
+def _line(record: Record) -> str:
+    day = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d")
+    by = f" by {record.by}" if record.by else ""
+    mark = ", from outside" if record.data.get("tainted") else ""
+    return f"{day} ({record.kind}{by}{mark}): {' '.join(record.text[:LONGEST].split())}"

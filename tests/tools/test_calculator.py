@@ -1,0 +1,175 @@
+"""The calculator: what people write is computed exactly, and no text makes it work without end or runs anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindstream.contracts import tool as promises
+from mindstream.contracts.promise import Promise
+from mindstream.errors import ToolError
+from mindstream.models.model import Call
+from mindstream.tools.calculator import calculator
+from mindstream.tools.call import call_tool
+from mindstream.tools.child import run_child
+from mindstream.tools.tool import tool
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("1/3 + 1/6", "0.5"),
+        ("0.1 + 0.2", "0.3"),
+        ("10/3", "10/3 ≈ 3.333333333"),
+        ("1,200 × 3²", "10800"),
+        ("max(1,200)", "200"),
+        ("15% of 80", "12"),
+        ("80 + 15%", "92"),
+        ("10% + 5%", "0.15"),
+        ("7 % 3", "1"),
+        ("-3^2", "-9"),
+        ("2^3^2", "512"),
+        ("2½ * 4", "10"),
+        ("3 x 4", "12"),
+        ("sqrt(16/9)", "4/3 ≈ 1.333333333"),
+        ("√2", "≈ 1.414213562"),
+        ("sin(30°)", "0.5"),
+        ("5! / 3!", "20"),
+        ("log(1000) + log(8, 2)", "6"),
+        ("round(10/3, 2)", "3.33"),
+        ("$120 * 15%", "18"),
+        ("5 km + 3 km", "8 km"),
+        ("（２＋３）×４", "20"),
+        ("2 + 2 = 5", "false: the sides differ by -1"),
+    ],
+)
+async def test_arithmetic_is_exact_as_people_write_it(text: str, result: str) -> None:
+    assert await calculator(text) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("2x + 3 = 11", "x = 4"),
+        ("Toby = 2*Thomas-10; Rebecca = Toby-8; Thomas + Toby + Rebecca = 157", "Toby = 64\nThomas = 37\nRebecca = 56"),
+        ("x + y = 10, x - y = 2", "x = 6\ny = 4"),
+        ("bat = ball + 1 and bat + ball = 1.1", "bat = 1.05\nball = 0.05"),
+        ("30% of x = 45", "x = 150"),
+        ("小明 = 3*2; 小明 + 1", "小明 = 6\n7"),
+        ("x + y = 3", "x = 3 - y\ny can be anything"),
+        ("x = 1; x = 2", "no solution: the equations contradict one another"),
+    ],
+)  # fmt: skip
+async def test_linear_equations_need_no_package(text: str, result: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/nowhere")
+    assert await calculator(text) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("x^2 + y^2 = 25; y = x + 1", "x = -4, y = -3\nx = 3, y = 4"),
+        ("1000*1.05^t = 2000", "t = -log(2)/(-log(21) + log(20)) ≈ 14.20669908"),
+        ("cos(x) = x", "x ≈ 0.7390851332\nfound by approaching; there may be others"),
+    ],
+)
+async def test_other_equations_are_solved_in_a_process_of_their_own(text: str, result: str) -> None:
+    pytest.importorskip("sympy")
+    assert await calculator(text) == result
+
+
+@given(st.lists(st.tuples(st.sampled_from("+-*/"), st.integers(1, 10**6)), min_size=1, max_size=8))
+async def test_it_agrees_with_fractions(steps: list[tuple[str, int]]) -> None:
+    text, value = "1", Fraction(1)
+    for sign, number in steps:
+        text = f"({text}) {sign} {number}"
+        value = {"+": value + number, "-": value - number, "*": value * number, "/": value / number}[sign]
+    assert await calculator(f"{text} = {value.numerator}/{value.denominator}") == "true"
+
+
+HOSTILE = {
+    "a tower": ("9**9**9", "too large"),
+    "a taller one": ("9^9^9^9^9^9", "too large"),
+    "a small base": ("1.0000001^99999999999", "too large"),
+    "a root of a giant": ("(10^3000)^(1/3) * 10^3500", "too large"),
+    "a factorial": ("99999!", "factorial"),
+    "factorials of factorials": ("5!!!!!!", "factorial"),
+    "brackets": ("(" * 900 + "1" + ")" * 900, "deep"),
+    "signs": ("-" * 1_900 + "1", "deep"),
+    "powers of powers": ("2" + "^1" * 900, "deep"),
+    "10 MB": ("1+" * 5_000_000, "characters"),
+    "digits": ("9" * 1_500, "characters"),
+    "an exponent": ("1e999999999", "three digits"),
+    "code": ("__import__('os').system('touch here')", "cannot be read"),
+    "an attribute": ("().__class__.__bases__", "missing|read"),
+    "a lambda": ("(lambda: 1)()", "cannot be read"),
+    "nothing": (" \n ;; ", "no formula"),
+    "no value": ("log(0)", "above 0"),
+    "no number": ("10^308 * exp(700) * exp(700)", "too large"),
+    "rounding": ("round(1, 10^9)", "300"),
+    "two meanings": ("6/2(1+2)", "two ways"),
+    "words": ("how many sheep are left", "words are not understood"),
+    "division by zero": ("1/(2-2)", "zero"),
+    "a function too few": ("sqrt()", "missing"),
+    "a function too many": ("sqrt(1,2)", "takes 1"),
+    "equations": ("a=1;" * 100, "at most"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_what_cannot_be_computed_is_refused_at_once(name: str) -> None:
+    text, says = HOSTILE[name]
+    with pytest.raises(ToolError, match=says):
+        await calculator(text)
+
+
+@given(st.text(alphabet="0123456789.,+-*/^%!()=; xyeé°½√\n", max_size=30))
+async def test_any_text_gives_a_result_or_a_tool_error(text: str) -> None:
+    from mindstream.tools.algebra.formula import read_formulas
+    from mindstream.tools.algebra.values import NotLinear, evaluate, written_sum
+
+    try:
+        for formula in read_formulas(text):
+            for side in formula.sides:
+                written_sum(evaluate(side))
+    except (ToolError, NotLinear):
+        pass
+
+
+async def test_work_without_end_ends_with_its_process(tmp_path: Path) -> None:
+    script = tmp_path / "spin.py"
+    script.write_text("while True: pass")
+    with pytest.raises(ToolError, match="longer than 1 seconds"):
+        await run_child(script, None, seconds=1, megabytes=500)
+    script.write_text("x = bytearray(10**10)")
+    with pytest.raises(ToolError, match="over 500 MB"):
+        await run_child(script, None, seconds=5, megabytes=500)
+
+
+async def test_the_process_knows_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    script = tmp_path / "show.py"
+    script.write_text("import json, os; print(json.dumps(sorted(os.environ)))")
+    assert not {"OPENAI_API_KEY", "HOME"} & set(await run_child(script, None, seconds=5, megabytes=500))
+    assert "OPENAI_API_KEY" in os.environ
+
+
+async def test_its_errors_are_for_whoever_called() -> None:
+    found = await call_tool(Call("calculator", '{"expression": "9**9**9"}'), [tool(calculator)])
+    assert found.failed and found.text == "that power is too large: at most 3,600 digits are computed"
+
+
+@pytest.mark.parametrize("promise", promises.PROMISES, ids=lambda each: each.__name__)
+async def test_it_keeps_what_tools_promise(promise: Promise[promises.Trial]) -> None:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[promises.Trial]:
+        yield promises.Trial(tool(calculator), '{"expression": "1 + 1"}', '{"expression": 7}')
+
+    await promise(opened)

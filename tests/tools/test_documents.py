@@ -1,0 +1,169 @@
+"""Documents: what lies in a folder is found with its place, follows the files, and nothing outside is read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindstream.errors import ToolError
+from mindstream.models.model import Call
+from mindstream.tools.documents import Documents, open_documents
+from mindstream.tools.folder import PASSAGE, Document, Folder, passages
+
+GARDEN = "# Garden\n\nTomatoes want sun.\n\n# Shed\n\nThe blue key opens the shed.\n"
+
+
+def pdf(*texts: str) -> bytes:
+    """Write a small PDF, a page for each text."""
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(texts)))
+    objects = [
+        "<</Type/Catalog/Pages 2 0 R>>",
+        f"<</Type/Pages/Kids[{kids}]/Count {len(texts)}>>",
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    for n, text in enumerate(texts):
+        stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
+        objects += [
+            f"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents {5 + 2 * n} 0 R"
+            "/Resources<</Font<</F1 3 0 R>>>>>>",
+            f"<</Length {len(stream)}>>\nstream\n{stream}\nendstream",
+        ]
+    body, places = "%PDF-1.4\n", []
+    for n, each in enumerate(objects, 1):
+        places.append(len(body))
+        body += f"{n} 0 obj\n{each}\nendobj\n"
+    rows = "".join(f"{place:010} 00000 n \n" for place in places)
+    size = len(objects) + 1
+    trailer = f"trailer\n<</Size {size}/Root 1 0 R>>\nstartxref\n{len(body)}\n%%EOF"
+    return f"{body}xref\n0 {size}\n0000000000 65535 f \n{rows}{trailer}".encode()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "files"
+    (folder / "notes").mkdir(parents=True)
+    (folder / "notes" / "garden.md").write_text(GARDEN)
+    (folder / "boat.txt").write_text("The boat is called Marie.\nIt lies in Kiel.\n")
+    return folder
+
+
+@pytest.fixture
+async def documents(files: Path, tmp_path: Path) -> AsyncIterator[Documents]:
+    async with open_documents(files, tmp_path / "kept") as documents:
+        yield documents
+
+
+async def call(documents: Documents, tool_name: str, /, **arguments: Any) -> str:
+    tool = next(each for each in documents.tools() if each.spec.name == tool_name)
+    return await tool(Call(tool_name, json.dumps(arguments)))
+
+
+async def test_a_passage_is_found_with_its_file_and_place(documents: Documents) -> None:
+    found = await call(documents, "search_documents", query="which key opens the shed?", count=1)
+    assert found.startswith("notes/garden.md, lines 1-7:\n") and "blue key" in found
+    assert await call(documents, "list_documents") == "boat.txt\nnotes/garden.md"
+
+
+async def test_what_is_held_is_tainted_and_says_where_it_is_from(documents: Documents) -> None:
+    await documents.refresh()
+    records = await documents.stream.latest("document", 10)
+    assert {record.data["file"] for record in records} == {"boat.txt", "notes/garden.md"}
+    assert all(record.data["tainted"] is True for record in records)
+
+
+async def test_it_follows_the_files_and_reads_only_what_changed(documents: Documents, files: Path) -> None:
+    await documents.refresh()
+    before = {record.data["file"]: record.id for record in await documents.stream.latest("document", 10)}
+    (files / "boat.txt").write_text("The boat is called Ondine now.\n")
+    (files / "new.txt").write_text("Bread is in the pantry.")
+    found = await call(documents, "search_documents", query="what is the boat called?", count=10)
+    assert "Ondine" in found and "Marie" not in found and "pantry" in found
+    after = {record.data["file"]: record.id for record in await documents.stream.latest("document", 10)}
+    assert after["notes/garden.md"] == before["notes/garden.md"] and after["boat.txt"] != before["boat.txt"]
+    (files / "boat.txt").unlink()
+    assert "Ondine" not in await call(documents, "search_documents", query="what is the boat called?", count=10)
+
+
+async def test_what_was_read_is_not_read_again_the_next_time(files: Path, tmp_path: Path) -> None:
+    ids = []
+    for _ in range(2):
+        async with open_documents(files, tmp_path / "kept") as documents:
+            os.utime(files / "boat.txt")
+            await documents.refresh()
+            ids.append([record.id for record in await documents.stream.latest("document", 10)])
+    assert ids[0] == ids[1] and len(ids[0]) == 2
+
+
+async def test_a_pdf_is_read_page_by_page(documents: Documents, files: Path) -> None:
+    pytest.importorskip("pypdf")
+    (files / "house.pdf").write_bytes(pdf("The roof is red.", "The cellar is damp in autumn."))
+    found = await call(documents, "search_documents", query="is the cellar damp?", count=1)
+    assert found == "house.pdf, page 2:\nThe cellar is damp in autumn."
+    (files / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing")
+    assert "broken" not in await call(documents, "search_documents", query="nothing", count=5)
+    assert "the PDF cannot be read" in await call(documents, "list_documents")
+
+
+async def test_a_long_document_comes_in_parts(documents: Documents, files: Path) -> None:
+    (files / "long.txt").write_text("\n".join(f"line number {n}" for n in range(1, 2_001)))
+    first = await call(documents, "read_document", name="long.txt")
+    start = int(first.rpartition("from line ")[2].rstrip(")"))
+    assert first.startswith("line number 1\n") and start > 100
+    second = await call(documents, "read_document", name="long.txt", from_line=start)
+    assert second.startswith(f"line number {start}\n")
+    with pytest.raises(ToolError, match="has 2,000 lines"):
+        await call(documents, "read_document", name="long.txt", from_line=2_001)
+
+
+OUTSIDE = [
+    "../secret.txt",
+    "/etc/passwd",
+    "notes/../../secret.txt",
+    "link.txt",
+    "linked/secret.txt",
+    ".",
+    "",
+    "a\0b",
+    "x" * 5_000,
+]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+async def test_nothing_outside_the_folder_is_read(name: str, documents: Documents, files: Path) -> None:
+    (files.parent / "secret.txt").write_text("The secret is 4711.")
+    (files / "link.txt").symlink_to(files.parent / "secret.txt")
+    (files / "linked").symlink_to(files.parent)
+    (files / "loop").symlink_to("loop")
+    with pytest.raises(ToolError, match=r"no document|no name"):
+        await call(documents, "read_document", name=name)
+    assert "4711" not in await call(documents, "search_documents", query="what is the secret?", count=10)
+
+
+async def test_what_cannot_be_read_is_told(documents: Documents, files: Path) -> None:
+    (files / "huge.txt").write_bytes(b"x " * 1_500_000)
+    (files / "image.png").write_bytes(b"\x89PNG\0\0\0")
+    (files / "odd.txt").write_bytes(b"caf\xe9 \x07 \xff\n" + b"y" * 9_000)
+    (files / "empty.txt").write_text("")
+    os.mkfifo(files / "pipe")
+    listed = (await call(documents, "list_documents")).splitlines()
+    assert "huge.txt is too large: at most 2,000,000 bytes are read" in listed
+    assert "image.png is no text" in listed
+    assert {"odd.txt", "empty.txt", "boat.txt"} <= set(listed)
+    assert "caf" in await call(documents, "search_documents", query="caf", count=5)
+
+
+def test_passages_are_small_and_lose_nothing(tmp_path: Path) -> None:
+    lines = (*(f"## Head {n}" if n % 40 == 0 else "word " * (n % 30) for n in range(400)), "z" * 10_000)
+    found = passages(Document("a", lines, (0,) * len(lines)))
+    assert max(len(each.text) for each in found) <= 2 * PASSAGE
+    assert "".join("".join(each.text.split()) for each in found) == "".join("".join(line.split()) for line in lines)
+
+
+def test_a_folder_that_is_not_there_is_told() -> None:
+    with pytest.raises(ToolError, match="there is no folder"):
+        Folder("/nowhere/at/all")
