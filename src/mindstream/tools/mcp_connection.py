@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from mindstream.clock import SystemClock
 from mindstream.errors import MindstreamError, ToolError
 from mindstream.isolation import describe
+from mindstream.models.reply import without_controls
 from mindstream.models.secrets import mask
 from mindstream.tools.mcp_http import CONNECT_S, FAILED, GuardedTransport, check_url
 from mindstream.tools.mcp_pins import Definition, difference
@@ -228,7 +229,8 @@ class _Life:
             words = error.message
         else:
             words = _short(error)
-        return f"{self._server.name}: {mask(words[: 4 * QUOTED])[:QUOTED] or 'it failed, and does not say why'}"
+        words = without_controls(mask(words[: 4 * QUOTED]))[:QUOTED]
+        return f"{self._server.name}: {words or 'it failed, and does not say why'}"
 
 
 @asynccontextmanager
@@ -300,5 +302,6 @@ def _changed(name: str, accepted: Definition, now: Definition | None) -> str:
 
 def _short(error: BaseException) -> str:
     if isinstance(error, ValidationError):
-        return f"{error.error_count()} things do not fit, the first: {error.errors()[0]['msg']}"[:QUOTED]
+        fault = error.errors()[0]
+        return f"it does not fit the protocol: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
     return str(error) if isinstance(error, MindstreamError) else describe(error)

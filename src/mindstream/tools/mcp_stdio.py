@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCRequest, jsonrpc_message_adapter
+from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 
 from mindstream.errors import ToolError
 from mindstream.paths import home
@@ -28,6 +28,7 @@ TAIL = 2_000
 """So much is kept of what the process says beside the protocol, to tell why it ended."""
 END_S = 1.0
 """How long it may take to end after its input is closed, and again after it is asked to."""
+LIST_CHANGED = "notifications/tools/list_changed"
 HARMLESS = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
     "SYSTEMROOT", "SYSTEMDRIVE", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "COMSPEC",
@@ -125,8 +126,8 @@ async def _read(
                 if pace.lines > MOST_LINES:
                     last.fault = f"it sent more than {MOST_LINES:,} lines that nobody asked for"
                     return
-                with suppress(ValueError):
-                    await got.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+                if (message := _parse(line)) is not None:
+                    await got.send(SessionMessage(message))
                 await asyncio.sleep(0)  # lines that are there already come without a pause
         except ValueError:
             last.fault = f"it sent a line of more than {MOST_BYTES:,} bytes"
@@ -136,6 +137,15 @@ async def _read(
         if await _has_ended(process):
             last.code = process.returncode
             await asyncio.wait({listening}, timeout=END_S)
+
+
+def _parse(line: bytes) -> JSONRPCMessage | None:
+    """Return the message of a line, or None for what is none, or tells of progress that nobody watches."""
+    try:
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return None
+    return None if isinstance(message, JSONRPCNotification) and message.method != LIST_CHANGED else message
 
 
 async def _write(process: Process, sending: MemoryObjectReceiveStream[SessionMessage], pace: _Pace) -> None:
@@ -158,12 +168,13 @@ async def _keep_tail(process: Process, last: LastWords) -> None:
 
 
 async def _end(process: Process) -> None:
-    """Close its input, then ask it and what it has started to end."""
+    """Close its input, then ask it and what it has started to end, then make them."""
     assert process.stdin is not None
     process.stdin.close()
-    if not await _has_ended(process):
-        _signal(process, "SIGTERM")
-        await _has_ended(process)
+    for name in ("SIGTERM", "SIGKILL"):
+        if not await _has_ended(process):
+            _signal(process, name)
+    await _has_ended(process)
 
 
 async def _has_ended(process: Process) -> bool:

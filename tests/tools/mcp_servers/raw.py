@@ -48,6 +48,8 @@ def tools(params: dict[str, Any]) -> dict[str, Any]:
         return {"tools": [{**TOOL, "name": f"echo{page}"}], **more}
     if HOW == "endless pages":
         return {"tools": [], "nextCursor": "again"}
+    if HOW == "not an object":
+        TOOL["inputSchema"] = {"type": "string"}
     return {"tools": [TOOL]}
 
 
@@ -77,7 +79,16 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
         case "sampling":
             return text(ask("sampling/createMessage", {"messages": [], "maxTokens": 5}))
         case "elicitation":
-            return text(ask("elicitation/create", {"message": "Your password?", "requestedSchema": {}}))
+            return text(
+                ask(
+                    "elicitation/create",
+                    {
+                        "message": "Your password?",
+                        "mode": "form",
+                        "requestedSchema": {"type": "object", "properties": {}},
+                    },
+                )
+            )
         case "roots":
             return text(ask("roots/list", {}))
         case "error":
