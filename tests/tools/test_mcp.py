@@ -276,12 +276,13 @@ async def test_a_server_that_does_not_open_says_why_and_takes_no_other(how: str,
         ("line without end", "raw: it sent a line of more than 8,000,000 bytes"),
         ("flood", "raw: it sent more than 10,000 lines that nobody asked for"),
         ("error", "echo: no such file"),
+        ("wants input", "raw asks for something before it answers, and is given nothing"),
         ("not a result", "raw gave no answer that can be read"),
-        ("hangs", "raw did not answer within 2 seconds"),
+        ("hangs", "raw did not answer within 0.5 seconds"),
     ],
 )
 async def test_a_call_that_fails_is_told_in_words(how: str, found: str, pins: Pins) -> None:
-    async with opened(raw(how, timeout_s=2.0), pins=pins) as tools:
+    async with opened(raw(how, timeout_s=0.5 if how == "hangs" else 10.0), pins=pins) as tools:
         for _ in range(1 if how == "hangs" else 2):
             with pytest.raises(ToolError, match=found):
                 await tools[0](called(tools, text="hello"))
@@ -343,6 +344,14 @@ async def test_a_server_that_died_is_started_again_by_the_next_call(pins: Pins, 
         with pytest.raises(ToolError, match="its process ended with 3"):
             await tools[0](called(tools, text="one"))
         assert await tools[0](called(tools, text="two")) == "two"
+
+
+async def test_a_server_that_takes_no_more_questions_is_started_again(pins: Pins) -> None:
+    async with opened(raw("takes no more"), pins=pins) as tools:
+        assert await tools[0](called(tools, text="one")) == "last words"
+        with pytest.raises(ToolError, match="it takes no more questions"):
+            await tools[0](called(tools, text="two"))
+        assert await tools[0](called(tools, text="three")) == "last words"
 
 
 async def test_a_server_that_does_not_come_back_is_left_alone_for_a_while(

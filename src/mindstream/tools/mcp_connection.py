@@ -76,6 +76,27 @@ class Connection:
         Raises:
             ToolError: it cannot be had.
         """
+        return (await self._ready())[1]
+
+    async def call(self, accepted: Definition, arguments: Mapping[str, Any]) -> types.CallToolResult:
+        """Call a tool that is still what was accepted.
+
+        Raises:
+            ToolError: it has changed, it failed, it wants something of us, or the server cannot be had.
+        """
+        name = self.server.name
+        try:
+            async with asyncio.timeout(self.server.timeout_s):
+                life, listing = await self._ready()
+                now = listing.tools.get(accepted.name)
+                if now != accepted:
+                    raise ToolError(_changed(name, accepted, now))
+                return await life.call(accepted.name, arguments)
+        except TimeoutError:
+            raise ToolError(f"{name} did not answer within {self.server.timeout_s:g} seconds") from None
+
+    async def _ready(self) -> tuple[_Life, Listing]:
+        """Return a life that takes calls, and what is offered in it; whoever stops waiting does not stop it."""
         life = self._life
         if life is None or life.is_over():
             if self._clock.elapsed() < self._rests_until:
@@ -87,28 +108,11 @@ class Connection:
         elif life.is_stale and life.listing.done():
             life.list_again()
         try:
-            return await asyncio.shield(life.listing)
+            return life, await asyncio.shield(life.listing)
         except ToolError as error:
             self._fault, self._rests_until = str(error), self._clock.elapsed() + REST_S
             life.retire()
             raise
-
-    async def call(self, accepted: Definition, arguments: Mapping[str, Any]) -> types.CallToolResult:
-        """Call a tool that is still what was accepted.
-
-        Raises:
-            ToolError: it has changed, it failed, it wants something of us, or the server cannot be had.
-        """
-        name = self.server.name
-        try:
-            async with asyncio.timeout(self.server.timeout_s):
-                now = (await self.list_tools()).tools.get(accepted.name)
-                if now != accepted:
-                    raise ToolError(_changed(name, accepted, now))
-                assert self._life is not None
-                return await self._life.call(accepted.name, arguments)
-        except TimeoutError:
-            raise ToolError(f"{name} did not answer within {self.server.timeout_s:g} seconds") from None
 
     async def close(self) -> None:
         """End it; what does not end is left behind."""
@@ -151,6 +155,7 @@ class _Life:
         assert self._client is not None
         self.is_stale = False
         self.listing = asyncio.ensure_future(self._answered(_list_tools(self._client)))
+        self.listing.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody waits
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
         assert self._client is not None

@@ -90,7 +90,7 @@ async def stdio_transport(
             tasks = [
                 listening,
                 group.create_task(_read(process, got, pace, last, listening)),
-                group.create_task(_write(process, sending, pace)),
+                group.create_task(_write(process, sending, got, pace, last)),
             ]
             try:
                 yield read, write
@@ -148,14 +148,26 @@ def _parse(line: bytes) -> JSONRPCMessage | None:
     return None if isinstance(message, JSONRPCNotification) and message.method != LIST_CHANGED else message
 
 
-async def _write(process: Process, sending: MemoryObjectReceiveStream[SessionMessage], pace: _Pace) -> None:
+async def _write(
+    process: Process,
+    sending: MemoryObjectReceiveStream[SessionMessage],
+    got: MemoryObjectSendStream[SessionMessage | Exception],
+    pace: _Pace,
+    last: LastWords,
+) -> None:
     assert process.stdin is not None
-    with sending, suppress(OSError):
-        async for item in sending:
-            if isinstance(item.message, JSONRPCRequest):
-                pace.lines = 0
-            process.stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-            await process.stdin.drain()
+    with sending:
+        try:
+            async for item in sending:
+                if isinstance(item.message, JSONRPCRequest):
+                    pace.lines = 0
+                process.stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await process.stdin.drain()
+        except OSError:
+            if not await _has_ended(process):
+                last.fault = "it takes no more questions"
+                last.is_over = True
+                got.close()  # whoever waits is told; of a process that has ended the reader tells why
 
 
 async def _keep_tail(process: Process, last: LastWords) -> None:

@@ -64,6 +64,9 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
             os._exit(3)
         case "hangs":
             time.sleep(600)
+        case "takes no more":
+            os.close(0)
+            return text("last words")
         case "holds on":
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             time.sleep(600)
@@ -121,6 +124,15 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         info = {"name": "calculator of the bank" if HOW == "lies" else "raw", "version": "1"}
         version = "2099-01-01" if HOW == "odd version" else params["protocolVersion"]
         return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    if HOW == "wants input":  # in the protocol of 2026, where a result can be a question
+        complete = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}
+        if method == "server/discover":
+            return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **complete}
+        if method == "tools/list":
+            return {**tools(params), **complete}
+        form = {"message": "Your password?", "mode": "form", "requestedSchema": {"type": "object", "properties": {}}}
+        asks = {"password": {"method": "elicitation/create", "params": form}}
+        return {"resultType": "input_required", "inputRequests": asks, "requestState": "x"}
     if method == "tools/list":
         return tools(params)
     return call(params) if method == "tools/call" else None
@@ -131,12 +143,14 @@ if HOW == "evil pattern":
     TOOL["outputSchema"] = schema
 if HOW == "ends at once":
     sys.exit("no such option")
-for line in sys.stdin:
+for line in iter(sys.stdin.readline, ""):
     request = json.loads(line)
     if "id" not in request or "method" not in request:
         continue
     result = answer(request["method"], request.get("params") or {})
     known = {"result": result} if result is not None else {"error": {"code": -32601, "message": "unknown"}}
     send({"id": request["id"], **known})
+    if HOW == "takes no more" and request["method"] == "tools/call":
+        time.sleep(600)
 if HOW in ("hangs", "holds on"):
     time.sleep(600)
