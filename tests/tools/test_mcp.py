@@ -63,20 +63,17 @@ async def test_a_server_of_the_sdk_is_called_side_by_side(pins: Pins, monkeypatc
     good = McpServer(command("good.py"), env=("NAMED",), reads=frozenset({"variable"}))
     async with opened(good, pins=pins) as tools:
         by_name = {tool.spec.name: tool for tool in tools}
-        assert list(by_name) == ["add", "slow", "variable", "fails"] and not tools.refused
+        assert list(by_name) == ["add", "meet", "variable", "fails"] and not tools.refused
         assert await by_name["add"](Call("add", '{"a": 2}')) == "3"
-        clock = asyncio.get_running_loop().time
-        start = clock()
-        waits = [by_name["slow"](Call("slow", '{"seconds": 0.5}')) for _ in range(6)]
-        assert await asyncio.gather(*waits) == ["waited 0.5"] * 6
-        assert clock() - start < 2.5, "six at once, not one after the other"
+        meets = [by_name["meet"](Call("meet", '{"count": 6}')) for _ in range(6)]
+        assert await asyncio.gather(*meets) == ["met 6"] * 6, "one after the other they would wait for ever"
         with pytest.raises(ToolError, match="fails: Error executing tool fails"):
             await by_name["fails"](Call("fails", ""))
         secrets = [await by_name["variable"](Call("variable", json.dumps({"name": name}))) for name in SECRETS]
         assert secrets == ["not set", "given"]
         assert {name: traits_of(tool).changes for name, tool in by_name.items()} == {
             "add": False,  # it says so, and that was accepted
-            "slow": True,
+            "meet": True,
             "variable": False,  # its user says so
             "fails": True,
         }
@@ -84,6 +81,13 @@ async def test_a_server_of_the_sdk_is_called_side_by_side(pins: Pins, monkeypatc
 
 
 SECRETS = ("OPENAI_API_KEY", "NAMED")
+
+
+async def test_a_key_that_a_server_was_given_is_in_no_error(pins: Pins, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAMED", "nk-0987654321")
+    async with opened(raw("tells", env=("NAMED",)), pins=pins) as tools:
+        with pytest.raises(ToolError, match=r"the key is \*\*\*$"):
+            await tools[0](called(tools, text="hello"))
 
 
 @asynccontextmanager

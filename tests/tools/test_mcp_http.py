@@ -57,8 +57,8 @@ async def test_a_server_of_the_sdk_answers_side_by_side(good: str, pins: Pins) -
     async with opened(good, pins=pins, allow=[LOOPBACK]) as tools:
         by_name = {tool.spec.name: tool for tool in tools}
         assert await by_name["add"](Call("add", '{"a": 2, "b": 5}')) == "7"
-        waits = [by_name["slow"](Call("slow", '{"seconds": 0.3}')) for _ in range(4)]
-        assert await asyncio.gather(*waits) == ["waited 0.3"] * 4
+        meets = [by_name["meet"](Call("meet", '{"count": 4}')) for _ in range(4)]
+        assert await asyncio.gather(*meets) == ["met 4"] * 4
         with pytest.raises(ToolError, match="Error executing tool"):
             await by_name["fails"](Call("fails", ""))
 
@@ -94,6 +94,8 @@ class RawHttp:
         method = message.get("method", "")
         if "id" not in message:
             return self.send(writer, "202 Accepted", b"")
+        if self.how == "never ready":
+            return await asyncio.sleep(30)
         if method == "initialize":
             info = {"name": "raw", "version": "1"}
             version = message["params"]["protocolVersion"]
@@ -221,6 +223,13 @@ async def test_nobody_there_is_told_and_takes_no_other(pins: Pins) -> None:
     async with raw_http("well") as door, opened(gone, door.url, pins=pins, allow=[LOOPBACK]) as tools:
         assert [tool.spec.name for tool in tools] == ["echo"]
         assert "gone: 127.0.0.1 cannot be reached" in tools.refused["gone"]
+
+
+async def test_a_server_that_is_never_ready_is_told(pins: Pins) -> None:
+    async with raw_http("never ready") as door:
+        with pytest.raises(ToolError, match=r"127_0_0_1: it was not ready within 0.5 seconds"):
+            async with opened(McpServer(door.url, start_s=0.5), pins=pins, allow=[LOOPBACK]):
+                pass
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mindstream.errors import SettingsError, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.reply import without_controls
+from mindstream.models.secrets import mask
 from mindstream.tools.arguments import read_arguments
 from mindstream.tools.mcp_pins import Approve, Changes, Definition, Pins, difference, show
 from mindstream.tools.mcp_server import ODD, McpServer
@@ -52,7 +53,7 @@ class McpTool:
         result = await self._connection.call(self.accepted, given)
         text = result_text(result)
         if result.is_error:
-            raise ToolError(f"{self.spec.name}: {text[:LONGEST_ERROR] or 'it failed, and does not say why'}")
+            raise ToolError(f"{self.spec.name}: {mask(text[:LONGEST_ERROR]) or 'it failed, and does not say why'}")
         return text
 
 

@@ -190,7 +190,7 @@ class _Life:
                     listing = await _list_tools(self._client)
                 self.listing.set_result(listing)
                 await self.stop.wait()
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, KeyboardInterrupt):
             self._fail("it was stopped")
             raise
         except TimeoutError:

@@ -54,7 +54,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if request.method == "GET":
             return httpx2.Response(405)
         try:
-            response = await self._inner.handle_async_request(await self._pinned(request))
+            response = await self._ask(request)
         except (httpx2.HTTPError, OSError, ValueError) as error:
             return _failure(f"{request.url.host} cannot be reached: {error or type(error).__name__}")
         if fault := _fault(request, response):
@@ -67,27 +67,35 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    async def _pinned(self, request: httpx2.Request) -> httpx2.Request:
-        """Return the request with the address that was looked at in place of a name that could mean another next time.
+    async def _ask(self, request: httpx2.Request) -> httpx2.Response:
+        """Ask the addresses that were looked at, in place of a name that could mean others the next moment.
 
         Raises:
             OSError: the host is not known, or is not to be asked.
         """
         url = request.url
         if _is_named(url.host, self._allow):
-            return request
+            return await self._inner.handle_async_request(request)
         found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
-        addresses = [str(entry[4][0]) for entry in found]
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
         if hidden := next((each for each in addresses if not is_public(each)), None):
             raise OSError(f"{hidden} is an address of this machine or of a private network; allow the host by name")
         extensions = {**request.extensions, "sni_hostname": url.host}
-        return httpx2.Request(
-            request.method,
-            url.copy_with(host=addresses[0]),
-            headers=request.headers,
-            stream=request.stream,
-            extensions=extensions,
-        )
+        for address in addresses:
+            try:
+                return await self._inner.handle_async_request(
+                    httpx2.Request(
+                        request.method,
+                        url.copy_with(host=address),
+                        headers=request.headers,
+                        stream=request.stream,
+                        extensions=extensions,
+                    )
+                )
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                if address == addresses[-1]:
+                    raise
+        raise OSError("it has no address")
 
 
 class _Bounded(httpx2.AsyncByteStream):

@@ -35,7 +35,7 @@ class McpServer:
         start_s: how long it may take until the server is ready.
     """
 
-    address: str
+    address: str = field(repr=False)
     name: str = ""
     env: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

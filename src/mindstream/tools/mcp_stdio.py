@@ -18,6 +18,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 
 from mindstream.errors import ToolError
+from mindstream.models.secrets import NO_KEY, remember
 from mindstream.paths import home
 
 MOST_BYTES = 8_000_000
@@ -55,7 +56,9 @@ class LastWords:
 
 
 def environment(names: Sequence[str]) -> dict[str, str]:
-    """Return what a process gets to see of our environment: what is harmless, and what is named."""
+    """Return what a process gets to see of our environment: what is harmless, and what is named, perhaps a key."""
+    for name in names:
+        remember(os.environ.get(name, NO_KEY))
     return {name: os.environ[name] for name in (*HARMLESS, *names) if name in os.environ}
 
 

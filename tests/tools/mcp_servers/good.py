@@ -10,6 +10,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 
 server = MCPServer("good")
+here, waiting = asyncio.Condition(), list[int]()
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
@@ -19,10 +20,13 @@ async def add(a: int, b: int = 1) -> int:
 
 
 @server.tool()
-async def slow(seconds: float) -> str:
-    """Wait, and say so."""
-    await asyncio.sleep(seconds)
-    return f"waited {seconds:g}"
+async def meet(count: int) -> str:
+    """Wait until so many are here at once."""
+    async with here:
+        waiting.append(count)
+        here.notify_all()
+        await here.wait_for(lambda: len(waiting) >= count)
+    return f"met {count}"
 
 
 @server.tool()

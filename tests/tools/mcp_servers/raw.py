@@ -94,6 +94,9 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
             )
         case "roots":
             return text(ask("roots/list", {}))
+        case "tells":
+            print("the key is", os.environ["NAMED"], file=sys.stderr)
+            os._exit(1)
         case "error":
             return text("no such file", isError=True)
         case "not a result":
