@@ -70,7 +70,7 @@ class Talker:
         return words
 
     async def filler(self, text: str, move: str = "wait") -> str:
-        """Return what is said while waiting, or (`wait_longer`) when it takes long: it states nothing."""
+        """Return what is said while waiting, or (another move) when it takes long: it states nothing."""
         language = language_of(text, self.pack.languages)
         waits = await self.stream.store.events(self.stream.name, kinds=["waiting"], after=await self._lately())
         said = [str(getattr(logged.event, "text", "")) for logged in waits]
