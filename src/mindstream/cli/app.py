@@ -108,7 +108,8 @@ def chat(
     role: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ROLE=NAME", help="Who answers in one role: talker, reasoner, facts, gate, safety; repeatable."
+            metavar="ROLE=NAME",
+            help="Who answers in one role: talker, reasoner, facts, gate, safety (listens for danger); repeatable.",
         ),
     ] = None,
     data: Data = None,
