@@ -36,12 +36,12 @@ from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
 
 
-def coach(pack: str | Path | Pack = "sleep", gate: str | Gate = "belief") -> MakeSpeaker:
+def coach(pack: str | Path | Pack = "sleep", gate: str | Gate = "quick") -> MakeSpeaker:
     """Return how a coach is made for a mind.
 
     Args:
         pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
-        gate: when the Talker waits for the Reasoner: `belief`, `quick`, `learned`, or a gate.
+        gate: when the Talker waits for the Reasoner: `quick`, `belief`, `learned`, or a gate.
 
     Raises:
         UserError: an unknown or broken pack, an unknown gate.

@@ -45,6 +45,8 @@ class Talk(Prompt[str]):
     before: str = ""
     asked_after: str = ""
     ask_next: str = ""
+    asked_before: bool = False
+    """`ask_next` was passed over once."""
     now: str = ""
 
     def texts(self) -> Iterator[str]:

@@ -116,7 +116,7 @@ def test_every_pattern_of_the_package_is_pumped() -> None:
 
 
 def asked_before(text: str) -> str:
-    return unless_asked("What keeps you awake?", [Line(by="mind", text=text, by_user=False)])
+    return unless_asked("What keeps you awake?", [Line(by="mind", text=text, by_user=False)])[0]
 
 
 def distinct() -> list[str]:
