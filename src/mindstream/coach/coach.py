@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from mindstream.coach import talk_rules  # noqa: F401 (registers the rule)
@@ -20,7 +21,7 @@ from mindstream.coach.gates.named import gate_named
 from mindstream.coach.gates.outcomes import judge_outcome
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.safety import SAFETY, look_over
+from mindstream.coach.packs.safety import SAFETY, is_about_danger, look_over
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Logged, Said
@@ -86,7 +87,9 @@ class Coach:
         self.talker = Talker(mind.stream, pack, models.of("talker"), mind.session)
         self.reasoners: Sequence[Reasoner] = (
             BeliefReasoner(models.of("reasoner"), pack, patience_s=thinking_s),
-            FactsReasoner(models.of("facts", "reasoner"), patience_s=thinking_s),
+            FactsReasoner(
+                models.of("facts", "reasoner"), patience_s=thinking_s, leaves_out=partial(is_about_danger, pack)
+            ),
         )
         self._gate = Gatekeeper(gate, pack)
         listener = _second_listener(models)
