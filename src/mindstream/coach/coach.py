@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from mindstream.coach import talk_rules  # noqa: F401 (registers the rule)
+from mindstream.coach.alarms import is_about_danger
 from mindstream.coach.answering import Answering
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import Plan
@@ -21,7 +22,7 @@ from mindstream.coach.gates.named import gate_named
 from mindstream.coach.gates.outcomes import judge_outcome
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.safety import SAFETY, is_about_danger, look_over
+from mindstream.coach.packs.safety import SAFETY, look_over
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Logged, Said
@@ -85,11 +86,10 @@ class Coach:
         self._mind, self._stream = mind, mind.stream
         models, thinking_s = mind.models, mind.patience.thinking_s
         self.talker = Talker(mind.stream, pack, models.of("talker"), mind.session)
+        never_noted = partial(is_about_danger, pack)
         self.reasoners: Sequence[Reasoner] = (
             BeliefReasoner(models.of("reasoner"), pack, patience_s=thinking_s),
-            FactsReasoner(
-                models.of("facts", "reasoner"), patience_s=thinking_s, leaves_out=partial(is_about_danger, pack)
-            ),
+            FactsReasoner(models.of("facts", "reasoner"), patience_s=thinking_s, leaves_out=never_noted),
         )
         self._gate = Gatekeeper(gate, pack)
         listener = _second_listener(models)

@@ -77,7 +77,8 @@ def _clauses(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _blank(clause: str, spans: Iterable[Span]) -> str:
-    """Return a clause with spaces for what shows a group: 'no memory' denies nothing that follows."""
+    """Return a clause with spaces for cues of several words: the 'no' of 'no memory' denies nothing that follows."""
     for start, end in spans:
-        clause = f"{clause[:start]}{' ' * (end - start)}{clause[end:]}"
+        if " " in clause[start:end]:
+            clause = f"{clause[:start]}{' ' * (end - start)}{clause[end:]}"
     return clause

@@ -21,6 +21,10 @@ KNOWN = 40
 """How many known facts the model is shown, newest last."""
 
 
+def _leaves_out_nothing(_: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class FactsReasoner:
     """Writes notes about the user (Christakopoulou 2024, 3.2.2).
@@ -33,7 +37,7 @@ class FactsReasoner:
     slot: str = "facts"
     trigger: Trigger = EVERY_TURN
     patience_s: float = 180.0
-    leaves_out: Callable[[str], bool] = lambda text: False
+    leaves_out: Callable[[str], bool] = _leaves_out_nothing
 
     async def think(self, occasion: Occasion) -> Conclusion:
         noted = [utterance for utterance in occasion.utterances if not self.leaves_out(utterance.text)]
