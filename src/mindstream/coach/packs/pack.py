@@ -20,7 +20,7 @@ from mindstream.text.pattern import pattern as read_pattern
 
 T = TypeVar("T")
 MOST_SIZE = 150_000
-"""The alarms of a pack may be so large together (text/pattern.py); those of the sleep pack take a third."""
+"""The alarms of a pack may be so large together (text/pattern.py); those of the sleep pack take a fifth."""
 
 
 class PackPart(BaseModel):

@@ -60,9 +60,10 @@ class Together(Generic[Name]):
         story = bool(OLD_STORY.search(text))
         for start, clause in _clauses(text):
             found = self._cues.find(clause)
+            blank = _blank(clause, found.values()) if found else ""
             for group, (begins, ends) in found.items():
-                before = _blank(clause, found.values())[:begins]
-                if not is_denied(before, self._language) and not (story and is_of_somebody_else(clause[:begins])):
+                told_of = story and is_of_somebody_else(clause[:begins])
+                if not told_of and not is_denied(blank[:begins], self._language):
                     yield group, (start + begins, start + ends)
 
 
