@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from mindstream.clock import format_spoken
 from mindstream.log.events import Remembered
@@ -20,16 +21,29 @@ KNOWN = 40
 """How many known facts the model is shown, newest last."""
 
 
+def _leaves_out_nothing(_: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class FactsReasoner:
-    """Writes notes about the user (Christakopoulou 2024, 3.2.2)."""
+    """Writes notes about the user (Christakopoulou 2024, 3.2.2).
+
+    Attributes:
+        leaves_out: tells which utterances no note is made of.
+    """
 
     model: Model
     slot: str = "facts"
     trigger: Trigger = EVERY_TURN
     patience_s: float = 180.0
+    leaves_out: Callable[[str], bool] = _leaves_out_nothing
 
     async def think(self, occasion: Occasion) -> Conclusion:
+        noted = [utterance for utterance in occasion.utterances if not self.leaves_out(utterance.text)]
+        if not noted:
+            return Conclusion("nothing to note", BY, _nothing)
+        occasion = replace(occasion, utterances=noted)
         return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
 
     async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
@@ -48,6 +62,10 @@ class FactsReasoner:
 
         told = "; ".join(fact.text for fact in found.facts)
         return Conclusion(told, model.name, write)
+
+
+async def _nothing() -> Writing:
+    return (), ()
 
 
 async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str) -> Writing:
