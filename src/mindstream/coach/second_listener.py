@@ -18,7 +18,7 @@ from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 from mindstream.models.decide import decide
 from mindstream.models.model import Model
-from mindstream.text.moves import FILLING, SOCIAL
+from mindstream.coach.moves.moves import FILLING, SOCIAL
 
 LISTENS_S = 8.0
 """How long the model may take; after that it has heard nothing."""

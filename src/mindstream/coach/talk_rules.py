@@ -19,7 +19,7 @@ from mindstream.coach.packs.safety import find_hint
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
 from mindstream.models.prompt import rule
-from mindstream.text.moves import ABOUT_A_STEP
+from mindstream.coach.moves.moves import ABOUT_A_STEP
 
 FEW = 4
 """With fewer notes than this, what is remembered names the trouble as it is believed, too."""

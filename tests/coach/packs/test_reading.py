@@ -6,7 +6,8 @@ import pytest
 
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.reading import read_utterance
-from mindstream.text.moves import language_of, moves_of
+from mindstream.coach.moves.moves import moves_of
+from mindstream.text.language import language_of
 
 SLEEP = load("sleep")
 

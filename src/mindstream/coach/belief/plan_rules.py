@@ -27,7 +27,8 @@ from mindstream.models.fence import CUT_NOTE, cut
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 from mindstream.models.reply import first_json
-from mindstream.text.moves import ABOUT_A_STEP, Language
+from mindstream.coach.moves.moves import ABOUT_A_STEP
+from mindstream.text.language import Language
 from mindstream.text.words import terms
 
 QUOTED = 100

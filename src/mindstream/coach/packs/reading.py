@@ -1,6 +1,6 @@
 """How rules read an utterance: its language, the moves it makes, the pack's topics it names or denies.
 
-No model; data only: the moves (text/moves), the topics' cues in the pack. English cues match in any form of the
+No model; data only: the moves (coach/moves), the topics' cues in the pack. English cues match in any form of the
 word and through small misspellings; Chinese cues match as character strings.
 """
 
@@ -16,7 +16,8 @@ from rapidfuzz.distance import OSA
 
 from mindstream.caches import remember
 from mindstream.coach.packs.pack import Pack
-from mindstream.text.moves import Language, language_of, moves_of
+from mindstream.coach.moves.moves import moves_of
+from mindstream.text.language import Language, language_of
 from mindstream.text.pattern import pattern
 from mindstream.text.windows import both_ends, first_and_last
 from mindstream.text.words import stem
