@@ -43,9 +43,9 @@ FIRM = 20.0
 BY_HAND = 4
 """A sentence labelled by hand counts as so many that patterns labelled."""
 CLASSIFIED = (
-    "plan stepwise resources next done dislike like add recall later vent who chat okay forget plan_again why_this"
-    " how_long proof safe wish"
-).split()
+    "plan", "stepwise", "resources", "next", "done", "dislike", "like", "add", "recall", "later", "vent", "who", "chat",
+    "okay", "forget", "plan_again", "why_this", "how_long", "proof", "safe", "wish",
+)  # fmt: skip
 """The moves that come in words of all kinds; for the others patterns alone are as good."""
 
 
@@ -128,7 +128,7 @@ def moves_task() -> Task:
         for writer, lines in labelled.items()
     }
     others_examples = [_move_example(text, "") for text in others]
-    return Task("moves", tuple(CLASSIFIED), {**writers, "talk": others_examples}, (), MOVES, dilutes=False,
+    return Task("moves", CLASSIFIED, {**writers, "talk": others_examples}, (), MOVES, dilutes=False,
                 kept=KEPT // 2, finest=0.2, solver="liblinear")  # fmt: skip
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mindstream.coach.moves.moves import moves_of
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.reading import read_utterance
-from mindstream.coach.moves.moves import moves_of
 from mindstream.text.language import language_of
 
 SLEEP = load("sleep")

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from mindstream.coach.moves.moves import ASKS, PUTS_OFF, SOCIAL
 from mindstream.coach.packs.pack import Field_, Pack, choices, in_language
 from mindstream.coach.packs.reading import Reading
-from mindstream.coach.moves.moves import ASKS, PUTS_OFF, SOCIAL
 from mindstream.text.language import Language
 
 LONGEST = 140

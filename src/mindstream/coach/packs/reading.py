@@ -15,8 +15,8 @@ from pathlib import Path
 from rapidfuzz.distance import OSA
 
 from mindstream.caches import remember
-from mindstream.coach.packs.pack import Pack
 from mindstream.coach.moves.moves import moves_of
+from mindstream.coach.packs.pack import Pack
 from mindstream.text.language import Language, language_of
 from mindstream.text.pattern import pattern
 from mindstream.text.windows import both_ends, first_and_last
