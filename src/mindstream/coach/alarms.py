@@ -13,7 +13,7 @@ from mindstream.coach.packs.pack import Alarm, Pack, in_language
 from mindstream.coach.packs.safety import find_alarm, find_hint
 from mindstream.coach.packs.saying import phrases
 from mindstream.coach.talker import SENTENCE
-from mindstream.text.moves import Language, language_of
+from mindstream.text.language import Language, language_of
 
 BEGINNING = 200
 """Within so many characters it is said that a question is affirmed or denied, or that something was not meant."""

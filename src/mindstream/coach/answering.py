@@ -23,7 +23,7 @@ from mindstream.memory.store import Entry
 from mindstream.minds.patience import Patience
 from mindstream.models.model import Model
 from mindstream.reasoners.background import Background
-from mindstream.text.moves import language_of
+from mindstream.text.language import language_of
 
 WRITES = 3
 """So often an answer that was shown is tried to be kept."""

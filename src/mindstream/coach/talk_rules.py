@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from mindstream import chance
 from mindstream.coach.answer_from_memory import asks_for_name, asks_for_own, best_answer
 from mindstream.coach.belief.plan import PlanStep
+from mindstream.coach.moves.moves import ABOUT_A_STEP
 from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
 from mindstream.coach.packs.reading import Reading, read_utterance
@@ -19,7 +20,6 @@ from mindstream.coach.packs.safety import find_hint
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
 from mindstream.models.prompt import rule
-from mindstream.text.moves import ABOUT_A_STEP
 
 FEW = 4
 """With fewer notes than this, what is remembered names the trouble as it is believed, too."""

@@ -21,8 +21,8 @@ from mindstream.memory.stream import Stream
 from mindstream.models.ask import speak
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import Line
+from mindstream.text.language import language_of
 from mindstream.text.links import links, pieces_without_links
-from mindstream.text.moves import language_of
 from mindstream.text.words import terms
 
 AGENT = "coach"

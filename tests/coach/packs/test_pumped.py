@@ -23,6 +23,7 @@ import mindstream
 from mindstream.coach.gates.by_rules import ByRules
 from mindstream.coach.gates.gate import Situation
 from mindstream.coach.gates.quick import QuickGate
+from mindstream.coach.moves import moves as moves_module
 from mindstream.coach.packs import reading, safety
 from mindstream.coach.packs.filler import states
 from mindstream.coach.packs.load import SHIPPED, load, shipped_packs
@@ -38,7 +39,6 @@ from mindstream.minds.mind import Mind
 from mindstream.reasoners.conversation import Line
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, facts_by_clauses
 from mindstream.text import dates
-from mindstream.text import moves as language_moves
 from mindstream.text.classifier import views
 from mindstream.text.context import estimated_tokens
 from mindstream.text.pattern import pattern
@@ -58,7 +58,7 @@ MOST = 1.0
 
 
 def shipped_patterns() -> Iterator[tuple[str, str]]:
-    moves = yaml.load(Path(language_moves.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
+    moves = yaml.load(Path(moves_module.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
     for move, by in moves.items():
         yield from ((f"{move}/{language}", source) for language, each in by.items() for source in each)
     for name in shipped_packs():
@@ -144,8 +144,7 @@ ATTACKS = [
 ]  # fmt: skip
 READERS: dict[str, Callable[[str], object]] = {
     "read": lambda text: reading._read(SLEEP, text),
-    "besides": lambda text: language_moves.besides(text, "en", ["chat", "laugh", "okay", "no", "thanks"]),
-    "besides, Chinese": lambda text: language_moves.besides(text, "zh", ["chat", "laugh", "okay", "no", "thanks"]),
+    "moves": lambda text: (moves_module.moves_of(text, "en"), moves_module.moves_of(text, "zh")),
     "quick gate": lambda text: QuickGate(SLEEP).decide(Situation(text, SLEEP.phases[0], said="Shall I make a plan?")),
     "rules gate": lambda text: ByRules(SLEEP).decide(Situation(text, SLEEP.phases[-1])),
     "facts": lambda text: facts_by_clauses(ExtractFacts(utterances=(text, text))),
@@ -174,7 +173,7 @@ def test_no_text_makes_a_reader_slow(name: str) -> None:
 
 def test_the_words_that_hung_a_mind_are_laughter() -> None:
     assert "laugh" in reading.read_utterance(SLEEP, HANGS).moves
-    assert "okay" in language_moves.moves_of("haha haha haha haha haha haha haha haha haha haha haha haha okay", "en")
+    assert "laugh" in moves_module.moves_of("haha haha haha haha haha haha haha haha haha haha haha haha okay", "en")
 
 
 @pytest.mark.parametrize("place", [0, 15_000, 31_000])

@@ -35,7 +35,7 @@ from mindstream.reasoners.conversation import lines, note
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.stand_in import BY, think_or_stand_in
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
-from mindstream.text.moves import language_of
+from mindstream.text.language import language_of
 from mindstream.tools.loop import solve
 from mindstream.tools.tool import Tool
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from mindstream.coach.moves.moves import ASKS, PUTS_OFF, SOCIAL
 from mindstream.coach.packs.pack import Field_, Pack, choices, in_language
 from mindstream.coach.packs.reading import Reading
-from mindstream.text.moves import ASKS, PUTS_OFF, SOCIAL, Language
+from mindstream.text.language import Language
 
 LONGEST = 140
 """The longest answer that is believed in the user's words, in characters."""

@@ -19,6 +19,7 @@ from mindstream.coach.belief.think_in_phase import (
     PhaseThought,
     ThinkInPhase,
 )
+from mindstream.coach.moves.moves import ABOUT_A_STEP
 from mindstream.coach.packs.pack import Step, in_language
 from mindstream.coach.packs.reading import Reading, read_utterance
 from mindstream.coach.packs.safety import find_alarm
@@ -27,7 +28,7 @@ from mindstream.models.fence import CUT_NOTE, cut
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 from mindstream.models.reply import first_json
-from mindstream.text.moves import ABOUT_A_STEP, Language
+from mindstream.text.language import Language
 from mindstream.text.words import terms
 
 QUOTED = 100

@@ -10,7 +10,7 @@ from typing import Generic, TypeAlias, TypeVar
 from rapidfuzz.distance import OSA
 
 from mindstream.caches import remember
-from mindstream.text.moves import Language
+from mindstream.text.language import Language
 from mindstream.text.pattern import pattern
 from mindstream.text.traditional import simplify
 from mindstream.text.words import stem

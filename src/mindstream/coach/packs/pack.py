@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from mindstream.coach.packs.dangling import dangling
-from mindstream.text.moves import Language
+from mindstream.text.language import Language
 from mindstream.text.pattern import pattern as read_pattern
 
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """How rules read an utterance: its language, the moves it makes, the pack's topics it names or denies.
 
-No model; data only: the moves (text/moves), the topics' cues in the pack. English cues match in any form of the
+No model; data only: the moves (coach/moves), the topics' cues in the pack. English cues match in any form of the
 word and through small misspellings; Chinese cues match as character strings (cues.py), traditional ones as simplified.
 """
 
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from mindstream.caches import remember
+from mindstream.coach.moves.moves import moves_of
 from mindstream.coach.packs.cues import BREAKS, Cues, Span, is_denied, is_of_somebody_else
 from mindstream.coach.packs.pack import Pack
-from mindstream.text.moves import Language, language_of, moves_of
+from mindstream.text.language import Language, language_of
 from mindstream.text.traditional import simplify
 from mindstream.text.windows import both_ends, first_and_last
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
 from mindstream.coach.packs.cues import BREAKS, Cues, Span, is_denied, is_of_somebody_else
-from mindstream.text.moves import CJK, Language
+from mindstream.text.language import CJK, Language
 
 Name = TypeVar("Name", bound=Hashable)
 Groups: TypeAlias = Sequence[str]

@@ -14,9 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt, rule
 from mindstream.reasoners.conversation import Line, user_statements
-from mindstream.text import moves
 from mindstream.text.links import has_links, links, without_links
-from mindstream.text.moves import language_of, moves_of
 from mindstream.text.support import Support, complaint
 
 
@@ -111,13 +109,14 @@ ASKS = re.compile(
     r"|吗|呢|请|帮我|给我|怎么|什么|不喜欢(这|那)",
     re.I,
 )
-"""Questions, requests and remarks on the talk itself: no facts about the user."""
-OF_THE_TALK = (
-    frozenset(moves.ABOUT_A_STEP)
-    | moves.ASKS
-    | moves.ADAPTS
-    | {"recall", "who", "unsure", "rude", "complaint", "like", "laugh", "forget"}
+"""Questions and requests: no facts about the user."""
+OF_THE_TALK = re.compile(
+    r"\b(that|this|the|your|next|first|last|another) (step|plan|idea|exercise|tip|advice|suggestion)s?\b"
+    r"|\bi(?:'ve| have)?(?: just)? (did|done|tried|finished) (it|that|this)\b|\bi (don'?t|do not) know\b|\b(ha){2,}"
+    r"|[这那下第][一二三]?步|计划|建议|不知道|哈哈",
+    re.I,
 )
+"""Remarks on the talk itself, its steps and plans: no facts about the user."""
 
 
 MOST = 20
@@ -152,9 +151,7 @@ def _facts(clause: str, known: tuple[str, ...]) -> Iterator[Fact]:
 
 
 def _in_own_words(clause: str) -> Fact | None:
-    if ASKS.search(clause) or (len(clause.split()) <= 2 and len(clause) <= 5):
-        return None
-    if moves_of(clause, language_of(clause)) & OF_THE_TALK:
+    if ASKS.search(clause) or OF_THE_TALK.search(clause) or (len(clause.split()) <= 2 and len(clause) <= 5):
         return None
     return Fact(text=f"“{clause.rstrip('.。;；')[:400]}”", object=clause[:200], rests_on=clause[:LONGEST])
 

@@ -1,24 +1,30 @@
-"""What an utterance does in a conversation: it greets, asks for a plan, dislikes, thanks, … (moves.yaml); no model."""
+"""What an utterance does in a conversation: it greets, asks for a plan, dislikes, thanks, …; no model.
+
+A move is made where its sure words stand (moves.yaml), or where the classifier is sure of it in one of the sentences.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TypeAlias
 
 import yaml
 
+from mindstream.caches import remember
+from mindstream.text.classifier import Classifier, views
+from mindstream.text.language import Language
 from mindstream.text.pattern import Pattern, Patterns
 from mindstream.text.spelling import correct_spelling
-from mindstream.text.windows import both_ends
+from mindstream.text.windows import both_ends, first_and_last, sentences
 
-Language: TypeAlias = str
-"""A language code: en, zh, …"""
-CJK = re.compile(r"[\u3400-\u9fff]")
-BEGINNING = 600
-"""How much of an utterance is looked at for what it says besides its moves, in characters."""
+FILE = Path(__file__).with_name("moves.npz")
+"""Written by benchmarks/train_classifiers.py."""
+SURE = 0.0
+"""The log odds above which the classifier's word is taken."""
+SENTENCES = 40
+"""Of a long utterance so many sentences, the first and the last, are classified."""
+CLASSIFIED = frozenset({"en", "zh"})
+"""The languages that it was trained on."""
 
 ASKS = frozenset({"plan", "stepwise", "resources"})
 """Moves that ask for the Reasoner's work in any phase."""
@@ -35,34 +41,34 @@ ABOUT_A_STEP = ("plan_again", "why_this", "how_long", "safe", "proof")
 """Questions about the step the user was given, the clearest first; the plan answers them."""
 
 
-def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Language:
-    """Tell the language of a text by its script; the first of `among` where it cannot be told."""
-    if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # one says as much as four letters
-        return "zh"
-    return next((language for language in among if language != "zh"), among[0])
-
-
 def moves_of(text: str, language: Language) -> frozenset[str]:
-    """Name what an utterance does in a conversation: greets, asks for a plan, dislikes, … (moves.yaml)."""
-    return _together(language).matching(_plain(both_ends(text), language))
+    """Name what an utterance does in a conversation: greets, asks for a plan, dislikes, …"""
+    plain = plain_text(both_ends(text), language)
+    found = _together(language).matching(plain)
+    if language not in CLASSIFIED:
+        return found
+    return found.union(*map(_classified, first_and_last(sentences(plain), SENTENCES)))
 
 
-def besides(text: str, language: Language, moves: Collection[str]) -> str:
-    """Return what an utterance says besides these moves: its beginning, without the words that make them."""
-    text = _plain(text[:BEGINNING], language)
-    for name in moves:
-        for each in _moves()[name].get(language, ()):
-            text = each.without(text)
-    return text
-
-
-def _plain(text: str, language: Language) -> str:
+def plain_text(text: str, language: Language) -> str:
+    """Return a text as patterns and classifier read it: English with the commonest slips put right."""
     return text if language == "zh" else correct_spelling(text.replace("’", "'"))
 
 
 def move_names() -> tuple[str, ...]:
     """Name the moves that an utterance can make."""
     return tuple(_moves())
+
+
+@remember(2_000)
+def _classified(sentence: str) -> frozenset[str]:
+    odds = _classifier().log_odds(views(sentence))
+    return frozenset(move for move, value in odds.items() if value > SURE)
+
+
+@cache
+def _classifier() -> Classifier:
+    return Classifier(FILE)
 
 
 @lru_cache(1)
