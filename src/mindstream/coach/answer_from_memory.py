@@ -1,67 +1,229 @@
-"""A question that the user has answered before is answered in their own words, or by saying that nothing was found."""
+"""A question about oneself is answered by the line in which one said it, or by saying that nothing was found.
+
+The lines are few, so each is looked at: how much of what the question speaks of stands in it (rare words count more,
+misspelt ones nearly as much, family by whom it is), and whether it holds what is asked for: a time, a number, a name. What
+corrects an older line speaks of what that line spoke of, and comes before it.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
-from mindstream.reasoners.conversation import DatedLine
-from mindstream.text.persons import find_persons
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from mindstream.caches import remember
+from mindstream.coach.asked_value import Asked, asked_kind, holds_value, without_asking
+from mindstream.text.kinship import PATTERN as KIN
+from mindstream.text.kinship import find_kin, may_mean, without_kin
+from mindstream.text.lexical import telling
 from mindstream.text.words import terms
 
-SURE_OF_OWN, SURE_OF_SELF, SURE = 0.1, 0.3, 0.6
-"""How sure recall must be for a quotation: where they ask for what is theirs or what they said, for something of
-themselves, for anything else."""
-OPENING = (
-    r"^\W*(?:(?:hey|hi|and|so|ok|okay|but|wait|please|sorry|again|tell me|remind me"
-    r"|(?:can|could|would|will) you (?:please )?(?:tell|remind) me"
-    r"|(?:do|can|did) (?:you|u) (?:still )?(?:know|remember|recall))[\s,:]+)*"
+ENOUGH, ENOUGH_OF_OTHERS = 0.66, 0.95
+"""The least score of a line that is quoted, where they ask for something of themselves, and for anything else."""
+VALUE, CORRECTS, NEWER = 0.25, 0.15, 0.04
+"""What a line gains that holds what is asked for; that corrects another; and, in part, that is newer."""
+MISSPELT, ONE_CHARACTER = 0.9, 0.35
+"""What a word counts that stands there misspelt; a Chinese character that stands there in another word."""
+DEMANDS: frozenset[Asked] = frozenset({"age", "time", "number", "name"})
+"""A line without such a thing answers no question for it."""
+BEFORE = 2
+"""So many lines further back what is corrected may stand without being named."""
+
+LEAD_IN = re.compile(
+    r"^\W*(?:(?:hey|hi|hello|and|so|ok|okay|but|wait|please|sorry|again|by the way|btw|remind me|tell me"
+    r"|(?:can|could|would|will) (?:you|u) (?:please )?(?:tell|remind) me(?: again)?"
+    r"|(?:do|can|did) (?:you|u) (?:still )?(?:know|remember|recall|rember))[\s,:]+)+"
+    r"|^\W*(?:那|嗨|对了|對了|请问|請問|[你您](?:还|還)?(?:知不知道|记不记得|知道|记得|記得|晓得|曉得)|告诉我|告訴我)+[，,]?",
+    re.IGNORECASE,
+)
+ASIDE = re.compile(
+    r"\b(?:did )?i (?:(?:ever|already) )?(?:tell|told|said|say|mention|mentioned)(?: to)?(?: (?:you|u))?(?: about)?\b"
+    r"|[我俺](?:是不是)?(?:跟|和|对|對|同|给|給|向)[你您](?:说|說|讲|講|提)(?:过|過)?|[我俺](?:说|說|告诉|告訴)(?:过|過)?(?:[你您])?",
+    re.IGNORECASE,
 )
 ASKS = re.compile(
-    OPENING + r"(?:what|whats|what's|when|where|who|whos|who's|whose|which|how (?:old|many|much|long|often|late|early))"
-    r"\b(?!\s*[?!,.])"
-    r"|什么|几点|几个|几岁|多少|多久|哪|谁|何时",
+    r"(?:^|[,.;!:]\s*)(?:(?:in|at|on|for|with|to|from|since) )?(?:(?:who|where|when)(?:'?s\b| (?:is|are|was|were|do|does|did|has|have|had|am|will)\b)"
+    r"|(?:what|wat|wot|which|who|how (?:old|many|much|long|often|late|early|far|tall|heavy|big|high))"
+    r"(?:'?s\b|(?:\s+[\w'’]+){0,3}?\s+(?:is|are|was|were|do|does|did|has|have|had|am|will)\b))"
+    r"|(?:^|[,.;!:]\s*)(?:what|wat|wot|who|where|when|wen|which|how (?:old|many|much|long|often|late|early))\b(?=.*\?\s*$)"
+    r"|(?:^|[,.;!:]\s*)(?:my|our) .*\bname\b.*\?",
     re.IGNORECASE,
+)
+ASKS_IN_CHINESE = re.compile("什[么麼]|啥|[几幾]|哪|[谁誰]|多[少大久长長高重远遠]|何[时時]|好多|[咩乜]|邊[個度間]|好[久大高]")
+STATES_IN_CHINESE = re.compile(
+    "[都也](?!.*[?？])|几乎|幾乎|[好这那前没]几|[這沒]幾|[没沒](?:什|啥|多少)|不了[几幾]|不管|无论|不知道|不晓得|哪怕"
 )
 ADVICE = re.compile(
-    r"\b(?:should|shall|can|could|may|might|must|would|will|need|supposed|ought|have to"
-    r"|do i do|i do (?:about|if|when|now)|am i doing|start|begin|plans?|steps?|next"
-    r"|advice|advise|help|tips?|wrong|happening)\b"
-    r"|怎么办|应该|可以|能|会不会|为什么|怎样|怎么|建议|计划|下一步|步骤|帮|要不要",
+    r"\b(?:should|shall|can|could|may|might|must|would|will|ought|supposed to|have to|need to)\s+(?:i|we|it|this|that)\b"
+    r"|\bi (?:should|shall|can|could|may|might|must|would|ought|have to|need)\b|\bwill (?:help|work|happen)\b|\b(?:can|could|would|should) (?:help|be)\b"
+    r"|\bdo i (?:do|need|want|try|get help|start|begin)\b|\bam i doing\b"
+    r"|\b(?:plans?|steps?|advice|advise|tips?|suggest\w*|recommend\w*|wrong with|happening|next for|helps?)\b"
+    r"|怎[么麼]|咋|怎样|怎樣|如何|[为為](?:什|啥)|應該|应该|该|該|[^可功]能|可以|要不要|会不会|會不會|建议|建議|[计計][划劃]|下一步|步[骤驟]|[帮幫]我",
     re.IGNORECASE,
 )
-NAME = re.compile(r"\bmy name\b|\bi(?: am|'m)? called\b|我(?:叫|的名字)", re.IGNORECASE)
-YOU = re.compile(r"\b(?:you|your|yours|u|ur)\b|你|您", re.IGNORECASE)
+NAME = re.compile(r"\bmy (?:own )?name\b|\bi(?: am|'m)? called\b|\bam i called\b|^\W*(?:[我俺]叫|[我俺]的?名字)", re.IGNORECASE)
+YOU = re.compile(r"\b(?:you|your|yours|u|ur)\b|[你您]", re.IGNORECASE)
 OWN = re.compile(
-    r"\bmy\b|\bdid i\b|\bi (?:said|told|mentioned)\b|我的?[^，。？]{0,6}(?:说|告诉|叫|名字|在哪|几)", re.IGNORECASE
+    r"\b(?:my|our|mine)\b|\b(?:do|did|am|was|have|had) (?:i|we)\b|\bi (?:said|told|mentioned)\b|[我俺咱]", re.IGNORECASE
 )
+KNOWN = re.compile(r"\b(?:i|me|he|she|him|her|his|they|them|their)\b|[他她佢]|(?<=[a-z'’] )[A-Z][a-z]+")
+LIGHT = frozenset("get got go have take come do name call tell said say mention know rememb time day date again now still usual exact kind sort one day".split())
+LIGHT_CHARACTERS = re.compile(r"[的了吗嗎呢吧啊喃嘛么麼着著过過在是我俺咱你您他她它佢们們这這那和与與就很嘅喺係咗啦呀做叫要会會给給来來去有个個得儿兒把被用上次]+")
+CORRECTING = re.compile(
+    r"\b(?:no|nah|nope|not|actually|sorry|mean|meant|correction|wrong|mistake|rather|changed|moved to|now|instead|anymore|after all|said)\b"
+    r"|n['’]t\b|\bdown from\b|\bup from\b|不[对對是]|唔係|[说說讲講记記搞弄][错錯]|其[实實]|改|[换換减減][成到]|[现現]在|更正|推[迟遲]|提前",
+    re.IGNORECASE,
+)
+NAMED_AFTER = re.compile(
+    r"(?:['’]?s)?,?(?: (?:is|was|are))? (?:(?:Mrs?|Ms|Dr|Prof\w*)\.? )?[A-Z][a-z]+|[小阿老][\u4e00-\u9fff]|([\u4e00-\u9fff])\1"
+)
+NAMED_BEFORE = re.compile(r"[A-Z][a-z]+(?:,| is)(?: my| our| the)? $")
+RUN = re.compile(r"[\u3400-\u9fff]+")
+SPACED = re.compile(r"[a-z0-9]")
 
 
-def asks_for_own(text: str) -> bool:
-    """Tell whether an utterance asks for what is the user's own, or what they said."""
-    return _asks(text) and bool(OWN.search(_without_opening(text)))
+@dataclass(frozen=True, slots=True)
+class MemoryQuestion:
+    """A question for what was told: what kind of thing it asks for, of what it speaks, and whether it is one's own."""
+
+    kind: Asked
+    body: str
+    own: bool
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A word of a question: what stands for it, and what stands for it in part (one character of it)."""
+
+    strong: frozenset[str]
+    weak: str = ""
+
+    def match(self, words: frozenset[str]) -> float:
+        return 1.0 if self.strong & words else ONE_CHARACTER if self.weak in words else 0.0
+
+
+def read_question(text: str) -> MemoryQuestion | None:
+    """Return what an utterance asks of memory; None where it asks for nothing that may have been told."""
+    body = LEAD_IN.sub("", text.strip().replace("’", "'"))
+    asked = bool(ASKS.search(body)) or (ASKS_IN_CHINESE.search(body) and not STATES_IN_CHINESE.search(body))
+    if not asked or ADVICE.search(body):
+        return None
+    own = bool(OWN.search(body))
+    body = ASIDE.sub(" ", body)
+    kind = asked_kind(body)
+    if kind is None or YOU.search(body):
+        return None
+    return MemoryQuestion(kind, body, own, own or bool(KNOWN.search(body) or find_kin(body)))
 
 
 def asks_for_name(text: str) -> bool:
     """Tell whether the user asks what they are called."""
-    return bool(NAME.search(text)) and _asks(text)
+    return bool(NAME.search(LEAD_IN.sub("", text))) and read_question(text) is not None
 
 
-def best_answer(text: str, answers: tuple[DatedLine, ...], certainty: float) -> DatedLine | None:
-    """Return the line to quote; None where nothing is asked that was told, or recall is not sure enough of it."""
-    if not _asks(text):
+def asks_for_own(text: str) -> bool:
+    """Tell whether an utterance asks for what is the user's own, or what they said."""
+    question = read_question(text)
+    return question is not None and question.own
+
+
+def is_question(text: str) -> bool:
+    """Tell whether a line asks, and so states nothing to quote."""
+    return text.rstrip()[-1:] in "?？" or read_question(text) is not None
+
+
+def find_answer(question: MemoryQuestion, lines: Sequence[str]) -> int | None:
+    """Return the place of the line that answers, the lines given oldest first; None where none does."""
+    told = _with_corrections(lines)
+    units = _units(question.body, frozenset().union(*(each for each, _ in told)))
+    if not units:
         return None
-    question = _without_opening(text)
-    sure = SURE_OF_OWN if asks_for_own(text) else SURE_OF_SELF if find_persons(question).asker else SURE
-    if YOU.search(question) or certainty < sure:
-        return None
-    asked = set(terms(text))
-    return next((line for line in answers if set(terms(line.text)) - asked), None)
+    weights = [telling(sum(unit.match(words) > 0 for words, _ in told), len(told)) for unit in units]
+    asked = frozenset().union(*(unit.strong for unit in units))
+    best, found = ENOUGH if question.known else ENOUGH_OF_OTHERS, None
+    for at, (words, corrects) in enumerate(told):
+        covered = sum(weight * unit.match(words) for unit, weight in zip(units, weights, strict=True)) / sum(weights)
+        if covered == 0 or words <= asked:
+            continue
+        has_value = (
+            _names_it(lines[at], asked) if question.kind == "name"
+            else question.kind != "what" and holds_value(lines[at], question.kind)
+        )
+        if question.kind in DEMANDS and not has_value:
+            continue
+        score = covered + VALUE * has_value + CORRECTS * corrects + NEWER * at / len(told)
+        if score >= best:
+            best, found = score, at
+    return found
 
 
-def _asks(text: str) -> bool:
-    return bool(ASKS.search(text)) and not ADVICE.search(_without_opening(text))
+def _names_it(line: str, asked: frozenset[str]) -> bool:
+    """Tell whether a line gives a name to what is asked for: "is called", or a name beside it ("my son Felix")."""
+    if holds_value(line, "name"):
+        return True
+    spots = [found.span() for found in re.finditer(r"[a-zA-Z]+", line) if set(terms(found[0])) & asked]
+    spots += [found.span() for found in KIN.finditer(line) if find_kin(found[0]) and {f"@{who}" for who in find_kin(found[0])} & asked]
+    spots += [found.span() for pair in asked if len(pair) == 2 for found in re.finditer(re.escape(pair), line)]
+    return any(NAMED_AFTER.match(line, end) or NAMED_BEFORE.search(line[:start]) for start, end in spots)
 
 
-def _without_opening(text: str) -> str:
-    """Return a question without what only leads up to it: "can you tell me …", "do you remember …"."""
-    return re.sub(OPENING, "", text, flags=re.IGNORECASE)
+@remember(4096)
+def _words(text: str) -> frozenset[str]:
+    """Return all by which a line may be found: its words, whom it speaks of, pairs and single characters."""
+    characters = {character for run in RUN.findall(text) for character in run}
+    return frozenset(terms(text)) | characters | {f"@{who}" for who in find_kin(text)}
+
+
+def _units(body: str, vocabulary: frozenset[str]) -> list[Unit]:
+    """Return the words of a question, each with what may stand for it in the lines."""
+    units = [
+        Unit(frozenset(word for word in vocabulary if word[0] == "@" and may_mean(who, word[1:])) | {f"@{who}"})
+        for who in sorted(find_kin(body))
+    ]
+    rest = without_asking(without_kin(body))
+    spaced = [word for word in dict.fromkeys(terms(rest)) if SPACED.match(word)]
+    spaced = [word for word in spaced if word not in LIGHT] or ([] if units else spaced)
+    units += [Unit(_alike(word, vocabulary)) for word in spaced]
+    for run in RUN.findall(LIGHT_CHARACTERS.sub(" ", rest)):
+        pairs = ["", *(run[i : i + 2] for i in range(len(run) - 1)), ""]
+        for character, before, after in zip(run, pairs[:-1], pairs[1:], strict=True):
+            both = frozenset({before, after} - {""})
+            units.append(Unit(both, character) if both else Unit(frozenset({character})))
+    return units
+
+
+def _alike(word: str, vocabulary: frozenset[str]) -> frozenset[str]:
+    """Return a word, or where no line has it, those that it may be misspelt for, or that are misspelt for it."""
+    if word in vocabulary or len(word) < 4:
+        return frozenset({word})
+    near = process.extract(
+        word, [each for each in vocabulary if len(each) > 3 and SPACED.match(each)], scorer=OSA.distance,
+        score_cutoff=1 if len(word) < 8 else 2, limit=3,
+    )  # fmt: skip
+    return frozenset({word, *(each for each, _, _ in near)})
+
+
+def _with_corrections(lines: Sequence[str]) -> list[tuple[frozenset[str], bool]]:
+    """Return the words of each line, with those of the line that it corrects, and whether it corrects one."""
+    told: list[tuple[frozenset[str], bool]] = []
+    for at, line in enumerate(lines):
+        words = _words(line)
+        corrected = _corrected(line, words, lines, told, at) if CORRECTING.search(line) else None
+        told.append((words | told[corrected][0], True) if corrected is not None else (words, False))
+    return told
+
+
+def _corrected(
+    line: str, words: frozenset[str], lines: Sequence[str], told: Sequence[tuple[frozenset[str], bool]], at: int
+) -> int | None:
+    """Return the place of the line that this one corrects: the newest that shares the most words with it, or the one before."""
+    shared = [len({word for word in words & earlier if len(word) > 1}) + (at - i <= BEFORE) * 0.5 for i, (earlier, _) in enumerate(told)]
+    if CORRECTING.match(line) and at:
+        shared[-1] += 0.5
+    best = max(range(at), key=lambda i: (shared[i], i), default=None)
+    return best if best is not None and shared[best] >= 1 else None
