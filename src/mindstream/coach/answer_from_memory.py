@@ -8,9 +8,8 @@ corrects an older line speaks of what that line spoke of, and comes before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
@@ -24,12 +23,16 @@ from mindstream.text.words import terms
 
 ENOUGH, ENOUGH_OF_OTHERS = 0.66, 0.95
 """The least score of a line that is quoted, where they ask for something of themselves, and for anything else."""
-VALUE, CORRECTS, NEWER = 0.25, 0.15, 0.04
-"""What a line gains that holds what is asked for; that corrects another; and, in part, that is newer."""
-MISSPELT, ONE_CHARACTER = 0.9, 0.35
-"""What a word counts that stands there misspelt; a Chinese character that stands there in another word."""
-DEMANDS: frozenset[Asked] = frozenset({"age", "time", "number", "name"})
+NEAR = 0.14
+"""What the nearness of a line's vector counts, in recall's units (those of BM25)."""
+VALUE, CORRECTS, NEWER, OF_ANOTHER = 0.25, 0.15, 0.04, 0.3
+"""What a line gains that holds what is asked for; that corrects another; that is newer; what one loses that speaks of others."""
+ONE_CHARACTER, UNHEARD_OF = 0.5, 0.5
+"""What a Chinese character counts that stands there in another word; and what one weighs that no line has: it may be misspelt."""
+DEMANDS: frozenset[Asked] = frozenset({"age", "hour", "time", "number", "name"})
 """A line without such a thing answers no question for it."""
+OF_ONE: frozenset[Asked] = frozenset({"age", "hour", "time", "number", "work", "place"})
+"""Asked of nobody else, it is asked of the user."""
 BEFORE = 2
 """So many lines further back what is corrected may stand without being named."""
 
@@ -60,9 +63,9 @@ STATES_IN_CHINESE = re.compile(
 ADVICE = re.compile(
     r"\b(?:should|shall|can|could|may|might|must|would|will|ought|supposed to|have to|need to)\s+(?:i|we|it|this|that)\b"
     r"|\bi (?:should|shall|can|could|may|might|must|would|ought|have to|need)\b|\bwill (?:help|work|happen)\b|\b(?:can|could|would|should) (?:help|be)\b"
-    r"|\bdo i (?:do|need|want|try|get help|start|begin)\b|\bam i doing\b"
+    r"|\b(?:what|how) do i do\b|\bdo i (?:need|want|try|get help|start|begin)\b|\bam i doing\b"
     r"|\b(?:plans?|steps?|advice|advise|tips?|suggest\w*|recommend\w*|wrong with|happening|next for|helps?)\b"
-    r"|怎[么麼]|咋|怎样|怎樣|如何|[为為](?:什|啥)|應該|应该|该|該|[^可功]能|可以|要不要|会不会|會不會|建议|建議|[计計][划劃]|下一步|步[骤驟]|[帮幫]我",
+    r"|怎[么麼]|咋|怎样|怎樣|如何|[为為](?:什|啥)|應該|应该|该|該|[^可功]能|可以|要不要|会不会|會不會|建议|建議|[计計][划劃]|下一步|步[骤驟]|[帮幫]我|合[适適]|最好|正常|\b(?:normal|healthy|best|better|right)\b",
     re.IGNORECASE,
 )
 NAME = re.compile(r"\bmy (?:own )?name\b|\bi(?: am|'m)? called\b|\bam i called\b|^\W*(?:[我俺]叫|[我俺]的?名字)", re.IGNORECASE)
@@ -70,9 +73,10 @@ YOU = re.compile(r"\b(?:you|your|yours|u|ur)\b|[你您]", re.IGNORECASE)
 OWN = re.compile(
     r"\b(?:my|our|mine)\b|\b(?:do|did|am|was|have|had) (?:i|we)\b|\bi (?:said|told|mentioned)\b|[我俺咱]", re.IGNORECASE
 )
-KNOWN = re.compile(r"\b(?:i|me|he|she|him|her|his|they|them|their)\b|[他她佢]|(?<=[a-z'’] )[A-Z][a-z]+")
+OF_OTHERS = re.compile(r"\b(?:he|she|him|her|his)\b|[他她佢]", re.IGNORECASE)
+CAPITAL = re.compile(r"(?<=[\w'’] )[A-Z][a-z]+")
 LIGHT = frozenset("get got go have take come do name call tell said say mention know rememb time day date again now still usual exact kind sort one day".split())
-LIGHT_CHARACTERS = re.compile(r"[的了吗嗎呢吧啊喃嘛么麼着著过過在是我俺咱你您他她它佢们們这這那和与與就很嘅喺係咗啦呀做叫要会會给給来來去有个個得儿兒把被用上次]+")
+LIGHT_CHARACTERS = re.compile(r"(?:每天|每晚|最近|通常|一般|平[时時]|[现現]在|今年|自己|[的了吗嗎呢吧啊喃嘛么麼着著过過在是我俺咱你您他她它佢们們这這那和与與就很嘅喺係咗啦呀做叫要会會给給来來去有个個得儿兒把被用上次])+")
 CORRECTING = re.compile(
     r"\b(?:no|nah|nope|not|actually|sorry|mean|meant|correction|wrong|mistake|rather|changed|moved to|now|instead|anymore|after all|said)\b"
     r"|n['’]t\b|\bdown from\b|\bup from\b|不[对對是]|唔係|[说說讲講记記搞弄][错錯]|其[实實]|改|[换換减減][成到]|[现現]在|更正|推[迟遲]|提前",
@@ -82,6 +86,12 @@ NAMED_AFTER = re.compile(
     r"(?:['’]?s)?,?(?: (?:is|was|are))? (?:(?:Mrs?|Ms|Dr|Prof\w*)\.? )?[A-Z][a-z]+|[小阿老][\u4e00-\u9fff]|([\u4e00-\u9fff])\1"
 )
 NAMED_BEFORE = re.compile(r"[A-Z][a-z]+(?:,| is)(?: my| our| the)? $")
+GIVEN = re.compile(
+    r"(?:['’]?s)?,?(?: (?:is|was|are))?(?: (?:called|named))? (?P<name>[A-Z][a-z]+)|叫(?P<unspaced>[\u4e00-\u9fff]{2})"
+)
+STARTS_WITH_OTHERS = re.compile(r"\W*(?:(?:and|but) )?(?:he|she|they|his|her)\b|\W*[他她佢]", re.IGNORECASE)
+ONESELF = re.compile(r"\b(?:i|we|me|us)\b|[我俺咱]", re.IGNORECASE)
+CLAUSE = re.compile(r"[,.;!?，。；！？、]\s*")
 RUN = re.compile(r"[\u3400-\u9fff]+")
 SPACED = re.compile(r"[a-z0-9]")
 
@@ -98,13 +108,22 @@ class MemoryQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A word of a question: what stands for it, and what stands for it in part (one character of it)."""
+    """A word of a question: what stands for it, what stands for it in part (one character of it), is it a person."""
 
     strong: frozenset[str]
     weak: str = ""
+    person: bool = False
 
     def match(self, words: frozenset[str]) -> float:
         return 1.0 if self.strong & words else ONE_CHARACTER if self.weak in words else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToldLine:
+    """By what a line is found: its words and those of the line that it corrects, at this place (-1: none)."""
+
+    words: frozenset[str]
+    corrects: int
 
 
 def read_question(text: str) -> MemoryQuestion | None:
@@ -113,12 +132,12 @@ def read_question(text: str) -> MemoryQuestion | None:
     asked = bool(ASKS.search(body)) or (ASKS_IN_CHINESE.search(body) and not STATES_IN_CHINESE.search(body))
     if not asked or ADVICE.search(body):
         return None
-    own = bool(OWN.search(body))
+    own = bool(OWN.search(body) or OF_OTHERS.search(body) or find_kin(body))
     body = ASIDE.sub(" ", body)
     kind = asked_kind(body)
     if kind is None or YOU.search(body):
         return None
-    return MemoryQuestion(kind, body, own, own or bool(KNOWN.search(body) or find_kin(body)))
+    return MemoryQuestion(kind, body, own, own or bool(CAPITAL.search(body)))
 
 
 def asks_for_name(text: str) -> bool:
@@ -137,29 +156,54 @@ def is_question(text: str) -> bool:
     return text.rstrip()[-1:] in "?？" or read_question(text) is not None
 
 
-def find_answer(question: MemoryQuestion, lines: Sequence[str]) -> int | None:
-    """Return the place of the line that answers, the lines given oldest first; None where none does."""
+def find_answer(question: MemoryQuestion, lines: Sequence[str], near: Sequence[float]) -> int | None:
+    """Return the place of the line that answers, the lines given oldest first; None where none does.
+
+    `near`: how much nearer than usual each line's vector is to the question's, as recall counts it.
+    """
     told = _with_corrections(lines)
-    units = _units(question.body, frozenset().union(*(each for each, _ in told)))
+    units = _units(question.body, frozenset().union(*(line.words for line in told)))
     if not units:
         return None
-    weights = [telling(sum(unit.match(words) > 0 for words, _ in told), len(told)) for unit in units]
+    weights = [_weight(unit, told) for unit in units]
     asked = frozenset().union(*(unit.strong for unit in units))
+    persons = [unit.strong for unit in units if unit.person]
+    of_oneself = not persons and question.kind in OF_ONE
     best, found = ENOUGH if question.known else ENOUGH_OF_OTHERS, None
-    for at, (words, corrects) in enumerate(told):
-        covered = sum(weight * unit.match(words) for unit, weight in zip(units, weights, strict=True)) / sum(weights)
-        if covered == 0 or words <= asked:
+    for at, line in enumerate(told):
+        if line.words <= asked or (persons and not any(person & line.words for person in persons)):
             continue
-        has_value = (
-            _names_it(lines[at], asked) if question.kind == "name"
-            else question.kind != "what" and holds_value(lines[at], question.kind)
-        )
-        if question.kind in DEMANDS and not has_value:
+        value = _holds(lines[at], question.kind, asked)
+        if value == 0 and question.kind in DEMANDS:
             continue
-        score = covered + VALUE * has_value + CORRECTS * corrects + NEWER * at / len(told)
+        covered = sum(weight * unit.match(line.words) for unit, weight in zip(units, weights, strict=True)) / sum(weights)
+        close = 0.0 if question.kind == "name" else NEAR * max(near[at], near[line.corrects] if line.corrects >= 0 else 0)
+        score = max(covered + VALUE * value, close) + CORRECTS * (line.corrects >= 0) + NEWER * at / len(told)
+        score -= OF_ANOTHER * (of_oneself and _is_of_another(lines[at]))
         if score >= best:
             best, found = score, at
     return found
+
+
+def _weight(unit: Unit, told: Sequence[ToldLine]) -> float:
+    """Return how telling a word of a question is among the lines."""
+    count = sum(unit.match(line.words) > 0 for line in told)
+    return telling(count, len(told)) * (UNHEARD_OF if unit.weak and not count else 1)
+
+
+def _is_of_another(line: str) -> bool:
+    """Tell whether a line speaks of others, not of the user."""
+    return bool(find_kin(line) or STARTS_WITH_OTHERS.match(line)) and not ONESELF.search(line)
+
+
+def _holds(line: str, kind: Asked, asked: frozenset[str]) -> float:
+    """Return 1 where a line holds what is asked for beside what it is asked of, less where it holds it elsewhere."""
+    if kind == "what":
+        return 0.0
+    if kind == "name":
+        return float(_names_it(line, asked))
+    beside = any(_words(clause) & asked and holds_value(clause, kind) for clause in CLAUSE.split(line))
+    return 1.0 if beside else 0.5 * holds_value(line, kind)
 
 
 def _names_it(line: str, asked: frozenset[str]) -> bool:
@@ -182,13 +226,14 @@ def _words(text: str) -> frozenset[str]:
 def _units(body: str, vocabulary: frozenset[str]) -> list[Unit]:
     """Return the words of a question, each with what may stand for it in the lines."""
     units = [
-        Unit(frozenset(word for word in vocabulary if word[0] == "@" and may_mean(who, word[1:])) | {f"@{who}"})
+        Unit(frozenset(word for word in vocabulary if word[0] == "@" and may_mean(who, word[1:])) | {f"@{who}"}, person=True)
         for who in sorted(find_kin(body))
     ]
     rest = without_asking(without_kin(body))
     spaced = [word for word in dict.fromkeys(terms(rest)) if SPACED.match(word)]
     spaced = [word for word in spaced if word not in LIGHT] or ([] if units else spaced)
-    units += [Unit(_alike(word, vocabulary)) for word in spaced]
+    names = {name.lower() for name in CAPITAL.findall(rest)}
+    units += [Unit(_alike(word, vocabulary), person=word in names) for word in spaced]
     for run in RUN.findall(LIGHT_CHARACTERS.sub(" ", rest)):
         pairs = ["", *(run[i : i + 2] for i in range(len(run) - 1)), ""]
         for character, before, after in zip(run, pairs[:-1], pairs[1:], strict=True):
@@ -199,31 +244,46 @@ def _units(body: str, vocabulary: frozenset[str]) -> list[Unit]:
 
 def _alike(word: str, vocabulary: frozenset[str]) -> frozenset[str]:
     """Return a word, or where no line has it, those that it may be misspelt for, or that are misspelt for it."""
-    if word in vocabulary or len(word) < 4:
+    if word in vocabulary or len(word) < 5:
         return frozenset({word})
     near = process.extract(
-        word, [each for each in vocabulary if len(each) > 3 and SPACED.match(each)], scorer=OSA.distance,
+        word, [each for each in vocabulary if len(each) > 4 and SPACED.match(each)], scorer=OSA.distance,
         score_cutoff=1 if len(word) < 8 else 2, limit=3,
     )  # fmt: skip
     return frozenset({word, *(each for each, _, _ in near)})
 
 
-def _with_corrections(lines: Sequence[str]) -> list[tuple[frozenset[str], bool]]:
-    """Return the words of each line, with those of the line that it corrects, and whether it corrects one."""
-    told: list[tuple[frozenset[str], bool]] = []
-    for at, line in enumerate(lines):
+def _with_persons(lines: Sequence[str]) -> list[frozenset[str]]:
+    """Return the words of each line, and whom it speaks of by a name that was given to them, or as "she", "he"."""
+    bearers: dict[str, str] = {}
+    told: list[frozenset[str]] = []
+    for line in lines:
         words = _words(line)
-        corrected = _corrected(line, words, lines, told, at) if CORRECTING.search(line) else None
-        told.append((words | told[corrected][0], True) if corrected is not None else (words, False))
+        for kin in KIN.finditer(line):
+            if named := GIVEN.match(line, kin.end()):
+                bearers[(named["name"] or named["unspaced"]).lower()] = next(f"@{who}" for who in find_kin(kin[0]))
+        words |= {who for name, who in bearers.items() if (name in words if name.isascii() else name in line)}
+        if told and STARTS_WITH_OTHERS.match(line) and not any(word[0] == "@" for word in words):
+            words |= {word for word in told[-1] if word[0] == "@"}
+        told.append(words)
     return told
 
 
-def _corrected(
-    line: str, words: frozenset[str], lines: Sequence[str], told: Sequence[tuple[frozenset[str], bool]], at: int
-) -> int | None:
-    """Return the place of the line that this one corrects: the newest that shares the most words with it, or the one before."""
-    shared = [len({word for word in words & earlier if len(word) > 1}) + (at - i <= BEFORE) * 0.5 for i, (earlier, _) in enumerate(told)]
-    if CORRECTING.match(line) and at:
+def _with_corrections(lines: Sequence[str]) -> list[ToldLine]:
+    """Return the words of each line, with those of the line that it corrects, if it corrects one."""
+    told: list[ToldLine] = []
+    for at, (line, words) in enumerate(zip(lines, _with_persons(lines), strict=True)):
+        corrects = _corrected(line, words, told) if told and CORRECTING.search(line) else -1
+        told.append(ToldLine(words | told[corrects].words if corrects >= 0 else words, corrects))
+    return told
+
+
+def _corrected(line: str, words: frozenset[str], told: Sequence[ToldLine]) -> int:
+    """Return the place of the line that this one corrects: the newest of those that share most words; -1: none."""
+    shared = [float(sum(len(word) > 1 for word in words & earlier.words)) for earlier in told]
+    for back in range(1, min(BEFORE, len(told)) + 1):
+        shared[-back] += 0.5
+    if CORRECTING.match(line):
         shared[-1] += 0.5
-    best = max(range(at), key=lambda i: (shared[i], i), default=None)
-    return best if best is not None and shared[best] >= 1 else None
+    best = max(range(len(told)), key=lambda at: (shared[at], at))
+    return best if shared[best] >= 1 else -1

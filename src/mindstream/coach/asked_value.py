@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from mindstream.text.dates import MONTHS, NUMBERS, WEEKDAYS
 
-Asked: TypeAlias = Literal["age", "time", "number", "name", "who", "place", "what"]
+Asked: TypeAlias = Literal["age", "hour", "time", "number", "name", "work", "who", "place", "what"]
 
 HOW_MANY = r"how (?:many|much|long|far|often|tall|heavy|big|high|fast|large)"
 QUESTIONS: dict[Asked, re.Pattern[str]] = {
@@ -15,9 +15,12 @@ QUESTIONS: dict[Asked, re.Pattern[str]] = {
         r"\bhow old\b|\bwhat age\b|(?:多大|幾大|几大)(?:年纪|年紀|岁数|歲數)?|[几幾多]少?岁|[几幾]歲|好多岁|[岁歲][数數]",
         re.IGNORECASE,
     ),
+    "hour": re.compile(
+        r"\bwh?at time\b|\bhow (?:early|late)\b|[几幾][点點时時]", re.IGNORECASE
+    ),
     "time": re.compile(
-        r"\b(?:when|wen)(?:'?s)?\b|\b(?:what|which) (?:time|day|date|month|year|weekday|evening|morning|night)s?\b|\bhow (?:early|late)\b"
-        r"|什[么麼][时時][候间間]|啥时候?|[几幾][点點时時月号號]|哪[一]?[天年月日]|何[时時]|(?:星期|礼拜|禮拜|周|週)[几幾]",
+        r"\b(?:when|wen)(?:'?s)?\b|\b(?:what|which) (?:day|date|month|year|weekday|evening|morning|night)s?\b"
+        r"|什[么麼][时時][候间間]|啥时候?|[几幾][月号號]|哪[一]?[天年月日]|何[时時]|(?:星期|礼拜|禮拜|周|週)[几幾]",
         re.IGNORECASE,
     ),
     "number": re.compile(
@@ -25,6 +28,10 @@ QUESTIONS: dict[Asked, re.Pattern[str]] = {
     ),
     "name": re.compile(
         r"\bnames?\b|\b(?:called|named)\b|(?:叫|喊)?什[么麼]名字?|[叫姓](?:做|作)?(?:什[么麼]|啥子?|[咩乜]嘢?)名?字?|名字|咩名",
+        re.IGNORECASE,
+    ),
+    "work": re.compile(
+        r"\b(?:jobs?|professions?|occupations?)\b|\bfor a living\b|[职職][业業]|[做干幹]什[么麼]的|[做干]啥子?的|什[么麼]工作|啥工作|咩工|做什[么麼]工|[从從]事什",
         re.IGNORECASE,
     ),
     "who": re.compile(r"\bwho(?:'?s|se|m)?\b|[谁誰]|哪个人|邊個|边个", re.IGNORECASE),
@@ -50,6 +57,12 @@ VALUES: dict[Asked, re.Pattern[str]] = {
         rf"|{C_NUMBER}+多?个?[岁歲月]|{C_NUMBER}{{2,}}了|[过過]{C_NUMBER}+大?[寿壽]|{C_NUMBER}+生日",
         re.IGNORECASE,
     ),
+    "hour": re.compile(
+        rf"\b\d{{1,2}}(?:[:.]\d\d)? ?(?:am|pm|a\.m|p\.m|o'?clock|h)\b|\b\d{{1,2}}[:.]\d\d\b|\bhalf past\b|\bo'?clock\b|\b(?:midnight|noon)\b"
+        rf"|\b(?:at|by|around|about|before|until|till?|til|after|to|past|from|since|half|it's|is|between) (?:about |around )?{NUMBER}"
+        rf"|{C_NUMBER}+[点點]|半夜|凌晨|中午",
+        re.IGNORECASE,
+    ),
     "time": re.compile(
         rf"\b\d{{1,2}}(?:[:.]\d\d)? ?(?:am|pm|a\.m|p\.m|o'?clock|h)\b|\b\d{{1,2}}:\d\d\b|\bhalf past\b|\bo'?clock\b"
         rf"|\b(?:at|by|around|about|before|until|till?|til|after|to|past|from|since|on|for|the|is|it's|half) {NUMBER}"
@@ -62,6 +75,11 @@ VALUES: dict[Asked, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "number": re.compile(rf"{NUMBER}|\b(?:once|twice|every|daily|half|dozen|couple)\b|{_C_COUNTED}|每", re.IGNORECASE),
+    "work": re.compile(
+        r"\b(?:works?|working|teach(?:es)?|drives?|studys?|studies|runs?|retired|used to be|job|jobs|student|trainee)\b|\b(?:i'?m|i am|is|as|was|be|work) an? \w+"
+        r"|\b\w+(?:er|or|ist|ian|nurse|chef|clerk|cook)\b|[做当當教管开開跑]|上班|工作|退休|[师師员員工生长長](?![气氣])",
+        re.IGNORECASE,
+    ),
     "place": re.compile(
         r"\b(?:in|at|to|from|near|above|below|behind|under|beside|next to|outside|inside|into|onto|over|through|on)\b"
         r"|(?<=[a-z,] )[A-Z][a-z]+|[在去到住从從放搁擱喺回往]|医院|醫院",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mindstream.coach.answer_from_memory import find_answer, is_question, read_question
+from mindstream.coach.answer_from_memory import MemoryQuestion, find_answer, is_question, read_question
 from mindstream.errors import ModelError
+from mindstream.memory.recall import Recalled
 from mindstream.memory.record import Kind, Record
 from mindstream.memory.stream import Stream
 from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, note
@@ -49,30 +50,36 @@ async def gather_context(stream: Stream, session: str, text: str, heard: int) ->
         found = await stream.recall(text, k=RECALLED, kinds=RECALLED_KINDS, floor=FLOOR, asked_in=own)
     except ModelError:  # an embedder that cannot be had: what is newest must do
         return await context_without_recall(stream, session, text, heard)
-    records = [each.record for each in found]
-    context = await fit_context(stream, session, heard, newest, records)
-    return replace(context, answer=await _answer(stream, text, heard, records))
-
-
-async def _answer(stream: Stream, text: str, heard: int, found: Sequence[Record]) -> DatedLine | None:
-    """Return what answers a question for what the user told, among what was found, their newest lines and notes."""
+    context = await fit_context(stream, session, heard, newest, [each.record for each in found])
     question = read_question(text)
     if question is None:
-        return None
+        return context
+    near = found or await stream.recall(text, k=RECALLED, kinds=("note", "chat"), asked_in=own, touch=False)
+    return replace(context, answer=await _answer(stream, question, heard, near))
+
+
+async def _answer(
+    stream: Stream, question: MemoryQuestion, heard: int, found: Sequence[Recalled]
+) -> DatedLine | None:
+    """Return what answers a question for what the user told, among what was found, their newest lines and notes."""
     newest = [*await stream.latest("chat", TOLD), *await stream.latest("note", NOTES)]
     told = {
-        record.id: record for record in (*found, *newest)
+        record.id: record for record in (*(each.record for each in found), *newest)
         if record.kind == "note" or (record.data.get("by_user") and record.seq != heard and not is_question(record.text))
     }  # fmt: skip
     records = sorted(told.values(), key=lambda record: record.created)
-    place = find_answer(question, [record.text for record in records])
+    near = {each.record.id: each.parts.get("vector", 0.0) for each in found}
+    place = find_answer(
+        question, [record.text for record in records], [near.get(record.id, 0.0) for record in records]
+    )
     return None if place is None else dated_line(records[place])
 
 
 async def context_without_recall(stream: Stream, session: str, text: str, heard: int) -> TalkContext:
     """Gather what is newest, and what answers."""
     context = await fit_context(stream, session, heard, await stream.latest("chat", HISTORY))
-    return replace(context, answer=await _answer(stream, text, heard, ()))
+    question = read_question(text)
+    return replace(context, answer=await _answer(stream, question, heard, ())) if question else context
 
 
 async def fit_context(
