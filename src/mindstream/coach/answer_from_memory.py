@@ -15,10 +15,11 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from mindstream.caches import remember
-from mindstream.coach.asked_value import Asked, asked_kind, holds_value, without_asking
+from mindstream.coach.asked_value import Asked, asked_kind, holds_value, states_of_oneself, without_asking
 from mindstream.text.kinship import PATTERN as KIN
 from mindstream.text.kinship import find_kin, may_mean, without_kin
 from mindstream.text.lexical import telling
+from mindstream.text.spelling import correct_spelling
 from mindstream.text.words import terms
 
 ENOUGH, ENOUGH_OF_OTHERS = 0.66, 0.95
@@ -29,12 +30,15 @@ VALUE, CORRECTS, NEWER, OF_ANOTHER = 0.25, 0.15, 0.04, 0.3
 """What a line gains that holds what is asked for; that corrects another; that is newer; what one loses that speaks of others."""
 ONE_CHARACTER, UNHEARD_OF = 0.5, 0.5
 """What a Chinese character counts that stands there in another word; and what one weighs that no line has: it may be misspelt."""
-DEMANDS: frozenset[Asked] = frozenset({"age", "hour", "time", "number", "name"})
+DEMANDS: frozenset[Asked] = frozenset({"work", "age", "hour", "time", "number", "name"})
 """A line without such a thing answers no question for it."""
 OF_ONE: frozenset[Asked] = frozenset({"age", "hour", "time", "number", "work", "place"})
 """Asked of nobody else, it is asked of the user."""
 BEFORE = 2
 """So many lines further back what is corrected may stand without being named."""
+
+LEANS = 0.45
+"""What it counts, in words that are shared, to follow closely, and to begin as a correction does."""
 
 LEAD_IN = re.compile(
     r"^\W*(?:(?:hey|hi|hello|and|so|ok|okay|but|wait|please|sorry|again|by the way|btw|remind me|tell me"
@@ -63,7 +67,7 @@ STATES_IN_CHINESE = re.compile(
 ADVICE = re.compile(
     r"\b(?:should|shall|can|could|may|might|must|would|will|ought|supposed to|have to|need to)\s+(?:i|we|it|this|that)\b"
     r"|\bi (?:should|shall|can|could|may|might|must|would|ought|have to|need)\b|\bwill (?:help|work|happen)\b|\b(?:can|could|would|should) (?:help|be)\b"
-    r"|\b(?:what|how) do i do\b|\bdo i (?:need|want|try|get help|start|begin)\b|\bam i doing\b"
+    r"|\b(?:what|how) do i do\b(?! for a)|\bdo i (?:need|try|get help|start|begin)\b|\bam i doing\b"
     r"|\b(?:plans?|steps?|advice|advise|tips?|suggest\w*|recommend\w*|wrong with|happening|next for|helps?)\b"
     r"|怎[么麼]|咋|怎样|怎樣|如何|[为為](?:什|啥)|應該|应该|该|該|[^可功]能|可以|要不要|会不会|會不會|建议|建議|[计計][划劃]|下一步|步[骤驟]|[帮幫]我|合[适適]|最好|正常|\b(?:normal|healthy|best|better|right)\b",
     re.IGNORECASE,
@@ -74,11 +78,12 @@ OWN = re.compile(
     r"\b(?:my|our|mine)\b|\b(?:do|did|am|was|have|had) (?:i|we)\b|\bi (?:said|told|mentioned)\b|[我俺咱]", re.IGNORECASE
 )
 OF_OTHERS = re.compile(r"\b(?:he|she|him|her|his)\b|[他她佢]", re.IGNORECASE)
+OF_SOMETHING_KNOWN = re.compile(r"\bthe\b|[\u3400-\u9fff](?!是(?:什|啥|咩))", re.IGNORECASE)
 CAPITAL = re.compile(r"(?<=[\w'’] )[A-Z][a-z]+")
-LIGHT = frozenset("get got go have take come do name call tell said say mention know rememb time day date again now still usual exact kind sort one day".split())
+LIGHT = frozenset("happen get got go have take come do name call tell said say mention know rememb time day date again now still usual exact kind sort one day".split())
 LIGHT_CHARACTERS = re.compile(r"(?:每天|每晚|最近|通常|一般|平[时時]|[现現]在|今年|自己|[的了吗嗎呢吧啊喃嘛么麼着著过過在是我俺咱你您他她它佢们們这這那和与與就很嘅喺係咗啦呀做叫要会會给給来來去有个個得儿兒把被用上次])+")
 CORRECTING = re.compile(
-    r"\b(?:no|nah|nope|not|actually|sorry|mean|meant|correction|wrong|mistake|rather|changed|moved to|now|instead|anymore|after all|said)\b"
+    r"\b(?:no|nah|nope|not|actually|sorry|mean|meant|correction|wrong|mistake|rather|changed|moved|switched|swapped|now|instead|anymore|after all|said)\b"
     r"|n['’]t\b|\bdown from\b|\bup from\b|不[对對是]|唔係|[说說讲講记記搞弄][错錯]|其[实實]|改|[换換减減][成到]|[现現]在|更正|推[迟遲]|提前",
     re.IGNORECASE,
 )
@@ -128,7 +133,7 @@ class ToldLine:
 
 def read_question(text: str) -> MemoryQuestion | None:
     """Return what an utterance asks of memory; None where it asks for nothing that may have been told."""
-    body = LEAD_IN.sub("", text.strip().replace("’", "'"))
+    body = LEAD_IN.sub("", correct_spelling(text.strip().replace("’", "'")))
     asked = bool(ASKS.search(body)) or (ASKS_IN_CHINESE.search(body) and not STATES_IN_CHINESE.search(body))
     if not asked or ADVICE.search(body):
         return None
@@ -137,7 +142,10 @@ def read_question(text: str) -> MemoryQuestion | None:
     kind = asked_kind(body)
     if kind is None or YOU.search(body):
         return None
-    return MemoryQuestion(kind, body, own, own or bool(CAPITAL.search(body)))
+    known = own or bool(CAPITAL.search(body))
+    if kind == "what" and not known and not OF_SOMETHING_KNOWN.search(body):
+        return None
+    return MemoryQuestion(kind, body, own, known)
 
 
 def asks_for_name(text: str) -> bool:
@@ -153,7 +161,8 @@ def asks_for_own(text: str) -> bool:
 
 def is_question(text: str) -> bool:
     """Tell whether a line asks, and so states nothing to quote."""
-    return text.rstrip()[-1:] in "?？" or read_question(text) is not None
+    text = text.strip(" “”")
+    return text[-1:] in "?？" or read_question(text) is not None
 
 
 def find_answer(question: MemoryQuestion, lines: Sequence[str], near: Sequence[float]) -> int | None:
@@ -164,9 +173,9 @@ def find_answer(question: MemoryQuestion, lines: Sequence[str], near: Sequence[f
     told = _with_corrections(lines)
     units = _units(question.body, frozenset().union(*(line.words for line in told)))
     if not units:
-        return None
+        return next((at for at, line in enumerate(lines) if states_of_oneself(line, question.kind)), None)
     weights = [_weight(unit, told) for unit in units]
-    asked = frozenset().union(*(unit.strong for unit in units))
+    asked = frozenset().union(*(unit.strong | {unit.weak} for unit in units))
     persons = [unit.strong for unit in units if unit.person]
     of_oneself = not persons and question.kind in OF_ONE
     best, found = ENOUGH if question.known else ENOUGH_OF_OTHERS, None
@@ -178,7 +187,7 @@ def find_answer(question: MemoryQuestion, lines: Sequence[str], near: Sequence[f
             continue
         covered = sum(weight * unit.match(line.words) for unit, weight in zip(units, weights, strict=True)) / sum(weights)
         close = 0.0 if question.kind == "name" else NEAR * max(near[at], near[line.corrects] if line.corrects >= 0 else 0)
-        score = max(covered + VALUE * value, close) + CORRECTS * (line.corrects >= 0) + NEWER * at / len(told)
+        score = max(covered + close / 3 + VALUE * value, 0 if covered else close) + CORRECTS * (line.corrects >= 0) + NEWER * at / len(told)
         score -= OF_ANOTHER * (of_oneself and _is_of_another(lines[at]))
         if score >= best:
             best, found = score, at
@@ -282,8 +291,8 @@ def _corrected(line: str, words: frozenset[str], told: Sequence[ToldLine]) -> in
     """Return the place of the line that this one corrects: the newest of those that share most words; -1: none."""
     shared = [float(sum(len(word) > 1 for word in words & earlier.words)) for earlier in told]
     for back in range(1, min(BEFORE, len(told)) + 1):
-        shared[-back] += 0.5
+        shared[-back] += LEANS
     if CORRECTING.match(line):
-        shared[-1] += 0.5
+        shared[-1] += LEANS
     best = max(range(len(told)), key=lambda at: (shared[at], at))
-    return best if shared[best] >= 1 else -1
+    return best if shared[best] >= 2 * LEANS else -1

@@ -31,13 +31,13 @@ QUESTIONS: dict[Asked, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "work": re.compile(
-        r"\b(?:jobs?|professions?|occupations?)\b|\bfor a living\b|[职職][业業]|[做干幹]什[么麼]的|[做干]啥子?的|什[么麼]工作|啥工作|咩工|做什[么麼]工|[从從]事什",
+        r"\bwhat do(?:es)?(?= (?!i\b)[\w' ]+ do\W*$)|\b(?:jobs?|professions?|occupations?)\b|\bfor a living\b|[职職][业業]|[做干幹]的?是?(?:什[么麼]|啥子?|咩)(?:工作?|[职職][业業]|行[业業])?的?|什[么麼]工作|啥工作|咩工|[从從]事什",
         re.IGNORECASE,
     ),
     "who": re.compile(r"\bwho(?:'?s|se|m)?\b|[谁誰]|哪个人|邊個|边个", re.IGNORECASE),
     "place": re.compile(
         r"\bwhere(?:'?s)?\b|\b(?:what|which) (?:city|town|country|place|village|street|district)\b"
-        r"|哪[里裡儿兒]|哪旮[沓瘩]|邊度|边度|[邊边哪][间間]|[哪什][么麼]?(?:地方|城市|国家|國家)|哪个?(?:城市|国家)|[在住去喺]哪",
+        r"|哪[里裡儿兒]|哪旮[沓瘩]|邊度|边度|[邊边哪][间間]|[哪什][么麼]?(?:地方|城市|国家|國家)|哪个?(?:城市|国家)|(?<=[在住去喺])哪",
         re.IGNORECASE,
     ),
     "what": re.compile(
@@ -48,7 +48,7 @@ QUESTIONS: dict[Asked, re.Pattern[str]] = {
 
 _WORDS = "|".join(NUMBERS[2:])
 _TENS = "thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|fou?rty|fifty|sixty|seventy|eighty|ninety|hundred|thousand"
-NUMBER = rf"(?:\d[\d.,]*|\b(?:one|{_WORDS}|{_TENS})(?:[ -](?:{_WORDS}|one))?\b)"
+NUMBER = rf"(?:\d[\d.,]*|\b(?:one(?= \w)|{_WORDS}|{_TENS})(?:[ -](?:{_WORDS}|one))?\b)"
 C_NUMBER = "[0-9零一二三四五六七八九十百千万萬两兩俩半仨]"
 _C_COUNTED = rf"(?:[0-9二三四五六七八九十百千万萬两兩俩半仨]|一(?=[个個只隻条條天次年月周週星点點杯瓶片包根块塊岁歲斤公元百千万两]))"
 VALUES: dict[Asked, re.Pattern[str]] = {
@@ -77,7 +77,7 @@ VALUES: dict[Asked, re.Pattern[str]] = {
     "number": re.compile(rf"{NUMBER}|\b(?:once|twice|every|daily|half|dozen|couple)\b|{_C_COUNTED}|每", re.IGNORECASE),
     "work": re.compile(
         r"\b(?:works?|working|teach(?:es)?|drives?|studys?|studies|runs?|retired|used to be|job|jobs|student|trainee)\b|\b(?:i'?m|i am|is|as|was|be|work) an? \w+"
-        r"|\b\w+(?:er|or|ist|ian|nurse|chef|clerk|cook)\b|[做当當教管开開跑]|上班|工作|退休|[师師员員工生长長](?![气氣])",
+        r"|[做当當教管开開跑]|是\S*[师師员員工生长長医醫农農板]|上班|工作|退休|[师師员員司][傅机機]?(?![气氣])",
         re.IGNORECASE,
     ),
     "place": re.compile(
@@ -91,6 +91,23 @@ VALUES: dict[Asked, re.Pattern[str]] = {
     ),
 }  # fmt: skip
 """How what is asked for looks in a line; whoever is asked for has a name, or none that could be told."""
+
+
+OF_ONESELF: dict[Asked, re.Pattern[str]] = {
+    "work": re.compile(
+        r"\bi(?:'?m| am) (?:an? |\w+, (?:an? )?\w+|studying|retired)|\bi (?:work|teach|drive|study|bake|write|sell|run|do|used to be) |\bas an? \w+"
+        r"|[我俺](?:是|当|當|做|教|开|開|跑|种|種)|[做当當教开開跑种種管]|上班|工作",
+        re.IGNORECASE,
+    ),
+    "age": re.compile(rf"\bi(?:'?m| am|'ll be| turned?) {NUMBER}(?! \w+s\b)|[我俺](?:今年|都|快)?{C_NUMBER}+多?[岁歲]", re.IGNORECASE),
+}  # fmt: skip
+"""How people say it of themselves, without naming what it is."""
+
+
+def states_of_oneself(line: str, kind: Asked) -> bool:
+    """Tell whether a line says of the user what a question without further words asks for: their work, their age."""
+    pattern = OF_ONESELF.get(kind)
+    return pattern is not None and bool(pattern.search(line))
 
 
 def asked_kind(question: str) -> Asked | None:

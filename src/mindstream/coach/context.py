@@ -65,7 +65,7 @@ async def _answer(
     newest = [*await stream.latest("chat", TOLD), *await stream.latest("note", NOTES)]
     told = {
         record.id: record for record in (*(each.record for each in found), *newest)
-        if record.kind == "note" or (record.data.get("by_user") and record.seq != heard and not is_question(record.text))
+        if (record.kind == "note" or record.data.get("by_user")) and record.seq != heard and not is_question(record.text)
     }  # fmt: skip
     records = sorted(told.values(), key=lambda record: record.created)
     near = {each.record.id: each.parts.get("vector", 0.0) for each in found}
