@@ -75,9 +75,7 @@ def count(asked: Sequence[Asked]) -> dict[str, Any]:
     """Count the outcomes of each kind of question."""
     kinds = dict.fromkeys(each.question["kind"] for each in asked)
     by_kind = {kind: Counter(each.outcome for each in asked if each.question["kind"] == kind) for kind in kinds}
-    right = sum(
-        found["nothing_found" if kind == "not_told" else "quoted"] for kind, found in by_kind.items()
-    )
+    right = sum(found["nothing_found" if kind == "not_told" else "quoted"] for kind, found in by_kind.items())
     return {"questions": len(asked), "right": right, "again": sum(each.again for each in asked), **by_kind}
 
 
@@ -92,7 +90,9 @@ async def run(data: list[dict[str, Any]], model: str, show: bool) -> dict[str, A
         quoted = sum(each.outcome in ("quoted", "wrong") for each in elsewhere)
         results[language] = {**count(own), "elsewhere": {"questions": len(elsewhere), "quoted": quoted}}
         for each in (*own, *elsewhere) if show else ():
-            print(f"{each.dialogue} {each.question['kind']:9} {each.outcome:13} {each.question['text']} | {each.answer}")
+            print(
+                f"{each.dialogue} {each.question['kind']:9} {each.outcome:13} {each.question['text']} | {each.answer}"
+            )
     return results
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mindstream.coach.answer_from_memory import MemoryQuestion, find_answer, is_question, read_question
+from mindstream.coach.answer_from_memory import find_answer
+from mindstream.coach.memory_question import MemoryQuestion, is_question, read_question
 from mindstream.errors import ModelError
 from mindstream.memory.recall import Recalled
 from mindstream.memory.record import Kind, Record
@@ -58,20 +59,17 @@ async def gather_context(stream: Stream, session: str, text: str, heard: int) ->
     return replace(context, answer=await _answer(stream, question, heard, near))
 
 
-async def _answer(
-    stream: Stream, question: MemoryQuestion, heard: int, found: Sequence[Recalled]
-) -> DatedLine | None:
+async def _answer(stream: Stream, question: MemoryQuestion, heard: int, found: Sequence[Recalled]) -> DatedLine | None:
     """Return what answers a question for what the user told, among what was found, their newest lines and notes."""
     newest = [*await stream.latest("chat", TOLD), *await stream.latest("note", NOTES)]
     told = {
         record.id: record for record in (*(each.record for each in found), *newest)
-        if (record.kind == "note" or record.data.get("by_user")) and record.seq != heard and not is_question(record.text)
+        if (record.kind == "note" or record.data.get("by_user"))
+        and record.seq != heard and not is_question(record.text)
     }  # fmt: skip
     records = sorted(told.values(), key=lambda record: record.created)
     near = {each.record.id: each.parts.get("vector", 0.0) for each in found}
-    place = find_answer(
-        question, [record.text for record in records], [near.get(record.id, 0.0) for record in records]
-    )
+    place = find_answer(question, [record.text for record in records], [near.get(record.id, 0.0) for record in records])
     return None if place is None else dated_line(records[place])
 
 

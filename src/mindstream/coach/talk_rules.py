@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mindstream import chance
-from mindstream.coach.answer_from_memory import asks_for_name, asks_for_own
 from mindstream.coach.belief.plan import PlanStep
+from mindstream.coach.memory_question import asks_for_name, asks_for_own
 from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
 from mindstream.coach.packs.reading import Reading, read_utterance

@@ -7,7 +7,8 @@ import re
 from mindstream.caches import remember
 
 KIN = {
-    "mother": "mother mum mom mam mama mummy mommy 妈妈 母亲 老妈 老娘 俺娘 阿妈 我妈 他妈 她妈 妈 娘 媽媽 母親 老媽 阿媽 媽",
+    "mother": "mother mum mom mam mama mummy mommy 妈妈 母亲 老妈 老娘 俺娘 阿妈 我妈 他妈 她妈 妈 娘 媽媽 "
+    "母親 老媽 阿媽 媽",
     "father": "father dad da daddy papa 爸爸 父亲 老爸 老爹 俺爹 阿爸 爸 爹 父親",
     "daughter": "daughter 女儿 闺女 姑娘 丫头 囡囡 女兒 閨女 個女",
     "son": "son 儿子 小子 兒子 阿仔 個仔 个仔",
