@@ -27,17 +27,17 @@ ENOUGH, ENOUGH_OF_OTHERS = 0.66, 0.95
 NEAR = 0.14
 """What the nearness of a line's vector counts, in recall's units (those of BM25)."""
 VALUE, CORRECTS, NEWER, OF_ANOTHER = 0.25, 0.15, 0.04, 0.3
-"""What a line gains that holds what is asked for; that corrects another; that is newer; and what it loses that speaks of
+"""What a line gains that holds what is asked for; that corrects another; that is newer; what it loses that speaks of
 others only."""
 ONE_CHARACTER, UNHEARD_OF = 0.5, 0.5
-"""What a Chinese character counts that stands there in another word; and what one weighs that no line has, for it may be
+"""What a Chinese character counts that stands there in another word; what one weighs that no line has, for it may be
 misspelt."""
 DEMANDS: frozenset[Asked] = frozenset({"work", "age", "hour", "time", "number", "name"})
 """A line without such a thing answers no question for it."""
 OF_ONE: frozenset[Asked] = frozenset({"age", "hour", "time", "number", "work", "place"})
 """Asked of nobody else, it is asked of the user."""
-BEFORE = 2
-"""So many lines further back what is corrected may stand without being named."""
+BEFORE, FARTHEST = 2, 100
+"""So many lines further back what is corrected may stand without being named; and where it is."""
 
 LEANS = 0.45
 """What it counts, in words that are shared, to follow closely, and to begin as a correction does."""
@@ -137,21 +137,15 @@ def find_answer(question: MemoryQuestion, lines: Sequence[str], near: Sequence[f
     for at, line in enumerate(told):
         if line.words <= asked or (persons and not any(person & line.words for person in persons)):
             continue
+        covered = sum(weights[n] * unit.match(line.words) for n, unit in enumerate(units)) / sum(weights)
+        close = max(near[at], near[line.corrects] if line.corrects >= 0 else 0) * NEAR * (question.kind != "name")
+        if not covered and not close:
+            continue
         value = _holds(lines[at], question.kind, asked)
         if value == 0 and question.kind in DEMANDS:
             continue
-        covered = sum(weight * unit.match(line.words) for unit, weight in zip(units, weights, strict=True)) / sum(
-            weights
-        )
-        close = (
-            0.0 if question.kind == "name" else NEAR * max(near[at], near[line.corrects] if line.corrects >= 0 else 0)
-        )
-        score = (
-            max(covered + close / 3 + VALUE * value, 0 if covered else close)
-            + CORRECTS * (line.corrects >= 0)
-            + NEWER * at / len(told)
-        )
-        score -= OF_ANOTHER * (of_oneself and _is_of_another(lines[at]))
+        score = max(covered + close / 3 + VALUE * value, 0 if covered else close) + NEWER * at / len(told)
+        score += CORRECTS * (line.corrects >= 0) - OF_ANOTHER * (of_oneself and _is_of_another(lines[at]))
         if score >= best:
             best, found = score, at
     return found
@@ -238,9 +232,7 @@ def _with_persons(lines: Sequence[str]) -> list[frozenset[str]]:
     told: list[frozenset[str]] = []
     for line in lines:
         words = _words(line)
-        for kin in KIN.finditer(line):
-            if named := GIVEN.match(line, kin.end()):
-                bearers[(named["name"] or named["unspaced"]).lower()] = next(f"@{who}" for who in find_kin(kin[0]))
+        bearers |= dict(_given_names(line))
         words |= {who for name, who in bearers.items() if (name in words if name.isascii() else name in line)}
         if told and STARTS_WITH_OTHERS.match(line) and not any(word[0] == "@" for word in words):
             words |= {word for word in told[-1] if word[0] == "@"}
@@ -248,21 +240,38 @@ def _with_persons(lines: Sequence[str]) -> list[frozenset[str]]:
     return told
 
 
+@remember(4096)
+def _given_names(line: str) -> tuple[tuple[str, str], ...]:
+    """Return the names that a line gives to family, and to whom."""
+    found = ((GIVEN.match(line, kin.end()), kin[0]) for kin in KIN.finditer(line))
+    return tuple(
+        ((named["name"] or named["unspaced"]).lower(), f"@{who}")
+        for named, kin in found if named for who in find_kin(kin)
+    )  # fmt: skip
+
+
+@remember(4096)
+def _may_correct(line: str) -> bool:
+    return bool(CORRECTING.search(line))
+
+
 def _with_corrections(lines: Sequence[str]) -> list[ToldLine]:
     """Return the words of each line, with those of the line that it corrects, if it corrects one."""
     told: list[ToldLine] = []
     for line, words in zip(lines, _with_persons(lines), strict=True):
-        corrects = _corrected(line, words, told) if told and CORRECTING.search(line) else -1
+        corrects = _corrected(line, words, told) if told and _may_correct(line) else -1
         told.append(ToldLine(words | told[corrects].words if corrects >= 0 else words, corrects))
     return told
 
 
 def _corrected(line: str, words: frozenset[str], told: Sequence[ToldLine]) -> int:
     """Return the place of the line that this one corrects: the newest of those that share most words; -1: none."""
-    shared = [float(sum(len(word) > 1 for word in words & earlier.words)) for earlier in told]
-    for back in range(1, min(BEFORE, len(told)) + 1):
+    words = frozenset(word for word in words if len(word) > 1)
+    first = max(0, len(told) - FARTHEST)
+    shared = [float(len(words & earlier.words)) for earlier in told[first:]]
+    for back in range(1, min(BEFORE, len(shared)) + 1):
         shared[-back] += LEANS
     if CORRECTING.match(line):
         shared[-1] += LEANS
-    best = max(range(len(told)), key=lambda at: (shared[at], at))
-    return best if shared[best] >= 2 * LEANS else -1
+    best = max(range(len(shared)), key=lambda at: (shared[at], at))
+    return first + best if shared[best] >= 2 * LEANS else -1

@@ -17,7 +17,7 @@ from mindstream.text.context import Part, fit
 HISTORY_TOKENS, MEMORY_TOKENS = 4_500, 1_500
 """What this talk, and all else that memory holds, may take in a prompt."""
 HISTORY, NOTES, RECALLED = 60, 20, 12
-TOLD = 400
+TOLD = 300
 """So many lines of talk are looked through for an answer."""
 FLOOR = 0.1
 """Where recall is less sure than this that anything answers, nothing is brought up (docs/memory.md)."""
