@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mindstream import chance
-from mindstream.coach.answer_from_memory import asks_for_name, asks_for_own, best_answer
 from mindstream.coach.belief.plan import PlanStep
+from mindstream.coach.memory_question import asks_for_name, asks_for_own
 from mindstream.coach.moves.moves import ABOUT_A_STEP
 from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
@@ -164,7 +164,7 @@ class _Answer:
         names = [note for note in self.ask.notes if note.text.startswith("name: ")]
         if names and asks_for_name(self.ask.utterance):
             return [self._say("your_name", name=names[-1].text.removeprefix("name: "))]
-        found = best_answer(self.ask.utterance, self.ask.answers, self.ask.certainty)
+        found = self.ask.answer
         if found is None:
             return [self._say("not_told")] if asks_for_own(self.ask.utterance) else []
         today = any(line.by_user and line.text == found.text for line in self.ask.history)

@@ -67,7 +67,7 @@ class Talker:
 
     async def answer_by_rule(self, text: str, heard: int, late: bool = False) -> str:
         """Answer by rule, where the model cannot."""
-        memory = await context_without_recall(self.stream, self.session, heard)
+        memory = await context_without_recall(self.stream, self.session, text, heard)
         words: str = answer_by_topics_and_moves(await self._asked(text, late, memory))
         return words
 
@@ -97,8 +97,7 @@ class Talker:
             notes=memory.notes,
             recalled=memory.recalled,
             talks=memory.talks,
-            answers=memory.answers,
-            certainty=memory.certainty,
+            answer=memory.answer,
             history=memory.history,
             earlier=memory.left_out,
             utterance=text,

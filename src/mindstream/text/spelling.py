@@ -20,6 +20,7 @@ HASTY = {
     "videos": "vids", "thanks": "thx thanx thnks tanks tnx", "okay": "okey", "hello": "helo hallo",
     "know": "knwo kno", "remember": "rember remeber", "that": "taht tht", "try": "tyr",
     "something": "smth sth somthing", "anything": "anythin", "tomorrow": "tmrw tmr tomorow", "night": "nite",
+    "which": "wich whcih wihch", "when": "wen whne", "where": "wher whre", "what's": "wats whts", "who": "woh",
     "against": "agianst", "first": "frist fisrt",
 }  # fmt: skip
 """The right word, and how it comes."""
