@@ -13,6 +13,7 @@ from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.moves.moves import ADAPTS, ASKS, CONSENTS, FILLING, PUTS_OFF, SOCIAL, moves_of
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.reading import Reading, read_utterance
+from mindstream.text.language import language_of
 from mindstream.text.windows import both_ends, first_and_last, sentences
 from mindstream.text.words import terms
 
@@ -92,6 +93,8 @@ class ByRules:
             return all("later" in one.moves or len(terms(one.text)) <= SMALL for one in parts)
         if situation.planning and whole.moves & (ADAPTS | {"like"}) and "recall" not in whole.moves:
             return False
+        if situation.phase.plans and not situation.has_plan and whole.moves & CONSENTS:
+            return False
         asked = "?" in _marks(situation.said)
         return all(_social(one, asked) for one in parts)
 
@@ -102,9 +105,16 @@ def _social(one: Reading, answers: bool) -> bool:
         return True
     if not one.moves & SOCIAL or one.moves - SOCIAL - FILLING:
         return False
-    if answers and one.moves & {"okay", "yes", "no"}:
-        return False
-    return len(terms(one.text)) <= SMALL
+    if not answers:
+        return len(terms(one.text)) <= SMALL
+    return not one.moves & {"okay", "yes", "no"} and all(map(_says_nothing, CLAUSES.split(one.text)))
+
+
+def _says_nothing(clause: str) -> bool:
+    """Tell whether a clause can be no answer: small talk, or a word that goes with it ("thanks, mate")."""
+    if moves_of(clause, language_of(clause)) & SOCIAL:
+        return len(terms(clause)) <= SMALL
+    return len(terms(clause)) <= 1 and not re.search(r"\d", clause)
 
 
 def _marks(said: str) -> str:

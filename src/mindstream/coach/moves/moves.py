@@ -31,7 +31,7 @@ ASKS = frozenset({"plan", "stepwise", "resources"})
 ADAPTS = frozenset({"dislike", "next", "done", "add"})
 """Moves that change a plan that is there, or that is being made."""
 CONSENTS = frozenset({"yes", "okay", "like"})
-SOCIAL = frozenset({"greet", "bye", "thanks", "chat", "okay", "rude", "later", "who", "recall"})
+SOCIAL = frozenset({"greet", "bye", "thanks", "chat", "laugh", "okay", "rude", "later", "who", "recall"})
 """Moves that tell the Reasoner nothing."""
 FILLING = frozenset({"question", "yes", "no", "complaint", "like"})
 """Moves that a social sentence may make besides: 'sure, thanks', 'who are you?'."""
