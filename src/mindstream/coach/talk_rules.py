@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from mindstream import chance
 from mindstream.coach.answer_from_memory import asks_for_name, asks_for_own, best_answer
+from mindstream.coach.belief.corrections import correct_belief
 from mindstream.coach.belief.plan import PlanStep
 from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
@@ -19,7 +20,9 @@ from mindstream.coach.packs.safety import find_hint
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
 from mindstream.models.prompt import rule
+from mindstream.text.corrections import read_correction
 from mindstream.text.moves import ABOUT_A_STEP
+from mindstream.text.revise import apply_correction, resolve_correction
 
 FEW = 4
 """With fewer notes than this, what is remembered names the trouble as it is believed, too."""
@@ -50,6 +53,8 @@ class _Answer:
             return [self._say("late")]
         if find_hint(self.ask.pack, self.ask.utterance):  # such words are not said back, nor taken for a wish
             return [self._say("alarm_heard"), "" if self.ask.asked_after else self._say("alarm_open")]
+        if put_right := self._put_right():
+            return put_right
         if "forget" in moves:
             return [self._say("forget")]
         if "plan_again" in moves and (about := self._about_the_step()):
@@ -75,6 +80,23 @@ class _Answer:
         if self.ask.phase.plans and not topics:
             return self._in_planning()
         return self._understanding()
+
+    def _put_right(self) -> list[str]:
+        """Say what becomes of a correction, or of what is to be forgotten; nothing where it fits nothing that is held."""
+        language, lines = self.heard.language, [line.text for line in self.ask.history if line.by_user]
+        notes = [note.text for note in self.ask.notes]
+        found = correct_belief(self.ask.pack, self.ask.belief, lines, notes, [self.ask.utterance], language)
+        read = read_correction(self.ask.utterance)
+        if not found.used or read is None:
+            return []
+        if read.forgets:
+            return [self._say("forgotten")]
+        if not read.new:
+            return [self._say("taken_back"), self._question()]
+        changes = apply_correction(resolve_correction(read, lines), [*notes, *lines])
+        now = changes[0].text.strip("“”").rpartition(": ")[2] if changes else read.new
+        said = goes_on(mirror(now, language), language) or now
+        return [self._say("corrected", said=said.rstrip(".。")), self._question()]
 
     def _understanding(self) -> list[str]:
         moves = self.heard.moves
