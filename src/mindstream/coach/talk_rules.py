@@ -17,7 +17,8 @@ from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
 from mindstream.coach.packs.reading import Reading, read_utterance
 from mindstream.coach.packs.safety import find_hint
-from mindstream.coach.packs.saying import fresh, phrases
+from mindstream.coach.packs.saying import fresh, list_in, phrases
+from mindstream.coach.packs.translate import translate
 from mindstream.coach.talk import Talk
 from mindstream.models.prompt import rule
 from mindstream.text.corrections import read_correction
@@ -82,7 +83,7 @@ class _Answer:
         return self._understanding()
 
     def _put_right(self) -> list[str]:
-        """Say what becomes of a correction, or of what is to be forgotten; nothing where it fits nothing that is held."""
+        """Say what becomes of a correction, or of what is to be forgotten, where anything is held of it."""
         language, lines = self.heard.language, [line.text for line in self.ask.history if line.by_user]
         notes = [note.text for note in self.ask.notes]
         found = correct_belief(self.ask.pack, self.ask.belief, lines, notes, [self.ask.utterance], language)
@@ -202,7 +203,7 @@ class _Answer:
         lines = [f"- {mirror(text.strip('“”'), language) or text}" for text in known]
         for name, held in self.ask.belief.items():
             if held not in (None, [], "") and not known:
-                lines.append(f"- {name.replace('_', ' ')}: {self._list(held) if isinstance(held, list) else held}")
+                lines.append(f"- {name.replace('_', ' ')}: {self._list(held if isinstance(held, list) else [held])}")
         if not lines:
             return [self._say("memory_empty"), self._question()]
         step = self.ask.plan.now
@@ -232,7 +233,11 @@ class _Answer:
 
     def _trouble_known(self) -> list[str]:
         held = [self.ask.belief.get(name) for name in self._needs()]
-        return [str(item) for value in held if isinstance(value, list) for item in value]
+        return [self._shown(item) for value in held if isinstance(value, list) for item in value]
+
+    def _shown(self, held: object) -> str:
+        """Return what is held, in the language that is spoken now where the pack has it in both."""
+        return translate(self.ask.pack, str(held), self.heard.language)
 
     def _question(self) -> str:
         """Ask what the Reasoner would like to know, or offer the step it has; else what the phase needs, or openly."""
@@ -262,17 +267,14 @@ class _Answer:
 
     def _say(self, move: str, **filled: str) -> str:
         words = fresh(self._phrases(move), self._said, move, len(self._said))
-        return re.sub(r"\{(\w+)\}", lambda found: filled.get(found[1], found[0]), words)
+        return re.sub(r"\{(\w+)\}", lambda found: self._shown(filled.get(found[1], found[0])), words)
 
     def _name(self, topic: str) -> str:
         found = self.ask.pack.topic(topic)
         return in_language(found.name, self.heard.language) if found else topic
 
     def _list(self, items: Sequence[object]) -> str:
-        texts = [str(item) for item in items]
-        if self.heard.language == "zh":
-            return "、".join(texts)
-        return ", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else "".join(texts)
+        return list_in(self.heard.language, [self._shown(item) for item in items])
 
     def _join(self, parts: list[str]) -> str:
         return ("" if self.heard.language == "zh" else " ").join(filter(None, parts)).replace("\n ", "\n")

@@ -1,4 +1,4 @@
-"""Corrections in words: "three, not four", "I meant Tuesday", "不是A，是B", "never mind the dog", "forget that I said …".
+"""Corrections in words: "three, not four", "I meant Tuesday", "不是A，是B", "never mind the dog", "forget …".
 
 Read without a model; what they make of what was said: `text/revise`.
 """
@@ -14,12 +14,14 @@ LONGEST = 240
 """A correction is short, in characters."""
 ZH = re.compile(f"[{UNSPACED}]")
 SAYS_WRONG = (
-    r"(?:that|this|it)(?:'s| is| was)? (?:wrong|not right|not true|incorrect|a mistake|a typo)|wrong|scratch that|correction"
+    r"(?:that|this|it)(?:'s| is| was)? (?:wrong|not right|not true|incorrect|a mistake|a typo)"
+    r"|wrong|scratch that|correction"
     r"|i (?:misspoke|mistyped|was wrong)|my (?:mistake|bad)|typo|i (?:said|got|wrote|told you) (?:that|it) wrong"
     r"|i (?:mixed|muddled) (?:that|it|them) up"
 )
 LEADS = (
-    r"no|nope|nah|sorry|oops|whoops|wait|oh|ah|hm+|er+m?|um+|actually|well|hang on|hold on|i mean|ok(?:ay)?|and|but|so"
+    r"no|nope|nah|sorry|oops|whoops|wait|oh|ah|hm+|er+m?|um+|actually|well|hang on|hold on"
+    r"|i mean|ok(?:ay)?|and|but|so"
 )
 OPENING = re.compile(rf"^\W*(?:(?P<sure>{SAYS_WRONG})|(?P<lead>{LEADS}))(?:\b[\s,.;:!\-–—…]+|$)", re.IGNORECASE)
 SAYS_WRONG_ZH = (
@@ -31,11 +33,15 @@ CLOSING = re.compile(
     rf"[\s,;.，。；–—-]+(?:(?:{SAYS_WRONG}|sorry|actually|i meant|instead)|(?:{SAYS_WRONG_ZH}))[\s.!。！了]*$",
     re.IGNORECASE,
 )
-IT_IS = r"(?:(?:it|that|this|he|she|they|there)(?:'s| is| was|'re| are| were)|make (?:that|it)|(?:it )?should (?:be|have been|say)|rather|more like|really)"
+IT_IS = (
+    r"(?:(?:it|that|this|he|she|they|there)(?:'s| is| was|'re| are| were)|make (?:that|it)"
+    r"|(?:it )?should (?:be|have been|say)|rather|more like|really)"
+)
 BREAK = r"\s*[,;.:–—-]\s*"
 PAIRS = [
     re.compile(
-        rf"^i said (?P<old>.+?)(?:{BREAK}|\s+)(?:but |and )?(?:i )?(?:really |actually )?meant (?:to say )?(?P<new>.+)$",
+        rf"^i said (?P<old>.+?)(?:{BREAK}|\s+)(?:but |and )?(?:i )?(?:really "
+        rf"|actually )?meant (?:to say )?(?P<new>.+)$",
         re.I,
     ),
     re.compile(
@@ -43,7 +49,8 @@ PAIRS = [
     ),
     re.compile(rf"^(?:{IT_IS} )?not (?P<old>.+?)(?:{BREAK}(?:but |{IT_IS} |i meant )*|\s+but )(?P<new>.+)$", re.I),
     re.compile(
-        rf"^(?:it|that|this|he|she|they|there) ?(?:isn't|wasn't|aren't|is not|was not) (?P<old>.+?){BREAK}(?:but |{IT_IS} )*(?P<new>.+)$",
+        rf"^(?:it|that|this|he|she|they|there) ?(?:isn't|wasn't|aren't|is not"
+        rf"|was not) (?P<old>.+?){BREAK}(?:but |{IT_IS} )*(?P<new>.+)$",
         re.I,
     ),
     re.compile(rf"^(?P<new>.+?)(?:{BREAK}(?:and |it's |it is |it was )?|\s+(?:and )?)not (?P<old>.+)$", re.I),
@@ -52,7 +59,8 @@ MEANT = re.compile(
     r"^(?:i meant(?: to say)?|make (?:that|it)|(?:it )?should (?:be|have been|say)|i meant) (?P<new>.+)$", re.I
 )
 TAKES_BACK = re.compile(
-    r"^(?:please )?(?:never ?mind|scratch|disregard|ignore|don't mind)(?: about)? (?P<old>(?!that\b|this\b|it\b|me\b|you\b).+)$",
+    r"^(?:please )?(?:never ?mind|scratch|disregard|ignore"
+    r"|don't mind)(?: about)? (?P<old>(?!that\b|this\b|it\b|me\b|you\b).+)$",
     re.I,
 )
 NEGATES = re.compile(r"^(?:i|we|there|my \w+)\b.*?(?:n't|\bnot|\bno longer|\bnever|\bno)\s+(?P<old>.+)$", re.I)
@@ -66,38 +74,47 @@ PAIRS_ZH = [
 ]
 MEANT_ZH = re.compile(r"^(?:应该(?:是|说|叫)|改成|我想说的?是)(?P<new>.+)$")
 TAKES_BACK_ZH = re.compile(
-    r"^(?:(?:先)?(?:别|不用|不要|甭)(?:再)?(?:管|提|理)(?P<a>[^，。；,]+?)了?|(?P<b>[^，。；,]+?)(?:的事|这事|那事)?(?:就)?(?:算了|不算了?|别提了|不提了|当我没说))(?:[，。；,！].*)?$"
+    r"^(?:(?:先)?(?:别|不用|不要|甭)(?:再)?(?:管|提|理)(?P<a>[^，。；,]+?)了?|(?P<b>[^，。；,]+?)(?:的事|这事"
+    r"|那事)?(?:就)?(?:算了|不算了?|别提了|不提了|当我没说))(?:[，。；,！].*)?$"
 )
 FORGET = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|please|pls|just|so|and|actually|no|oh|hey|well|sorry|also)\b[\s,.]*|(?:can|could|would|will) you (?:please |just )?"
-    r"|you (?:can|may|should) (?:please |just )?|i(?:'d like| want| need) you to )*(?:forget|delete|erase|remove|don't remember|stop remembering)"
+    r"^\W*(?:(?:ok(?:ay)?|please|pls|just|so|and|actually|no|oh|hey|well|sorry|also)\b[\s,.]*"
+    r"|(?:can|could|would|will) you (?:please |just )?"
+    r"|you (?:can|may|should) (?:please |just )?|i(?:'d like| want| need) you to )*(?:forget"
+    r"|delete|erase|remove|don't remember|stop remembering)"
     r"(?: about| all about)? (?P<what>.+)$",
     re.IGNORECASE,
 )
 FORGET_ZH = re.compile(
-    r"^\W*(?:请|麻烦|那|好|你|可以|能不能|能|就|先|，|,)*(?:(?:忘了|忘掉|忘记|删掉|删除|不要记住?|别记住?|别记着)(?P<a>.+)|把(?P<b>.+?)(?:忘了|忘掉|忘记|删了|删掉|删除)(?:吧|了)?)"
+    r"^\W*(?:请|麻烦|那|好|你|可以|能不能|能|就|先|，|,)*(?:(?:忘了|忘掉|忘记|删掉|删除|不要记住?|别记住?|别记着)(?P<a>.+)"
+    r"|把(?P<b>.+?)(?:忘了|忘掉|忘记|删了|删掉|删除)(?:吧|了)?)"
 )
 WHAT_I_SAID = re.compile(
-    r"^(?:everything |anything |all )?(?:that |what(?:ever)? |the (?:thing|things|bit|part|stuff) )?(?:i|i've|i have|we) (?:just |ever |once )?"
+    r"^(?:everything |anything |all )?(?:that |what(?:ever)? |the (?:thing|things|bit|part"
+    r"|stuff) )?(?:i|i've|i have|we) (?:just |ever |once )?"
     r"(?:said|told|mentioned|wrote|tell)(?: to)?(?: you)?(?: (?:that|about|of|on|before|earlier|just now))*\s*",
     re.IGNORECASE,
 )
 WHAT_I_SAID_ZH = re.compile(
-    r"^(?:我)?(?:刚才|刚刚|之前|上次|前面)?(?:跟你|和你|对你)?(?:说|讲|提|告诉你)(?:过|到|了)?的?(?:关于)?|^(?:我)?关于"
+    r"^(?:我)?(?:刚才|刚刚|之前|上次|前面)?(?:跟你|和你|对你)?(?:说|讲|提|告诉你)(?:过|到|了)?的?(?:关于)?"
+    r"|^(?:我)?关于"
 )
 OF_THE_TALK = re.compile(
-    r"^(?:(?:all (?:of )?)?(?:it|that|this|them)|everything|all|me|about me|everything about me|(?:(?:the|my|that|this|your) )?(?:\w+ )?"
+    r"^(?:(?:all (?:of )?)?(?:it|that|this|them)|everything|all|me|about me|everything about me"
+    r"|(?:(?:the|my|that|this|your) )?(?:\w+ )?"
     r"(?:plan|step|idea|suggestion|advice|question|data|history|memory|notes?)s?)\b(?! i\b)(?:$|[\s,.!?].*)"
     r"|^(?:一切|所有|全部|计划|步骤|这个|那个|它|这步|那步|我的?(?:数据|记录)|关于我的一切)",
     re.IGNORECASE,
 )
 TAIL = re.compile(
-    r"\s*(?:[,.;!?，。；！？].*|\b(?:thing|stuff|bit|business|part|please|again|right now)\b.*|\b(?:because|since|as|it's|that's|i'm|i) .*)$",
+    r"\s*(?:[,.;!?，。；！？].*|\b(?:thing|stuff|bit|business|part|please|again|right now)\b.*"
+    r"|\b(?:because|since|as|it's|that's|i'm|i) .*)$",
     re.I | re.S,
 )
 TAIL_ZH = re.compile(r"(?:这件事|那件事|的事情?|的那?些?话|这事|那事|吧|了|啊|呢|的)+$")
 FILLERS = re.compile(
-    rf"^(?:(?:{IT_IS}|i mean|actually|really|just|only|about|around|maybe|probably|in fact|on|at|in|by|to|for|from)\s+)+|\s+(?:actually|really|instead|though|please|now)$",
+    rf"^(?:(?:{IT_IS}|i mean|actually|really|just|only|about|around|maybe|probably|in fact|on|at"
+    rf"|in|by|to|for|from)\s+)+|\s+(?:actually|really|instead|though|please|now)$",
     re.IGNORECASE,
 )
 FILLERS_ZH = re.compile(r"^(?:其实|应该|才|就|大概|差不多|是|叫|在|为)+|(?:才对|而已|了|呢|啊|吧|啦|的)+$")

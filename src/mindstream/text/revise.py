@@ -1,4 +1,4 @@
-"""What corrections make of what was said, noted or believed: in the place of what is taken back stand the user's own words."""
+"""What corrections make of what was said, noted or believed: the user's own words in place of what is taken back."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from mindstream.text.words import terms
 RECENT = 6
 """So many of the newest texts may be meant where it is not said what was wrong."""
 COPULA = re.compile(
-    r"^.*\b(?:is|are|was|were|called|named|be|it's|he's|she's)\s+(?P<value>\S.*)$|^.*(?:[是叫]|名字是)(?P<value_zh>.+)$",
+    r"^.*\b(?:is|are|was|were|called|named|be|it's|he's|she's)\s+(?P<value>\S.*)$|^.*(?:[是叫]"
+    r"|名字是)(?P<value_zh>.+)$",
     re.I,
 )
 DETERMINER = re.compile(r"(?:\b(?:the|a|an|my|our|his|her|their|this|that|some)\s+)$", re.IGNORECASE)
 IS_CLAUSE = re.compile(
-    r"^(?:i|we|he|she|they|you|i'\w+|we'\w+|my \w+ \w+|our \w+ \w+|the \w+ \w+s)\s\S|^我(?!的|爸|妈|哥|弟|姐|妹|老|岳|婆|公|儿|女|室|邻|同|男)",
+    r"^(?:i|we|he|she|they|you|i'\w+|we'\w+|my \w+ \w+|our \w+ \w+|the \w+ \w+s)\s\S|^我(?!的|爸|妈"
+    r"|哥|弟|姐|妹|老|岳|婆|公|儿|女|室|邻|同|男)",
     re.I,
 )
 
@@ -82,6 +84,8 @@ def _named(correction: Correction, texts: Sequence[str]) -> list[int]:
     """Name the texts that are about what is taken back; where nothing is named, the last."""
     if not correction.old:
         return [len(texts) - 1] if texts else []
+    if ZH.search(correction.old):
+        return [at for at, text in enumerate(texts) if correction.old in text]
     wanted = set(terms(correction.old))
     return [at for at, text in enumerate(texts) if wanted and wanted <= set(terms(text))]
 
@@ -132,7 +136,12 @@ def _span(words: str, text: str) -> tuple[int, int] | None:
 
 def _put(text: str, start: int, end: int, words: str) -> str:
     """Put words in a place of a text; their determiner takes the place of the one that stands before it."""
-    if re.match(r"(?:the|a|an|my|our|his|her|their|no)\s", words, re.I) and (before := DETERMINER.search(text[:start])):
+    if re.match(
+        r"(?:the|a|an|my|our|his|her|their"
+        r"|no)\s",
+        words,
+        re.I,
+    ) and (before := DETERMINER.search(text[:start])):
         start = before.start()
     if start == 0 or text[:start] in {"“", '"'}:
         words = words[:1].upper() + words[1:]

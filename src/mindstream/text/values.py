@@ -67,13 +67,16 @@ PEOPLE = [
     "guests?",
 ]
 PEOPLE_ZH = (
-    r"我?的?(?:老公|丈夫|先生|老婆|妻子|太太|爱人|对象|男朋友|女朋友|爸爸?|妈妈?|父亲|母亲|爷爷|奶奶|外公|外婆|姥姥|姥爷"
-    r"|哥哥?|姐姐?|弟弟?|妹妹?|儿子|女儿|孩子|宝宝|婴儿|室友|邻居|同事|老板|领导|朋友|舅舅?|叔叔?|阿姨|岳母|婆婆|公公|狗|猫)"
+    r"我?的?(?:老公|丈夫|先生|老婆|妻子|太太|爱人|对象|男朋友|女朋友|爸爸?|妈妈?|父亲|母亲|爷爷|奶奶|外公|外婆|姥姥"
+    r"|姥爷"
+    r"|哥哥?|姐姐?|弟弟?|妹妹?|儿子|女儿|孩子|宝宝|婴儿|室友|邻居|同事|老板|领导|朋友|舅舅?|叔叔?|阿姨|岳母|婆婆|公公|狗"
+    r"|猫)"
 )
 _PERSON = "|".join(PEOPLE)
 KINDS: dict[str, re.Pattern[str]] = {
     "clock": re.compile(
-        rf"\b(?:\d{{1,2}}[:.]\d{{2}}(?: ?[ap]m)?|\d{{1,2}} ?[ap]m|(?:half|quarter|ten|twenty|five)(?: past| to) (?:{NUMBER})"
+        rf"\b(?:\d{{1,2}}[:.]\d{{2}}(?: ?[ap]m)?|\d{{1,2}} ?[ap]m|(?:half|quarter|ten|twenty"
+        rf"|five)(?: past| to) (?:{NUMBER})"
         rf"|(?:{NUMBER})(?: thirty| fifteen| forty-five| o'?clock)|midnight|noon)\b"
         rf"|(?:(?<=\bat )|(?<=\bby )|(?<=\buntil )|(?<=\btill )|(?<=\baround )|(?<=\bbefore )|(?<=\bafter ))"
         rf"(?:{NUMBER})\b(?! (?:hours?|minutes?|times|weeks?|months?|years?))"
@@ -81,7 +84,8 @@ KINDS: dict[str, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "weekday": re.compile(
-        r"\b(?:next |last |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:tomorrow|yesterday|today|tonight)\b"
+        r"\b(?:next |last |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:tomorrow"
+        r"|yesterday|today|tonight)\b"
         r"|[上下这本]*(?:周|星期|礼拜)[一二三四五六日天末]|[今明昨后前]天",
         re.IGNORECASE,
     ),

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pydantic import JsonValue
 
 from mindstream.coach.belief.own_words import answering_phrase, wished_phrase
 from mindstream.coach.packs.pack import Field_, Pack, choices, in_language
-from mindstream.coach.packs.reading import Reading
+from mindstream.coach.packs.reading import Mention, Reading
 from mindstream.coach.packs.translate import other_names
-from mindstream.text.moves import ASKS, PUTS_OFF, SOCIAL, Language
+from mindstream.text.moves import ASKS, PUTS_OFF, SOCIAL, Language, moves_of
+from mindstream.text.persons import find_persons
 
 NO_ANSWER = ASKS | SOCIAL | PUTS_OFF | {"question", "next", "dislike", "unsure", "complaint", "laugh"}
 """Moves of an utterance that is no answer to the question before it."""
+SENTENCES = re.compile(r"(?<=[.!?。！？])\s*")
 NUMBERS = dict(zip("one two three four five six seven eight nine ten eleven twelve".split(), range(1, 13), strict=True))  # noqa: SIM905
 NUMBERS_ZH = {"两": 2, "十": 10, "十一": 11, "十二": 12} | {sign: n for n, sign in enumerate("一二三四五六七八九", 1)}
 HOURS = re.compile(
@@ -33,7 +35,7 @@ def patch_by_rules(
     told: list[str] = []
     asked = requested_field(pack, said, language)
     for reading in readings:
-        noted = (note_topic(pack, each.topic, each.denied, language, patch) for each in reading.mentions)
+        noted = (note_topic(pack, each.topic, each.denied, language, patch) for each in _stated(pack, reading))
         told += filter(None, noted)
         if reading.moves & NO_ANSWER:
             continue
@@ -45,6 +47,22 @@ def patch_by_rules(
             told += _answer(pack, asked, reading, said, patch)
         asked = ""
     return patch, told
+
+
+def _stated(pack: Pack, reading: Reading) -> Iterator[Mention]:
+    """Give the topics that are stated; of those in a question ("does tea help?") only one's own trouble, or a wish."""
+    if "question" not in reading.moves:
+        yield from reading.mentions
+        return
+    needed = {name for phase in pack.phases for name in phase.needs}
+    own = bool(reading.moves & ASKS) or find_persons(reading.text).asker
+    asked = " ".join(
+        each for each in SENTENCES.split(reading.text) if "question" in moves_of(each.strip(), reading.language)
+    )
+    for mention in reading.mentions:
+        topic = pack.topic(mention.topic)
+        if mention.words not in asked or (own and topic is not None and topic.field in needed):
+            yield mention
 
 
 def requested_field(pack: Pack, said: str, language: Language) -> str:

@@ -8,10 +8,12 @@ from mindstream.text.moves import CJK
 from mindstream.text.values import values
 
 WORDS, LETTERS = 6, 14
-"""So many words, or Chinese characters, a phrase has at most; one that says when or how long may have half as many more."""
+"""So many words, or Chinese characters, a phrase has at most; one that says when may have half as many more."""
 LEADS = re.compile(
-    r"^(?:(?:yes|yeah|no|well|so|um+|uh+|hm+|oh|okay|ok|honestly|just|mostly|mainly|usually|probably|perhaps|maybe|i guess"
-    r"|i think|i suppose|i'd say|it'?s(?: mostly| mainly| probably| just| the| been)?|it is|that would be|that'?s|there'?s)\b[\s,.:]*)+"
+    r"^(?:(?:yes|yeah|no|well|so|um+|uh+|hm+|oh|okay|ok|honestly|just|mostly|mainly|usually"
+    r"|probably|perhaps|maybe|i guess"
+    r"|i think|i suppose|i'd say|it'?s(?: mostly| mainly| probably| just| the| been)?|it is"
+    r"|that would be|that'?s|there'?s)\b[\s,.:]*)+"
     r"|^(?:嗯|哦|呃|那|其实|主要是?|就是|应该是|可能是?|我觉得是?|我想是?|一般是?|最近|[，,\s])+",
     re.IGNORECASE,
 )
@@ -22,12 +24,14 @@ TRIED = re.compile(
 )
 WISHED = re.compile(
     r"\b(?:i(?:'d| would|d)? (?:really |just |only |so |do )*(?:like|love|want|wish|hope|prefer|aim|rather)"
-    r"|my (?:goal|aim|dream|hope|wish) (?:is|would be)|i(?:'d| would) (?:just |finally |really )*)(?: to| for| that)?\s+(?P<en>[^.!?;\n]+)"
+    r"|my (?:goal|aim|dream|hope|wish) (?:is|would be)|i(?:'d| would) (?:just |finally "
+    r"|really )*)(?: to| for| that)?\s+(?P<en>[^.!?;\n]+)"
     r"|(?:想要|想|希望|但愿|盼着|(?:目标|愿望|心愿)是)(?:要|能够)?(?P<zh>[^。！？；\n]+)",
     re.IGNORECASE,
 )
 CLAUSE = re.compile(
-    r"^(?:i|we|he|she|they|you|it|my|our|his|her|their|this|that|everything|nothing|none|no|all|ugh|argh|omg|god|lol|same)\b"
+    r"^(?:i|we|he|she|they|you|it|my|our|his|her|their|this|that|everything|nothing|none|no|all"
+    r"|ugh|argh|omg|god|lol|same)\b"
     r"|\b(?:i|i'm|i've|im|we|we're|am|is|are|was|were|isn't|don't|can't|won't)\b|^[我咱他她它你您唉哎这那]|没有?$",
     re.IGNORECASE,
 )
@@ -36,11 +40,13 @@ ASKS_WHEN = re.compile(
     r"\b(?:how (?:long|many|often)|when|what time|last)\b|多久|几|什么时候|时间|上一次", re.IGNORECASE
 )
 WHEN = re.compile(
-    r"\b(?:(?:ever )?since|for|from|at|around|about|until|between|every|before|after)\b.*|\b(?:years|months|weeks|always)\b.*",
+    r"\b(?:(?:ever )?since|for|from|at|around|about|until|between|every|before|after)\b.*"
+    r"|\b(?:years|months|weeks|always)\b.*",
     re.IGNORECASE,
 )
 SAYS_WHEN = re.compile(
-    r"\b(?:since|always|forever|ages|(?:year|month|week|day|night|hour|minute|summer|winter|autumn|spring|childhood)s?)\b|[年月周天夜晚]|小时|一直|从小",
+    r"\b(?:since|always|forever|ages|(?:year|month|week|day|night|hour|minute|summer|winter"
+    r"|autumn|spring|childhood)s?)\b|[年月周天夜晚]|小时|一直|从小",
     re.IGNORECASE,
 )
 

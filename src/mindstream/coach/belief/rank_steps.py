@@ -24,7 +24,7 @@ def spoken_lines(ask: ThinkInPhase) -> list[str]:
 
 
 def known_topics(ask: ThinkInPhase) -> set[str]:
-    """Name the topics that stand in the belief or that the user named in this talk, and neither denied nor corrected."""
+    """Name the topics that stand in the belief or the user's words in this talk, as corrected, and not denied."""
     return topics_with(ask, ask.utterances)
 
 

@@ -1,4 +1,4 @@
-"""What a pack says in several languages, looked up by what it says in one: a plan made in Chinese is shown in English."""
+"""What a pack says in several languages: a plan made in Chinese is shown in English."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ SINGLE = {
     "name": [
         re.compile(r"\b(?i:my name(?:'s| is)) (?P<o>[A-Z]\w+(?: (?:[A-Z]\w*|\d+)){0,2})"),
         re.compile(
-            r"^\W*(?i:(?:hi|hello|hey)\b[\s,.!]+)?my name(?:'s| is) (?!not\b|a\b|the\b)(?P<o>[a-z]{2,})(?=[,.!]|$| and )"
+            r"^\W*(?:(?:hi|hello|hey)\b[\s,.!]+)?my name(?:'s| is) (?!not\b|a\b|the\b)(?P<o>[a-z]{2,})(?=[,.!]|$| and )"
         ),
         re.compile(r"\b(?i:call me|i am called|i'm called) (?P<o>[A-Z]\w+)"),
         re.compile(
@@ -152,7 +152,7 @@ LOOKED_AT = 100
 
 @rule(ExtractFacts)
 def facts_by_clauses(ask: ExtractFacts) -> Facts:
-    """Keep what users state of themselves as they said it; read a name, an age, a job as such; hold what is corrected."""
+    """Keep what users state of themselves as they said it; read a name, an age, a job as such; correct what was."""
     found = _Found(ask.known)
     said = [line.text for line in ask.conversation if line.by_user]
     for utterance in ask.utterances:
@@ -195,7 +195,7 @@ class _Found:
         return bool(changes)
 
     def hold(self, correction: Correction, utterance: str, said: Sequence[str]) -> bool:
-        """Note what was said as it is put right, where nothing was noted of it; else, for sure, the correction itself."""
+        """Note what was said as it is put right, where nothing was noted of it; else the correction itself."""
         if not correction.new or not correction.sure:
             return False
         changed = [change.text for change in apply_correction(correction, said)][:1]

@@ -63,3 +63,10 @@ async def test_no_whole_sentence_is_a_concern_and_no_question_was_tried(folder: 
     )
     assert not {"ugh", "chamomile tea do"} & set(str(belief).split(",")) and "ugh" not in str(belief)
     assert "tried" not in belief
+
+
+async def test_what_is_held_is_told_in_the_language_that_is_spoken_now(folder: Path) -> None:
+    *_, answer = await after(folder, "马路的噪音让我睡不着", "今天天气如何？", "Is the moon made of cheese?")
+    assert "noise" in answer and "噪音" not in answer
+    _, belief, _, _ = await after(folder, "The noise keeps me up.")
+    assert belief["sleep_concern"].count("noise") == 1 and "噪音" not in belief["sleep_concern"]  # type: ignore[attr-defined,operator]
