@@ -19,6 +19,8 @@ from mindstream.text.revise import revise
         ("我养了三只鸡。", "说错了，是五只。", ["我养了五只鸡。"]),
         ("我周二游泳。", "不是周二，是周六。", ["我周六游泳。"]),
         ("我喝茶。", "别管茶了", []),
+        ("I have 3 goats.", "oh wait, 2 goats not 3", ["I have 2 goats."]),
+        ("I have a goat.", "Well, two goats actually", ["I have two goats."]),
     ],
 )
 def test_what_is_put_right_stands_as_corrected(said: str, correction: str, standing: list[str]) -> None:

@@ -30,7 +30,7 @@ SAYS_WRONG_ZH = (
 LEADS_ZH = r"等等|啊|哦|噢|抱歉|对不起|不好意思|其实|准确地?说|我是说|我的意思是|不(?=[，,])|不是(?=[，,])|嗯"
 OPENING_ZH = re.compile(rf"^\W*(?:(?P<sure>{SAYS_WRONG_ZH})|(?P<lead>{LEADS_ZH}))[，,。：:！!、\s]*")
 CLOSING = re.compile(
-    rf"[\s,;.，。；–—-]+(?:(?:{SAYS_WRONG}|sorry|actually|i meant|instead)|(?:{SAYS_WRONG_ZH}))[\s.!。！了]*$",
+    rf"[\s,;.，。；–—-]+(?:(?:{SAYS_WRONG}|sorry|actually|i meant?|instead)|(?:{SAYS_WRONG_ZH}))[\s.!。！了]*$",
     re.IGNORECASE,
 )
 IT_IS = (
@@ -128,7 +128,7 @@ class Correction:
     Attributes:
         new: what holds; "" where something is only taken back.
         old: what does not hold; "" where it is not said.
-        sure: the words say themselves that something was wrong, or give both.
+        sure: the words say themselves that something was wrong.
         forgets: it is asked that something be forgotten; where `old` is "", what was said last.
     """
 
@@ -204,7 +204,7 @@ def _english(body: str, sure: bool, lead: bool) -> Correction | None:
         return Correction("", TAIL.sub("", found["old"]), sure=True)
     for shape in PAIRS:
         if found := shape.match(body):
-            return Correction(_trimmed(found["new"]), _trimmed(found["old"]), sure=True)
+            return Correction(_trimmed(found["new"]), _trimmed(found["old"]), sure=sure or "meant" in body)
     if found := MEANT.match(body):
         return Correction(_trimmed(found["new"]), sure=True)
     if sure and (found := NEGATES.match(body)):
@@ -220,7 +220,7 @@ def _chinese(body: str, sure: bool, lead: bool) -> Correction | None:
         return Correction("", TAIL_ZH.sub("", found["a"] or found["b"]), sure=True)
     for shape in PAIRS_ZH:
         if found := shape.match(body):
-            return Correction(_trimmed(found["new"]), _trimmed(found["old"]), sure=True)
+            return Correction(_trimmed(found["new"]), _trimmed(found["old"]), sure=sure)
     if found := MEANT_ZH.match(body):
         return Correction(_trimmed(found["new"]), sure=True)
     if sure or (lead and (body[0] == "是" or len(body) <= 6)):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mindstream.text.corrections import ZH, Correction, read_correction
-from mindstream.text.values import Value, kind_of, values
+from mindstream.text.values import NUMBER, Value, kind_of, values
 from mindstream.text.words import terms
 
 RECENT = 6
@@ -17,7 +17,7 @@ COPULA = re.compile(
     r"|名字是)(?P<value_zh>.+)$",
     re.I,
 )
-DETERMINER = re.compile(r"(?:\b(?:the|a|an|my|our|his|her|their|this|that|some)\s+)$", re.IGNORECASE)
+DETERMINER = re.compile(rf"(?:\b(?:the|a|an|my|our|his|her|their|this|that|some|no|{NUMBER})\s+)$", re.IGNORECASE)
 IS_CLAUSE = re.compile(
     r"^(?:i|we|he|she|they|you|i'\w+|we'\w+|my \w+ \w+|our \w+ \w+|the \w+ \w+s)\s\S|^我(?!的|爸|妈"
     r"|哥|弟|姐|妹|老|岳|婆|公|儿|女|室|邻|同|男)",
@@ -134,15 +134,22 @@ def _span(words: str, text: str) -> tuple[int, int] | None:
     return found.span() if found else None
 
 
+def _without_end(words: str, after: str) -> str:
+    """Return words without their end where it stands after them already: "2 kids" before "kids"."""
+    rest = after.lstrip().lower()
+    for at in range(1, len(words)):
+        end = words[at:].strip().lower()
+        if len(end) > 1 and (words[at - 1] == " " or ZH.match(end)) and re.match(re.escape(end) + r"(?![a-z])", rest):
+            return words[:at].rstrip()
+    return words
+
+
 def _put(text: str, start: int, end: int, words: str) -> str:
     """Put words in a place of a text; their determiner takes the place of the one that stands before it."""
-    if re.match(
-        r"(?:the|a|an|my|our|his|her|their"
-        r"|no)\s",
-        words,
-        re.I,
-    ) and (before := DETERMINER.search(text[:start])):
+    first = re.match(r"\S+\s", words)
+    if first and DETERMINER.match(first[0]) and (before := DETERMINER.search(text[:start])):
         start = before.start()
+    words = _without_end(words, text[end:])
     if start == 0 or text[:start] in {"“", '"'}:
         words = words[:1].upper() + words[1:]
     return text[:start] + words + text[end:]

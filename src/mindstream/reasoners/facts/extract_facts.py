@@ -196,11 +196,11 @@ class _Found:
 
     def hold(self, correction: Correction, utterance: str, said: Sequence[str]) -> bool:
         """Note what was said as it is put right, where nothing was noted of it; else the correction itself."""
-        if not correction.new or not correction.sure:
+        if not correction.new:
             return False
         changed = [change.text for change in apply_correction(correction, said)][:1]
         text = next((each for each in changed if len(each) <= LONGEST and not ASKS.search(each)), "")
-        if not text and (ASKS.search(utterance) or TO_THE_MIND.search(utterance)):
+        if not text and (not correction.sure or ASKS.search(utterance) or TO_THE_MIND.search(utterance)):
             return False
         self.facts.append(_restated("", (text or utterance).rstrip(".。"), utterance, []))
         return True
