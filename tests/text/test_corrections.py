@@ -20,7 +20,7 @@ from mindstream.text.revise import revise
         ("我周二游泳。", "不是周二，是周六。", ["我周六游泳。"]),
         ("我喝茶。", "别管茶了", []),
         ("I have 3 goats.", "oh wait, 2 goats not 3", ["I have 2 goats."]),
-        ("I have a goat.", "Well, two goats actually", ["I have two goats."]),
+        ("I have a dog.", "Well, two dogs actually", ["I have two dogs."]),
     ],
 )
 def test_what_is_put_right_stands_as_corrected(said: str, correction: str, standing: list[str]) -> None:
