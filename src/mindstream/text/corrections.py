@@ -30,30 +30,30 @@ SAYS_WRONG_ZH = (
 LEADS_ZH = r"等等|啊|哦|噢|抱歉|对不起|不好意思|其实|准确地?说|我是说|我的意思是|不(?=[，,])|不是(?=[，,])|嗯"
 OPENING_ZH = re.compile(rf"^\W*(?:(?P<sure>{SAYS_WRONG_ZH})|(?P<lead>{LEADS_ZH}))[，,。：:！!、\s]*")
 CLOSING = re.compile(
-    rf"[\s,;.，。；–—-]+(?:(?:{SAYS_WRONG}|sorry|actually|i meant?|instead)|(?:{SAYS_WRONG_ZH}))[\s.!。！了]*$",
+    rf"(?: ?[,;.，。；–—-] ?| )(?:(?:{SAYS_WRONG}|sorry|actually|i meant?|instead)|(?:{SAYS_WRONG_ZH}))[\s.!。！了]*$",
     re.IGNORECASE,
 )
 IT_IS = (
     r"(?:(?:it|that|this|he|she|they|there)(?:'s| is| was|'re| are| were)|make (?:that|it)"
     r"|(?:it )?should (?:be|have been|say)|rather|more like|really)"
 )
-BREAK = r"\s*[,;.:–—-]\s*"
+BREAK = r" ?[,;.:–—-] ?"
 PAIRS = [
     re.compile(
-        rf"^i said (?P<old>.+?)(?:{BREAK}|\s+)(?:but |and )?(?:i )?(?:really "
+        rf"^i said (?P<old>.+?)(?:{BREAK}| )(?:but |and )?(?:i )?(?:really "
         rf"|actually )?meant (?:to say )?(?P<new>.+)$",
         re.I,
     ),
     re.compile(
-        rf"^(?:i )?(?:really |actually )?meant (?:to say )?(?P<new>.+?)(?:{BREAK}(?:and )?|\s+)not (?P<old>.+)$", re.I
+        rf"^(?:i )?(?:really |actually )?meant (?:to say )?(?P<new>.+?)(?:{BREAK}(?:and )?| )not (?P<old>.+)$", re.I
     ),
-    re.compile(rf"^(?:{IT_IS} )?not (?P<old>.+?)(?:{BREAK}(?:but |{IT_IS} |i meant )*|\s+but )(?P<new>.+)$", re.I),
+    re.compile(rf"^(?:{IT_IS} )?not (?P<old>.+?)(?:{BREAK}(?:but |{IT_IS} |i meant )*| but )(?P<new>.+)$", re.I),
     re.compile(
         rf"^(?:it|that|this|he|she|they|there) ?(?:isn't|wasn't|aren't|is not"
         rf"|was not) (?P<old>.+?){BREAK}(?:but |{IT_IS} )*(?P<new>.+)$",
         re.I,
     ),
-    re.compile(rf"^(?P<new>.+?)(?:{BREAK}(?:and |it's |it is |it was )?|\s+(?:and )?)not (?P<old>.+)$", re.I),
+    re.compile(rf"^(?P<new>.+?)(?:{BREAK}(?:and |it's |it is |it was )?| (?:and )?)not (?P<old>.+)$", re.I),
 ]
 MEANT = re.compile(
     r"^(?:i meant(?: to say)?|make (?:that|it)|(?:it )?should (?:be|have been|say)|i meant) (?P<new>.+)$", re.I
@@ -86,7 +86,7 @@ FORGET = re.compile(
     re.IGNORECASE,
 )
 FORGET_ZH = re.compile(
-    r"^\W*(?:请|麻烦|那|好|你|可以|能不能|能|就|先|，|,)*(?:(?:忘了|忘掉|忘记|删掉|删除|不要记住?|别记住?|别记着)(?P<a>.+)"
+    r"^\W*(?:(?:请|麻烦|那|好|你|可以|能不能|能|就|先)[，,]?)*(?:(?:忘了|忘掉|忘记|删掉|删除|不要记住?|别记住?|别记着)(?P<a>.+)"
     r"|把(?P<b>.+?)(?:忘了|忘掉|忘记|删了|删掉|删除)(?:吧|了)?)"
 )
 WHAT_I_SAID = re.compile(
@@ -107,17 +107,17 @@ OF_THE_TALK = re.compile(
     re.IGNORECASE,
 )
 TAIL = re.compile(
-    r"\s*(?:[,.;!?，。；！？].*|\b(?:thing|stuff|bit|business|part|please|again|right now)\b.*"
+    r" ?(?:[,.;!?，。；！？].*|\b(?:thing|stuff|bit|business|part|please|again|right now)\b.*"
     r"|\b(?:because|since|as|it's|that's|i'm|i) .*)$",
     re.I | re.S,
 )
-TAIL_ZH = re.compile(r"(?:这件事|那件事|的事情?|的那?些?话|这事|那事|吧|了|啊|呢|的)+$")
+TAIL_ZH = re.compile(r"(?:这件事|那件事|的事情?|的那?些?话|这事|那事|吧|了|啊|呢|的){1,4}$")
 FILLERS = re.compile(
     rf"^(?:(?:{IT_IS}|i mean|actually|really|just|only|about|around|maybe|probably|in fact|on|at"
-    rf"|in|by|to|for|from)\s+)+|\s+(?:actually|really|instead|though|please|now)$",
+    rf"|in|by|to|for|from)\s+)+| (?:actually|really|instead|though|please|now)$",
     re.IGNORECASE,
 )
-FILLERS_ZH = re.compile(r"^(?:其实|应该|才|就|大概|差不多|是|叫|在|为)+|(?:才对|而已|了|呢|啊|吧|啦|的)+$")
+FILLERS_ZH = re.compile(r"^(?:其实|应该|才|就|大概|差不多|是|叫|在|为)+|(?:才对|而已|了|呢|啊|吧|啦|的){1,4}$")
 CLEFT = re.compile(r"^(?P<who>.+?) (?:who|that|which) (?P<does>.+)$", re.IGNORECASE)
 
 

@@ -11,7 +11,7 @@ NUMBER = (
     r"(?:one|two|three|four|five|six|seven|eight|nine)|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
     r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|a hundred"
 )
-NUMBER_ZH = r"(?:\d+(?:\.\d+)?|[零一二两三四五六七八九十百千]+)"
+NUMBER_ZH = r"(?:\d{1,6}(?:\.\d{1,3})?|[零一二两三四五六七八九十百千]{1,8})"
 PEOPLE = [
     "mother",
     "father",

@@ -131,7 +131,7 @@ TO_THE_MIND = re.compile(
 )
 """Words to the one who listens: remarks on the talk."""
 TWO = re.compile(
-    r"(?:,\s*|\s+)(?:and|but|plus)\s+(?=(?:i|i'm|im|i've|my|we|our)\b)|,\s+(?=(?:i|i'm|im|i've|my|we|our)\b)"
+    r"(?:,\s?|\s)(?:and|but|plus)\s(?=(?:i|i'm|im|i've|my|we|our)\b)|,\s(?=(?:i|i'm|im|i've|my|we|our)\b)"
     r"|[，,](?:而且|并且|但是?|还有)?(?=我|咱)",
     re.I,
 )
