@@ -69,11 +69,12 @@ async def _nothing() -> Writing:
 
 
 async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str) -> Writing:
-    there = await occasion.stream.find_same("note", [fact.text for fact in found.facts])
+    stream, now = occasion.stream, occasion.stream.clock.now()
+    there = await stream.find_same("note", [fact.text for fact in found.facts if not fact.replaces])
+    corrected = [fact.text for fact in found.facts if fact.replaces]  # news, even where recall gave it lately: it ended
+    there |= await stream.store.find_same(stream.name, "note", corrected, now=now)
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
-    if not fresh:
-        return (), ()
     evidence = tuple(utterance.record for utterance in occasion.utterances)
     news = [
         New(
@@ -82,13 +83,17 @@ async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str)
         )
         for fact in fresh
     ]  # fmt: skip
-    records = await occasion.stream.build_records(news)
-    now = occasion.stream.clock.now()
+    records = await stream.build_records(news)
+    new = there | {normalised(record.text): record for record in records}
+    ends = {number: new[normalised(fact.text)].id for fact in found.facts for number in fact.replaces} | dict.fromkeys(
+        found.let_go, None
+    )
     revisions = [
-        Revision(id=known[number - 1].id, valid_until=now, superseded_by=record.id)
-        for fact, record in zip(fresh, records, strict=True)
-        for number in fact.replaces
-        if 0 < number <= len(known)
+        Revision(id=known[number - 1].id, valid_until=now, superseded_by=by_)
+        for number, by_ in ends.items()
+        if 0 < number <= len(known) and known[number - 1].id != by_
     ]
+    if not fresh:
+        return (), revisions
     event = Remembered(count=len(records), kinds={"note": len(records)})
     return [Entry(event, by, tuple(records), distinct=True)], revisions
