@@ -11,7 +11,7 @@ from mindstream.coach.coach import coach_of
 
 async def after(folder: Path, *lines: str) -> tuple[list[str], dict[str, object], Plan, str]:
     """Talk; return the notes, the belief, the plan, and the last answer."""
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", gate="belief") as mind:
         for line in lines:
             said = [row.event async for row in mind.hear(line)]
             await mind.settled()
