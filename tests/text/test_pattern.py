@@ -42,7 +42,7 @@ def _lines(path: Path) -> list[str]:
 def test_every_shipped_pattern_finds_what_pythons_engine_finds() -> None:
     compiled = [(source, pattern(source), re.compile(source, re.IGNORECASE)) for source in sources()]
     said = sentences()[::4]
-    assert len(compiled) > 200 and len(said) > 150
+    assert len(compiled) > 150 and len(said) > 150
     differ = [
         (source, sentence)
         for sentence in said

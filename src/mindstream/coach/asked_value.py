@@ -17,7 +17,7 @@ QUESTIONS: dict[Asked, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "hour": re.compile(
-        r"\bwh?at time\b|\bhow (?:early|late)\b|[几幾][点點时時]", re.IGNORECASE
+        r"\bwh?at (?:time|hour)\b|\bhow (?:early|late)\b|[几幾][点點时時]", re.IGNORECASE
     ),
     "time": re.compile(
         r"\b(?:when|wen)(?:'?s)?\b|\b(?:what|which) (?:day|date|month|year|weekday|evening|morning|night)s?\b"

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from mindstream.coach.asked_value import Asked, asked_kind
 from mindstream.text.kinship import find_kin
+from mindstream.text.language import language_of
 from mindstream.text.spelling import correct_spelling
 
 LEAD_IN = re.compile(
     r"^\W*(?:(?:hey|hi|hello|and|so|ok|okay|but|wait|please|sorry|again|by the way|btw|remind me|tell me"
     r"|(?:can|could|would|will) (?:you|u) (?:please )?(?:tell|remind) me(?: again)?"
-    r"|(?:do|can|did) (?:you|u) (?:still )?(?:know|remember|recall|rember))[\s,:]+)+"
+    r"|(?:i (?:just )?(?:wonder|was wondering) if )?(?:(?:do|can|did|would) )?(?:you|u) (?:\w+ )?"
+    r"(?:know|remember|recall))[\s,:]+)+"
     r"|^\W*(?:那|嗨|对了|對了|请问|請問|[你您](?:还|還)?(?:知不知道|记不记得|知道|记得|記得|晓得|曉得)"
     r"|告诉我|告訴我)+[，,]?",
     re.IGNORECASE,
@@ -31,7 +33,7 @@ ASKS = re.compile(
     r"(?:'?s\b|(?:\s+[\w'’]+){0,3}?\s+(?:is|are|was|were|do|does|did|has|have|had|am|will)\b))"
     r"|(?:^|[,.;!:]\s*)(?:what|wat|wot|who|where|when|wen|which|how (?:old|many|much|long|often|late"
     r"|early))\b(?=.*\?\s*$)"
-    r"|(?:^|[,.;!:]\s*)(?:my|our) .*\bname\b.*\?",
+    r"|(?:^|[,.;!:]\s*)(?:(?:my|our) .*\bname\b|(?:the )?names? of (?:my|our)\b).*\?",
     re.IGNORECASE,
 )
 ASKS_IN_CHINESE = re.compile(
@@ -45,6 +47,7 @@ ADVICE = re.compile(
     r"|this|that)\b"
     r"|\bi (?:should|shall|can|could|may|might|must|would|ought|have to|need)\b|\bwill (?:help|work"
     r"|happen)\b|\b(?:can|could|would|should) (?:help|be)\b"
+    r"|\b(?:supposed|meant) to\b|\b(?:do|can) we (?:begin|start|go)\b|办法|辦法|安排|新的|[干幹][啥嘛]|[啥什][么麼]?招"
     r"|\b(?:what|how) do i do\b(?! for a)|\bdo i (?:need|try|get help|start|begin)\b|\bam i doing\b"
     r"|\b(?:plans?|steps?|advice|advise|tips?|suggest\w*|recommend\w*|wrong with|happening|next for|helps?)\b"
     r"|怎[么麼]|咋|怎样|怎樣|如何|[为為](?:什|啥)|應該|应该|该|該|[^可功]能|可以|要不要|会不会|會不會|建议"
@@ -65,6 +68,10 @@ OF_SOMETHING_KNOWN = re.compile(r"\bthe\b|[\u3400-\u9fff](?!是(?:什|啥|咩))"
 CAPITAL = re.compile(r"(?<=[\w'’] )[A-Z][a-z]+")
 
 
+LONGEST_PLAIN = 80
+"""So many characters a plain question has at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryQuestion:
     """A question for what was told: what kind of thing it asks for, of what it speaks, and whether it is one's own."""
@@ -79,7 +86,8 @@ def read_question(text: str) -> MemoryQuestion | None:
     """Return what an utterance asks of memory; None where it asks for nothing that may have been told."""
     body = LEAD_IN.sub("", correct_spelling(text.strip().replace("’", "'")))
     asked = bool(ASKS.search(body)) or (ASKS_IN_CHINESE.search(body) and not STATES_IN_CHINESE.search(body))
-    if not asked or ADVICE.search(body):
+    aside = ASIDE.search(body)
+    if not (asked or aside) or (ADVICE.search(body) and not aside):
         return None
     own = bool(OWN.search(body) or OF_OTHERS.search(body) or find_kin(body))
     body = ASIDE.sub(" ", body)
@@ -101,6 +109,13 @@ def asks_for_own(text: str) -> bool:
     """Tell whether an utterance asks for what is the user's own, or what they said."""
     question = read_question(text)
     return question is not None and question.own
+
+
+def only_asks_for_own(text: str) -> bool:
+    """Tell whether an utterance does nothing else: one short clause that asks for what is the user's own."""
+    clause = text.strip().rstrip("?？!. ")
+    most = LONGEST_PLAIN // 4 if language_of(text) == "zh" else LONGEST_PLAIN
+    return len(clause) <= most and not re.search("[,，;；.。!！]", clause) and asks_for_own(text)
 
 
 def is_question(text: str) -> bool:

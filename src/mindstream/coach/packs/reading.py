@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from mindstream.caches import remember
-from mindstream.coach.moves.moves import moves_of
+from mindstream.coach.memory_question import only_asks_for_own
+from mindstream.coach.moves.moves import ASKS, moves_of
 from mindstream.coach.packs.cues import BREAKS, Cues, Span, is_denied, is_of_somebody_else
 from mindstream.coach.packs.pack import Pack
 from mindstream.text.language import Language, language_of
@@ -55,7 +56,10 @@ def read_utterance(pack: Pack, text: str) -> Reading:
 
 def _read(pack: Pack, text: str) -> Reading:
     language = language_of(text, pack.languages)
-    return Reading(text, language, moves_of(text, language), tuple(_mentions(pack, text, language)))
+    moves = moves_of(text, language)
+    if only_asks_for_own(text):  # "what do I eat before bed?" asks memory, whatever else it sounds like
+        moves = moves - ASKS | {"recall"}
+    return Reading(text, language, moves, tuple(_mentions(pack, text, language)))
 
 
 def _mentions(pack: Pack, text: str, language: Language) -> list[Mention]:
