@@ -16,7 +16,7 @@ from rapidfuzz.distance import OSA
 
 from mindstream.caches import remember
 from mindstream.coach.asked_value import Asked, holds_value, states_of_oneself, without_asking
-from mindstream.coach.memory_question import CAPITAL, MemoryQuestion
+from mindstream.coach.memory_question import CAPITAL, LONGEST, MemoryQuestion
 from mindstream.text.kinship import PATTERN as KIN
 from mindstream.text.kinship import find_kin, may_mean, without_kin
 from mindstream.text.lexical import telling
@@ -125,6 +125,7 @@ def find_answer(question: MemoryQuestion, lines: Sequence[str], near: Sequence[f
 
     `near`: how much nearer than usual each line's vector is to the question's, as recall counts it.
     """
+    lines = [line[:LONGEST] for line in lines]
     told = _with_corrections(lines)
     units = _units(question.body, frozenset().union(*(line.words for line in told)))
     if not units:

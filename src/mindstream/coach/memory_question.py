@@ -47,7 +47,7 @@ ADVICE = re.compile(
     r"|this|that)\b"
     r"|\bi (?:should|shall|can|could|may|might|must|would|ought|have to|need)\b|\bwill (?:help|work"
     r"|happen)\b|\b(?:can|could|would|should) (?:help|be)\b"
-    r"|\b(?:supposed|meant) to\b|\b(?:do|can) we (?:begin|start|go)\b|办法|辦法|安排|新的|[干幹][啥嘛]|[啥什][么麼]?招"
+    r"|\b(?:supposed|meant) to\b|\b(?:do|can) we (?:begin|start|go)\b|办法|辦法|安排|注意|新的|[干幹][啥嘛]|[啥什][么麼]?招"
     r"|\b(?:what|how) do i do\b(?! for a)|\bdo i (?:need|try|get help|start|begin)\b|\bam i doing\b"
     r"|\b(?:plans?|steps?|advice|advise|tips?|suggest\w*|recommend\w*|wrong with|happening|next for|helps?)\b"
     r"|怎[么麼]|咋|怎样|怎樣|如何|[为為](?:什|啥)|應該|应该|该|該|[^可功]能|可以|要不要|会不会|會不會|建议"
@@ -68,6 +68,8 @@ OF_SOMETHING_KNOWN = re.compile(r"\bthe\b|[\u3400-\u9fff](?!是(?:什|啥|咩))"
 CAPITAL = re.compile(r"(?<=[\w'’] )[A-Z][a-z]+")
 
 
+LONGEST = 300
+"""A question has at most so many characters; nor is more of a line read for its answer."""
 LONGEST_PLAIN = 80
 """So many characters a plain question has at most."""
 
@@ -83,7 +85,9 @@ class MemoryQuestion:
 
 
 def read_question(text: str) -> MemoryQuestion | None:
-    """Return what an utterance asks of memory; None where it asks for nothing that may have been told."""
+    """Return what an utterance asks of memory; None where it asks for nothing that may have been told, or is long."""
+    if len(text) > LONGEST:
+        return None
     body = LEAD_IN.sub("", correct_spelling(text.strip().replace("’", "'")))
     asked = bool(ASKS.search(body)) or (ASKS_IN_CHINESE.search(body) and not STATES_IN_CHINESE.search(body))
     aside = ASIDE.search(body)
@@ -102,7 +106,7 @@ def read_question(text: str) -> MemoryQuestion | None:
 
 def asks_for_name(text: str) -> bool:
     """Tell whether the user asks what they are called."""
-    return bool(NAME.search(LEAD_IN.sub("", text))) and read_question(text) is not None
+    return read_question(text) is not None and bool(NAME.search(LEAD_IN.sub("", text)))
 
 
 def asks_for_own(text: str) -> bool:

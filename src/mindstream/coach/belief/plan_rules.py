@@ -164,11 +164,12 @@ def _as_asked(
                 + [_planned(best_now, ask.language)]
                 + [s for s in steps if s.state == "later"]
             )
-            return (
-                Plan(steps=steps),
-                ("step_intro", {}),
-                f"“{in_language(best_now.title, ask.language)}” comes first, as asked",
-            )
+            first = f"“{in_language(best_now.title, ask.language)}” comes first, as asked"
+            return Plan(steps=steps), ("step_intro", {}), first
+        if now.told and wants == {"plan"}:  # they have it already, and ask for something more
+            kept = [_state(step, "going_on") if step is now else step for step in steps]
+            more = _begin(ask, kept, seen, fresh_first=False)
+            return Plan(steps=more), ("next_intro", {}), f"something more beside “{now.title}”"
         return Plan(steps=steps), ("step_intro", {}), ""
     return None
 

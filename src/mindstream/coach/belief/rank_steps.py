@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from mindstream.coach.belief.corrections import topics_of
@@ -15,6 +16,8 @@ from mindstream.text.words import terms
 
 CAUTION = 0.25
 """What a step that needs a caution must be the better by: the easy ones come first."""
+LATE = 1.0
+"""… and one that takes weeks or other people, while nothing else was tried."""
 EVIDENCE = {"strong": 0.4, "moderate": 0.3, "limited": 0.1, "comfort": 0.0}
 
 
@@ -52,17 +55,24 @@ def newest_topics(ask: ThinkInPhase) -> set[str]:
 
 
 def rank_steps(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
-    """Order the library's steps by how well they fit: the newest words first, then what is known, then evidence."""
+    """Order the library's steps by how well they fit: the newest words first, then what is known, then evidence.
+
+    A topic that many steps are about says little of which one fits.
+    """
     known = known_topics(ask)
+    count = Counter(topic for step in ask.pack.steps for topic in step.topics)
     newest, trouble = newest_topics(ask), needed_topics(ask)
     asked = set(terms(" ".join(ask.utterances)))
+    tried = any(step.state in ("done", "going_on", "dropped") for step in ask.plan.steps)
 
     def fit(step: Step) -> float:
         about = set(step.topics)
         words = set(terms(f"{in_language(step.title, ask.language)} {in_language(step.do, ask.language)}"))
         spread = math.sqrt(len(about))
-        named = 2.0 * len(about & newest) + len(about & known) + len(about & known & trouble)
-        return named / spread + 0.3 * len(asked & words) + EVIDENCE[step.evidence] - (CAUTION if step.caution else 0.0)
+        told = {topic: 2.0 * (topic in newest) + (topic in known) * (1 + (topic in trouble)) for topic in about}
+        named = sum(weight / math.sqrt(1 + math.log(count[topic])) for topic, weight in told.items())
+        hard = (CAUTION if step.caution else 0.0) + (LATE if step.late and not tried else 0.0)
+        return named / spread + 0.3 * len(asked & words) + EVIDENCE[step.evidence] - hard
 
     fitting = [s for s in ask.pack.steps if s.id not in besides and ask.pack.suits(s, known | newest)]
     about = [s for s in fitting if set(s.topics) & (known | newest)]

@@ -125,6 +125,8 @@ class Step(PackPart):
     caution: Texts = ""
     not_for: tuple[str, ...] = ()
     """Topics (a newborn, shift work, …) in whose presence this step is not offered."""
+    late: bool = False
+    """It takes weeks, or other people: rather offered when something else was tried."""
 
 
 class Resource(PackPart):
