@@ -13,7 +13,7 @@ from mindstream.memory.belief import Belief, merged
 from mindstream.models.model import Call, Model
 from mindstream.models.prompt import Prompt
 from mindstream.reasoners.conversation import Line
-from mindstream.text.moves import language_of
+from mindstream.text.language import language_of
 from mindstream.tools.loop import solve
 
 

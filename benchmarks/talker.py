@@ -2,6 +2,8 @@
 
     python benchmarks/talker.py --json [--gate quick] [--seconds 90]     100 open conversations, 10 utterances a second
     python benchmarks/talker.py --turns 10000 --json                     one conversation, instant models: is it flat?
+    python benchmarks/talker.py --utterances 1000 --json                 what may not happen, counted (talker_faults.py)
+    … --gate never | --gate always | --word-s 60                         controls: each must break a bar (exit code 1)
 
 Models stand in a server of their own process (latency_server.py: the talker's first token after 50 ms, a reasoner's run
 8 s) and are asked through the real provider. overhead: from handing the utterance to the mind until its first piece,
@@ -33,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from talker_faults import Taken, broken_bars, count_faults, draw, put, watch
 
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.load import load as load_pack
@@ -40,6 +43,7 @@ from mindstream.log.events import Heard, Piece, Said, Thought, Waiting
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Store
 from mindstream.minds.mind import Mind
+from mindstream.minds.patience import Patience
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 
@@ -53,13 +57,14 @@ SAID = (
 )  # fmt: skip
 
 
-class Always:
-    """A gate that makes every answer wait for the Reasoner: the single agent."""
+class Same:
+    """A gate that decides the same of everything; `always`: every answer waits for the Reasoner, the single agent."""
 
-    name = "always"
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def decide(self, situation: Situation) -> Decision:
-        return Decision(True, why=situation.phase.name)
+        return Decision(self.name == "always", why=situation.phase.name)
 
     async def weigh(self, situation: Situation) -> Decision:
         return self.decide(situation)
@@ -95,7 +100,9 @@ def latency_server(reasoner_s: float, talker_first_s: float) -> Iterator[int]:
 
 
 @contextlib.asynccontextmanager
-async def minds(store: Store, models: Models, gate: str, count: int) -> AsyncIterator[list[Mind]]:
+async def minds(
+    store: Store, models: Models, gate: str, count: int, patience: Patience | None = None
+) -> AsyncIterator[list[Mind]]:
     """Open conversations of as many users that share a store, a table of models, an embedder and a pack."""
     embed, pack = embedder("wordllama"), load_pack("sleep")
     async with contextlib.AsyncExitStack() as opened:
@@ -107,7 +114,8 @@ async def minds(store: Store, models: Models, gate: str, count: int) -> AsyncIte
                     user=f"user{n}",
                     models=models,
                     embed=embed,
-                    gate=Always() if gate == "always" else gate,
+                    gate=Same(gate) if gate in ("always", "never") else gate,
+                    patience=patience,
                 )
             )
             for n in range(count)
@@ -229,6 +237,35 @@ def results(
     }
 
 
+async def faults(given: argparse.Namespace) -> dict[str, Any]:
+    """Put labelled utterances to many conversations, quicker than they are thought about, and count what went wrong."""
+    chance, count = random.Random(11), max(1, round(given.conversations * 0.6))
+    with latency_server(given.reasoner_s, given.talker_first_s) as port, tempfile.TemporaryDirectory() as folder:
+        url = f"http://127.0.0.1:{port}/v1"
+        names = {"default": f"openai:reasoner@{url}", "talker": f"openai:talker@{url}", "safety": "rules"}
+        store, running = SqliteStore(folder), []
+        async with (
+            Models.named(names, at_once=1000) as models,
+            minds(store, models, given.gate, count, Patience(word_s=given.word_s)) as talking,
+        ):
+            begun, stalls = time.monotonic(), [0.0]
+            watching = asyncio.ensure_future(watch(stalls))
+            async with asyncio.TaskGroup() as group:
+                for n in range(given.utterances):
+                    due = begun + (n + chance.random()) / given.per_second
+                    await asyncio.sleep(max(0.0, due - time.monotonic()))
+                    mind = talking[n % count]
+                    kind, text = draw(n % count, n // count, mind.plan.now is not None)
+                    running.append(group.create_task(put(mind, Taken(n % count, kind, text, time.monotonic()))))
+            await asyncio.gather(*(mind.settled() for mind in talking))
+            watching.cancel()
+            logs = {n: await store.events(mind.stream.name, limit=10**6) for n, mind in enumerate(talking)}
+            found = count_faults([task.result() for task in running], logs, talking[0].speaker.name)
+        await store.close()
+    settings = {"utterances": given.utterances, "conversations": count, "gate": given.gate, "word_s": given.word_s}
+    return found | {"stall_s": round(max(stalls), 2)} | settings
+
+
 async def flat(given: argparse.Namespace) -> dict[str, Any]:
     """One long conversation with instant models (rules): overhead around the turns 10, 100, 1,000, …"""
     marks = [10**n for n in range(1, 8) if 10**n <= given.turns] or [given.turns]
@@ -261,6 +298,8 @@ def main() -> None:
     parser.add_argument("--talker-first-s", type=float, default=0.05)
     parser.add_argument("--single", type=int, default=50, help="utterances put to the single agent")
     parser.add_argument("--turns", type=int, default=0, help="instead: one conversation of so many turns")
+    parser.add_argument("--utterances", type=int, default=0, help="instead: count what may not happen, in so many")
+    parser.add_argument("--word-s", type=float, default=Patience().word_s, help="how long it may be silent, there")
     parser.add_argument(
         "--thawed", action="store_true", help="let the collector walk over what was loaded at the start"
     )
@@ -268,8 +307,11 @@ def main() -> None:
     given = parser.parse_args()
     if given.quick:
         given.seconds, given.conversations, given.reasoner_s, given.single = 2.0, 5, 0.3, 5
-    found = asyncio.run(flat(given) if given.turns else conversations(given))
+    run = faults if given.utterances else flat if given.turns else conversations
+    found = asyncio.run(run(given))
     print(json.dumps(found) if given.json else "\n".join(f"{name:34} {value}" for name, value in found.items()))
+    if given.utterances and (broken := broken_bars(found)):
+        sys.exit("\n".join(broken))
 
 
 if __name__ == "__main__":

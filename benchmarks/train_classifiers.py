@@ -1,7 +1,7 @@
 """Train the classifiers that ship with the package, and tell how they do on writers whom they have not seen.
 
     pip install -e '.[train]'
-    python benchmarks/train_classifiers.py                 train danger and the quick gate; write weights
+    python benchmarks/train_classifiers.py                 train danger, moves and the quick gate; write weights
     python benchmarks/train_classifiers.py --held-out      leave out one writer at a time; print, write nothing
 
 benchmarks/training holds labelled sentences, one file a writer; none of them saw the code or the rules.
@@ -25,9 +25,13 @@ from sklearn.linear_model import LogisticRegression
 
 from mindstream.coach.gates.features import Features
 from mindstream.coach.gates.quick import FILE, QuickGate, classifier_input
+from mindstream.coach.moves.moves import FILE as MOVES
+from mindstream.coach.moves.moves import SURE, plain_text
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.recogniser import ABOVE, FOLDER, parts
 from mindstream.text.classifier import View, views
+from mindstream.text.language import language_of
+from mindstream.text.windows import sentences as split_sentences
 
 TRAINING = Path(__file__).with_name("training")
 KEPT = 24_000
@@ -36,6 +40,13 @@ OFTEN = {"w": 1, "c": 2, "s": 2}
 """In how many texts an n-gram must stand, by view."""
 FIRM = 20.0
 """The inverse of the regularisation."""
+BY_HAND = 4
+"""A sentence labelled by hand counts as so many that patterns labelled."""
+CLASSIFIED = (
+    "plan", "stepwise", "resources", "next", "done", "dislike", "like", "add", "recall", "later", "vent", "who", "chat",
+    "okay", "forget", "plan_again", "why_this", "how_long", "proof", "safe", "wish",
+)  # fmt: skip
+"""The moves that come in words of all kinds; for the others patterns alone are as good."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,7 @@ class Task:
     """What is trained: its examples by writer, the numbers beside the text, and where the weights go.
 
     `dilutes`: n-grams never seen make the others count less: alarms must not go off over strange words.
+    `finest`: smaller weights are written as 0, so that a file of many kinds stays small.
     """
 
     name: str
@@ -61,6 +73,9 @@ class Task:
     named: tuple[str, ...]
     file: Path
     dilutes: bool
+    kept: int = KEPT
+    finest: float = 0.0
+    solver: str = "lbfgs"
 
 
 @dataclass
@@ -100,6 +115,29 @@ def alarm_task(name: str, labels: Sequence[str]) -> Task:
     return Task(name, (name,), {**writers, "talk": talk}, (), FOLDER / f"{name}.npz", dilutes=True)
 
 
+def moves_task() -> Task:
+    """Make the task to name a sentence's moves: labelled by hand; by patterns ("?": unsure); all others make none."""
+    labelled = sentences("moves")
+    named = {line[1] for lines in labelled.values() for line in lines}
+    talk = [line[-1] for folder in ("gates", "danger") for writer, lines in sentences(folder).items()
+            if folder == "gates" or writer.startswith("talk_") for line in lines]  # fmt: skip
+    others = dict.fromkeys(part for text in talk for part in split_sentences(text) if part not in named)
+    writers = {
+        writer: [_move_example(text, moves) for moves, text in lines if moves != "?"]
+        * (1 if writer == "patterns" else BY_HAND)
+        for writer, lines in labelled.items()
+    }
+    others_examples = [_move_example(text, "") for text in others]
+    return Task("moves", CLASSIFIED, {**writers, "talk": others_examples}, (), MOVES, dilutes=False,
+                kept=KEPT // 2, finest=0.2, solver="liblinear")  # fmt: skip
+
+
+def _move_example(text: str, moves: str) -> Example:
+    made = moves.split()
+    seen = tuple(views(plain_text(text, language_of(text))))
+    return Example(seen, {}, {move: move in made for move in CLASSIFIED}, moves)
+
+
 def gate_task() -> Task:
     """Make the task of the quick gate: situations, and the batteries that the rules were written with."""
     pack = load("sleep")
@@ -124,7 +162,7 @@ def fitted(task: Task, examples: Sequence[Example]) -> Weights:
     rarest = float(np.log(1 + len(examples)) + 1) if task.dilutes else 0.0
     first = _regressed(task, examples, grams, rarity, rarest)
     size = np.abs(first[0]).max(axis=0)
-    best = np.sort(np.argsort(-size, kind="stable")[:KEPT])
+    best = np.sort(np.argsort(-size, kind="stable")[: task.kept])
     grams, rarity = grams[best], rarity[best]
     return Weights(grams, rarity, rarest, *_regressed(task, examples, grams, rarity, rarest))
 
@@ -134,7 +172,8 @@ def _regressed(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     rows = matrix(task, examples, grams, rarity, rarest)
     models = [
-        LogisticRegression(C=FIRM, max_iter=5_000).fit(rows, [e.kinds[kind] for e in examples]) for kind in task.kinds
+        LogisticRegression(C=FIRM, max_iter=5_000, solver=task.solver).fit(rows, [e.kinds[kind] for e in examples])
+        for kind in task.kinds
     ]
     whole = np.vstack([model.coef_ for model in models])
     bias = np.concatenate([model.intercept_ for model in models])
@@ -171,10 +210,11 @@ def odds(task: Task, weights: Weights, examples: Sequence[Example]) -> NDArray[n
 def write(task: Task, weights: Weights) -> None:
     """Write the weights as `Classifier` reads them."""
     task.file.parent.mkdir(exist_ok=True)
+    sized = np.where(np.abs(weights.weights) < task.finest, 0, np.round(weights.weights, 2))
     np.savez_compressed(
         task.file, kinds=np.array(task.kinds), named=np.array(task.named),
         hashes=weights.grams,
-        rarity=weights.rarity.astype(np.float16), rarest=weights.rarest, weights=weights.weights.astype(np.float16),
+        rarity=weights.rarity.astype(np.float16), rarest=weights.rarest, weights=sized.astype(np.float16),
         bias=weights.bias.astype(np.float32), named_weights=weights.named_weights.astype(np.float32),
     )  # fmt: skip
     print(f"{task.file}: {sum(map(len, task.writers.values()))} examples, {task.file.stat().st_size / 1000:.0f} kB")
@@ -206,6 +246,7 @@ def main() -> None:
     """Read the command line."""
     tasks: dict[str, tuple[Callable[[], Task], float]] = {
         "danger": (lambda: alarm_task("danger", ("direct", "veiled")), ABOVE["danger"]),
+        "moves": (moves_task, SURE),
         "gate": (gate_task, 0.0),
     }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -65,7 +65,7 @@ class Settings(BaseModel):
     pack: str = "sleep"
     model: str = "rules"
     roles: dict[str, str] = Field(default_factory=dict)
-    gate: str = "belief"
+    gate: str = "quick"
     embedder: str = "wordllama"
     prompts: Path | None = None
     context: Annotated[int, Field(ge=512)] | dict[str, Annotated[int, Field(ge=512)]] | None = None

@@ -40,6 +40,14 @@ def test_the_demo_shows_the_reasoner_behind_the_talker(folder: Path) -> None:
     waiting, *_ = done.events("waiting")
     said = next(row for row in done.events("said") if row["answers"] == waiting["answers"])
     assert any(waiting["seq"] < row["seq"] < said["seq"] for row in done.events("thought"))
+    assert {row["gate"] for row in done.events("decided")} == {"belief"}, "the paper's own, where none is named"
+
+
+def test_the_demo_is_played_with_the_gate_that_is_named_and_a_talk_with_quick(folder: Path) -> None:
+    named = run("chat", "--json", "--gate", "quick", *FAST)
+    assert {row["gate"] for row in named.events("decided")} == {"quick"}
+    talked = run("chat", "--json", "--data", folder, said="I lie awake.\nthanks\n")
+    assert {row["gate"] for row in talked.events("decided")} == {"quick"}
 
 
 async def test_the_demo_leaves_its_memory_where_it_is_told_to(folder: Path) -> None:

@@ -18,7 +18,7 @@ What the sleep coach says when nothing is configured: no key, no service, no lan
 a megabyte, and the pack. The lines in italics are what it says at once while its Reasoner is at work. Written by
 `python tests/cli/write_transcript.py`, held to the code by a test; try it yourself:
 
-    mindstream chat --gate quick < examples/thirty_turns.txt
+    mindstream chat < examples/thirty_turns.txt
 """
 
 
@@ -26,7 +26,7 @@ async def played(name: str) -> list[str]:
     """Play a file of utterances, one a line; return the transcript's lines."""
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        async with Mind.open(folder, user="you", session="shown", gate="quick") as mind:
+        async with Mind.open(folder, user="you", session="shown") as mind:
             for text in (ROOT / "examples" / name).read_text("utf-8").splitlines():
                 lines.append(f"**{text}**\n")
                 heard, *_ = [row.seq async for row in mind.hear(text)]

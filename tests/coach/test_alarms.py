@@ -103,6 +103,18 @@ async def test_the_crisis_text_is_said_once_and_what_was_not_meant_is_believed_o
         assert (await answer(mind, danger)).text == said[0], "a session of its own"
 
 
+@pytest.mark.parametrize(("danger", "back"), [("I want to die", "I didn't mean that"), ("我想死", "我不是那个意思")])
+async def test_what_was_taken_back_may_be_taken_back_again_and_is_not_said_back_nor_noted(
+    folder: Path, danger: str, back: str
+) -> None:
+    async with Mind.open(folder, user="ann") as mind:
+        said = [(await answer(mind, text)).text for text in (danger, back, back, back, HINT["en"])]
+        assert len(set(said)) == len(said)
+        assert not any("didn't mean" in text or "那个意思" in text for text in said)
+        await mind.settled()
+        assert await mind.stream.latest("note", 9) == [], "neither danger, nor a hint, nor what takes it back"
+
+
 async def test_a_sign_for_the_doctor_is_told_once(folder: Path) -> None:
     async with Mind.open(folder, user="ann") as mind:
         first, second = (

@@ -8,6 +8,8 @@ import pytest
 
 from mindstream import Mind
 from mindstream.clock import ManualClock
+from mindstream.coach.answer_from_memory import find_answer
+from mindstream.coach.memory_question import read_question
 
 TOLD = (
     "My daughter is called Iris, she is nine.", "Our cat Lupo sleeps on my pillow.",
@@ -90,3 +92,35 @@ async def test_who_asks_for_advice_gets_no_quotation(folder: Path, question: str
     async with Mind.open(folder, user="marta", session="two", clock=clock, gate="quick") as mind:
         answer = await mind.say(question)
     assert not any(f"“{line}" in answer for line in TOLD)
+
+
+SAID = ["Me sister Orla keeps bees.", "The wedding is on the 3rd of May.", "I owe the bank 900 pounds.",
+        "No, the 5th of May, I mixed it up.",
+        "我闺女叫圆圆，上初一。", "她下周三考试。", "我对芒果过敏。"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "place"),
+    [("what does my sister keep?", 0), ("when is the wedding?", 3), ("how much do I owe the bank?", 2),
+     ("我女儿叫什么名字？", 4),
+     ("我对啥过敏？", 6), ("我女儿星期几考试？", 5), ("我儿子叫什么？", None), ("what is my brother's name?", None),
+     ("how old is my sister?", None)],
+)  # fmt: skip
+def test_the_line_is_found_that_holds_what_is_asked_for(asked: str, place: int | None) -> None:
+    question = read_question(asked)
+    assert question is not None
+    assert find_answer(question, SAID, [0.0] * len(SAID)) == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When my daughter cries I wake up.",
+        "我什么都吃不下。",
+        "what should I do?",
+        "我该几点睡？",
+        "what is melatonin?",
+    ],
+)
+def test_what_asks_for_nothing_that_was_told_is_no_such_question(text: str) -> None:
+    assert read_question(text) is None

@@ -31,3 +31,11 @@ def test_conversations_through_a_real_endpoint_are_measured() -> None:
 
 def test_one_long_conversation_is_measured_at_its_marks() -> None:
     assert printed("--turns", "10")["overhead_p50_ms_at_turn"].keys() == {"10"}  # type: ignore[attr-defined]
+
+
+def test_a_gate_that_never_waits_breaks_the_bar_for_stale_answers() -> None:
+    run: list[str | Path] = [sys.executable, BENCHMARK, "--json", "--quick", "--utterances", "24", "--gate", "never"]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "stale_share" in done.stderr and "small_talk_woke_share" in done.stderr
+    found = json.loads(done.stdout)
+    assert found["double_answers"] == found["unanswered"] == 0 and found["utterances"] == 24

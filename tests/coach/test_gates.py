@@ -118,13 +118,21 @@ def test_a_yes_to_a_question_is_thought_about() -> None:
     assert not QUICK.decide(Situation("ok", UNDERSTANDING, said="I see.")).thinks
 
 
+def test_small_talk_after_a_question_is_no_answer_unless_it_holds_one() -> None:
+    asked = "How long has that been going on?"
+    for small in ("haha", "Cheers, mate.", "Thanks a lot for listening.", "Bye for now!", "哈哈"):
+        assert not QUICK.decide(Situation(small, UNDERSTANDING, {"sleep_concerns": ["noise"]}, said=asked)).thinks
+    for answer in ("thanks, about two years", "haha, since March", "cheers, 11", "no"):
+        assert QUICK.decide(Situation(answer, UNDERSTANDING, {"sleep_concerns": ["noise"]}, said=asked)).thinks
+
+
 def test_there_is_nothing_to_wait_for_before_a_trouble_is_known() -> None:
     assert not QUICK.decide(Situation("Make me a plan", UNDERSTANDING)).waits
     assert QUICK.decide(Situation("The noise is awful. Make me a plan", UNDERSTANDING)).waits
 
 
 def test_an_unknown_gate_is_refused_by_name() -> None:
-    with pytest.raises(SettingsError, match="belief, quick, learned"):
+    with pytest.raises(SettingsError, match="quick, belief, learned"):
         gate_named("clever", SLEEP)
 
 

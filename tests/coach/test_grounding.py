@@ -163,7 +163,7 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
     reasoner = Scripted({"infer_phase": ['{"phase": "planning"}'] * 3, "think_in_phase": list(lines)})
     talker = Scripted({"talk": [talk] * 3})
     models = Models(Rules(), {"reasoner": Repair(reasoner), "talker": talker, "facts": Rules()})
-    async with Mind.open(folder, user="ann", models=models) as mind:
+    async with Mind.open(folder, user="ann", models=models, gate="belief") as mind:
         async for _ in mind.hear(WISH):
             pass
         await mind.settled()

@@ -16,7 +16,7 @@ UTTERANCES = (RECORDINGS / "sleep_twenty_turns.txt").read_text("utf-8").splitlin
 async def test_twenty_turns_with_a_language_mind(folder: Path) -> None:
     turns: list[list[Event]] = []
     recorded = Models.named({"default": f"playback:{RECORDINGS / 'sleep_twenty_turns.jsonl'}"})
-    async with recorded, Mind.open(folder, user="ann", session="door", models=recorded) as mind:
+    async with recorded, Mind.open(folder, user="ann", session="door", models=recorded, gate="belief") as mind:
         for utterance in UTTERANCES:
             seq = 0
             async for logged in mind.hear(utterance):
@@ -72,7 +72,8 @@ async def test_what_it_believes_before_a_call_is_what_the_call_rests_on(folder: 
     utterances = (RECORDINGS / "sleep_diary.txt").read_text("utf-8").splitlines()
     recorded = Models.named({"default": f"playback:{RECORDINGS / 'sleep_diary.jsonl'}"})
     tools = [read_sleep_diary, look_up_shop]
-    async with recorded, Mind.open(folder, user="ann", session="diary", models=recorded, tools=tools) as mind:
+    opened = Mind.open(folder, user="ann", session="diary", models=recorded, tools=tools, gate="belief")
+    async with recorded, opened as mind:
         for utterance in utterances:
             await mind.say(utterance)
             await mind.settled()

@@ -40,7 +40,7 @@ def said(events: list[Event]) -> Said:
 
 
 async def test_the_papers_dialogue(folder: Path) -> None:
-    first, second, third, fourth, fifth = await played(folder, *PAPER)
+    first, second, third, fourth, fifth = await played(folder, *PAPER, gate="belief")
 
     assert "?" in said(first).text and not said(first).waited
     version = next(event.version for event in first if isinstance(event, BeliefChanged))
@@ -108,9 +108,9 @@ async def test_the_language_of_the_user_is_answered(folder: Path) -> None:
         assert chinese > 0.5 * len(re.sub(r"[\W\d]|[A-Za-z]{3,}", "", said(turn).text))
 
 
-async def test_with_the_quick_gate_a_wish_for_a_plan_waits_in_any_phase(folder: Path) -> None:
+async def test_a_wish_for_a_plan_waits_in_any_phase_and_thanks_in_none(folder: Path) -> None:
     first, second, third = await played(
-        folder, "The noise from the street keeps me up.", "Can you make me a plan?", "thanks", gate="quick"
+        folder, "The noise from the street keeps me up.", "Can you make me a plan?", "thanks"
     )
     assert not said(first).waited and said(second).waited and not said(third).waited
     assert next(event for event in second if isinstance(event, PlanMade)).text == said(second).text

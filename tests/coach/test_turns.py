@@ -133,7 +133,26 @@ async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> 
             events.append(logged)
             if sum(isinstance(row.event, Waiting) for row in events) == 2:
                 model.let.set()
-        assert sum(isinstance(row.event, Waiting) for row in events) >= 2 and said(events).text == "the rest"
+        fillers = [row.event.text for row in events if isinstance(row.event, Waiting)]
+        assert len(fillers) >= 2 and said(events).text == "the rest"
+        assert not any("think" in filler for filler in fillers), "a slow model is no thought"
+
+
+async def test_what_is_queued_behind_a_thought_gets_no_filler_of_its_own(folder: Path) -> None:
+    silent = Silent()
+    patience = Patience(word_s=0.05, deadline_s=60)
+    models = Models(Rules(), {"reasoner": silent})
+    async with Mind.open(folder, user="ann", models=models, patience=patience) as mind:
+        waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
+        await silent.asked.wait()
+        queued = [asyncio.ensure_future(turn(mind, text)) for text in ("thanks", "hm", "are you a real person?")]
+        async with asyncio.timeout(25):
+            while len(fillers := await mind.stream.store.events("ann", kinds=["waiting"])) < 6:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        silent.let.set()
+        answered = said(await waiting)
+        assert {row.event.answers for row in fillers} == {answered.answers}  # type: ignore[attr-defined]
+        assert answered.waited and not any([said(await each).waited for each in queued])
 
 
 async def test_the_excuse_is_made_once_and_is_no_memory(folder: Path) -> None:
@@ -189,9 +208,9 @@ async def test_fillers_state_nothing_in_every_language() -> None:
     from mindstream.coach.packs.saying import phrases
 
     for language in ("en", "zh"):
-        assert [states(words, ()) for words in phrases(load("sleep"), "wait_longer", language)] == [[]] * (
-            6 if language == "en" else 5
-        )
+        for move, fewest in (("wait_longer", 5), ("a_moment", 3)):
+            fillers = phrases(load("sleep"), move, language)
+            assert len(fillers) >= fewest and not any(states(each, ()) for each in fillers)
 
 
 async def test_what_is_heard_after_the_end_is_refused(folder: Path) -> None:

@@ -83,7 +83,7 @@ def says(*lines: Line) -> Scripted:
 
 def opened(folder: Path, talker: Model, reasoner: Model, **more: object):  # type: ignore[no-untyped-def]
     models = Models(Rules(), {"talker": talker, "reasoner": reasoner})
-    return Mind.open(folder, pack=PACK, user="ann", models=models, **more)  # type: ignore[arg-type]
+    return Mind.open(folder, pack=PACK, user="ann", models=models, **{"gate": "belief", **more})  # type: ignore[arg-type]
 
 
 async def turn(mind: Mind, text: str) -> list[Logged]:
@@ -410,8 +410,8 @@ async def test_without_its_embedder_a_mind_still_hears_remembers_and_answers(fol
 async def test_minds_that_share_models_each_log_their_own_calls(folder: Path) -> None:
     async with (
         Models.named({"default": "rules"}) as models,
-        Mind.open(folder, user="ann", models=models) as ann,
-        Mind.open(folder / "b", user="bob", models=models) as bob,
+        Mind.open(folder, user="ann", models=models, gate="belief") as ann,
+        Mind.open(folder / "b", user="bob", models=models, gate="belief") as bob,
     ):
         await turn(ann, "The noise keeps me awake.")
         await ann.settled()

@@ -173,7 +173,7 @@ async def test_a_lease_from_a_clock_that_ran_ahead_does_not_count(folder: Path) 
 async def test_an_idle_run_that_fails_ends_nothing(folder: Path) -> None:
     idle = Thinks(lambda occasion: StorageError("locked") if not occasion.utterances else None)
     idle.trigger = Trigger(every=0, idle_s=0.05)
-    async with Mind.open(folder, user="ann", reasoners=[idle], patience=QUICKLY) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[idle], patience=QUICKLY, gate="belief") as mind:
         await turn(mind, "hello")
 
         async def has_failed() -> bool:

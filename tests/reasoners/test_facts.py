@@ -17,8 +17,8 @@ async def facts(text: str, *known: str) -> list[str]:
     ("said", "held"),
     [
         ("My name is Ann", ["name: Ann"]),
-        ("Hi, I'm Marta, I teach maths", ["name: Marta", "“Hi, I'm Marta, I teach maths”"]),
-        ("i'm Ann by the way, I have two kids", ["name: Ann", "“i'm Ann by the way, I have two kids”"]),
+        ("Hi, I'm Marta, I teach maths", ["name: Marta", "“I teach maths”"]),
+        ("i'm Ann by the way, I have two kids", ["name: Ann", "“I have two kids”"]),
         ("Hi I'm tired", ["“Hi I'm tired”"]),
         ("I'm 34 years old", ["age: 34"]),
         ("我叫小明", ["name: 小明"]),

@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from mindstream.coach.moves import moves as moves_module
 from mindstream.coach.packs.load import load, shipped_packs
-from mindstream.text import moves as language_moves
 from mindstream.text.pattern import Patterns, pattern
 from mindstream.text.relax import Form
 
@@ -22,7 +22,7 @@ TESTS = Path(__file__).parents[1]
 
 def sources() -> list[str]:
     """Return every pattern that ships: moves, alarms, and what spares them."""
-    moves = yaml.load(Path(language_moves.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
+    moves = yaml.load(Path(moves_module.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
     found = [source for by in moves.values() for each in by.values() for source in each]
     for name in shipped_packs():
         for alarm in load(name).alarms:
@@ -42,7 +42,7 @@ def _lines(path: Path) -> list[str]:
 def test_every_shipped_pattern_finds_what_pythons_engine_finds() -> None:
     compiled = [(source, pattern(source), re.compile(source, re.IGNORECASE)) for source in sources()]
     said = sentences()[::4]
-    assert len(compiled) > 300 and len(said) > 150
+    assert len(compiled) > 150 and len(said) > 150
     differ = [
         (source, sentence)
         for sentence in said

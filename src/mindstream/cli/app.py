@@ -75,8 +75,9 @@ def mindstream(
 @app.command(
     epilog="""Without a terminal one utterance a line is read from standard input, the
 next one after the answer and all thinking. With nothing on standard input
-the pack's own dialogue is played, into a temporary folder unless --data is
-given; never into the memory of somebody who has talked before.
+the pack's own dialogue is played, with the gate belief (the paper's own)
+unless you name one, into a temporary folder unless --data is given; never
+into the memory of somebody who has talked before.
 
 Exit code: 0; 1 where a line could not be taken; 2 where the conversation
 could not be held; 130 after Ctrl-C, 143 after SIGTERM.
@@ -107,7 +108,8 @@ def chat(
     role: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ROLE=NAME", help="Who answers in one role: talker, reasoner, facts, gate, safety; repeatable."
+            metavar="ROLE=NAME",
+            help="Who answers in one role: talker, reasoner, facts, gate, safety (listens for danger); repeatable.",
         ),
     ] = None,
     data: Data = None,
@@ -117,7 +119,7 @@ def chat(
     ] = None,
     gate: Annotated[
         str | None,
-        typer.Option(metavar="GATE", help="When the talker waits for the reasoner: belief, quick or learned [belief]."),
+        typer.Option(metavar="GATE", help="When the talker waits for the reasoner: quick, belief or learned [quick]."),
     ] = None,
     deadline: Annotated[
         float | None, typer.Option(metavar="S", help="How long it waits at most, in seconds [30].")
@@ -157,7 +159,8 @@ def chat(
             "budget_tokens": budget_tokens, "budget_usd": budget_usd, "demo_speed": demo_speed,
         }
     )  # fmt: skip
-    return chat(chosen.settings, Wishes(session, wait=not no_wait, json=json, record=record, own_data=data is not None))
+    own_data, own_gate = data is not None, "gate" in chosen.origins
+    return chat(chosen.settings, Wishes(session, not no_wait, json, record, own_data=own_data, own_gate=own_gate))
 
 
 @app.command(epilog="\b\nExamples:\n  mindstream log -n 20\n  mindstream log --follow --all --json")

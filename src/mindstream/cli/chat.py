@@ -26,6 +26,8 @@ from mindstream.settings import Settings
 
 INCOMPLETE = 1
 """The exit code where a line could not be taken."""
+PAPERS_GATE = "belief"
+"""With it a pack's dialogue is played, where nobody names another: that of the sleep pack is the paper's."""
 
 
 class _Console(Console):
@@ -81,6 +83,8 @@ async def _demo(settings: Settings, wishes: Wishes, pack: Pack) -> int:
         if not wishes.own_data:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-demo-"))
             settings = settings.model_copy(update={"data": Path(folder)})
+        if not wishes.own_gate:
+            settings = settings.model_copy(update={"gate": PAPERS_GATE})
         pace = Pace().faster(settings.demo_speed)
         async with conversing(settings, screen, wishes, pace) as conversation:
             if await conversation.mind.stream.latest("chat", 1):
@@ -90,6 +94,7 @@ async def _demo(settings: Settings, wishes: Wishes, pack: Pack) -> int:
                 )
             screen.note(f"Nothing stands on standard input, so the pack {pack.name} plays its own dialogue.")
             screen.note("Rules are slowed down, so that it can be seen who does what when.")
+            screen.note(f"The gate {settings.gate} decides when the Talker waits.")
             screen.note(describe_models(conversation.mind.models))
             await play(conversation, pack.demo, pace)
     return 0

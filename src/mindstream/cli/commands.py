@@ -23,7 +23,7 @@ COMMANDS = {
     "/help": "this",
     "/quit": "leave (as Ctrl-D does)",
 }
-STATES: dict[State, str] = {"now": "→", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
+STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
 
 
 class Commands:

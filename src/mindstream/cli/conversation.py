@@ -27,6 +27,7 @@ class Wishes:
     Attributes:
         wait: read the next line only after the answer and all thinking.
         own_data: the data folder was named on the command line.
+        own_gate: a gate was named, wherever settings are made.
     """
 
     session: str | None = None
@@ -34,6 +35,7 @@ class Wishes:
     json: bool = False
     record: Path | None = None
     own_data: bool = False
+    own_gate: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from mindstream.coach.packs.pack import Alarm, Pack, in_language
 from mindstream.coach.packs.safety import find_alarm, find_hint
 from mindstream.coach.packs.saying import phrases
 from mindstream.coach.talker import SENTENCE
-from mindstream.text.moves import Language, language_of
+from mindstream.text.language import Language, language_of
 
 BEGINNING = 200
 """Within so many characters it is said that a question is affirmed or denied, or that something was not meant."""
@@ -45,6 +45,14 @@ TAKES_BACK = re.compile(
     r"|不是(?:这个|那个|这|那)?个?意思|没有?(?:那|这)个?意思|开玩笑|误会|说着玩|随口|夸张|理解错|你想多了",
     re.IGNORECASE,
 )
+
+
+def is_about_danger(pack: Pack, text: str) -> bool:
+    """Tell whether an utterance stops the talk, hints at what does, or takes that back: no fact is noted of it."""
+    sure = find_alarm(pack, text)
+    if (sure and sure.stops) or find_hint(pack, text):
+        return True
+    return len(text) <= SHORT and bool(TAKES_BACK.search(text.replace("’", "'")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +138,13 @@ class Alarms:
 
     def keep(self, verdict: Verdict, situation: Situation) -> None:
         """Remember what is being said."""
-        if (verdict.ask or verdict.urgent) and not self._open.alarm:
+        begins = self._open.alarm is None or self._open.strength == "taken_back"
+        if (verdict.ask or verdict.urgent) and begins:
             asked = [each.strip() for each in SENTENCE.findall(situation.said) if each[-1] in "?？"]
             self._before = next(reversed(asked), "")
-        self._open = verdict if verdict.ask or verdict.urgent else NOTHING
+        back = verdict.strength == "taken_back"
+        self._open = verdict if verdict.ask or verdict.urgent or back else NOTHING
+        self._before = "" if back else self._before
         for event in verdict.events(self.session, 0):
             self._count(event)
 
@@ -155,12 +166,13 @@ class Alarms:
             return Verdict(alarm, basis="answer", whole=self._words(alarm, language), urgent=True)
         denied = (hinted and DENIES.search(said)) or TAKES_BACK.search(said)
         believe = "".join(phrases(self._pack, "alarm_taken_back", language)[self._taken_back :][:1])
-        if not denied or not believe or find_hint(self._pack, text):
+        if not denied or find_hint(self._pack, text):
             return None
         if not short or "?" in text or "？" in text:
             return Verdict(alarm, "taken_back", "answer", first=believe)
-        on = self._before or next(iter(phrases(self._pack, "ask_more", language)), "")
-        return Verdict(alarm, "taken_back", "answer", whole=f"{believe}\n\n{on}")
+        more = phrases(self._pack, "ask_more", language)
+        on = self._before or (more[self._taken_back % len(more)] if more else "")
+        return Verdict(alarm, "taken_back", "answer", whole=f"{believe}\n\n{on}".strip())
 
     def _words(self, alarm: Alarm, language: Language) -> str:
         """Return an alarm's words: its own once in a session, then shorter ones that point back to them."""

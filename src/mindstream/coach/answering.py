@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import replace
 
 from mindstream.coach.alarms import Alarms, Verdict
 from mindstream.coach.answer import Answer, Aside
@@ -24,7 +23,7 @@ from mindstream.memory.store import Entry
 from mindstream.minds.patience import Patience
 from mindstream.models.model import Model
 from mindstream.reasoners.background import Background
-from mindstream.text.moves import language_of
+from mindstream.text.language import language_of
 
 WRITES = 3
 """So often an answer that was shown is tried to be kept."""
@@ -69,7 +68,8 @@ class Answering:
 
         Whoever is being answered, or waits for it, when an alarm stops the talk hears no more of that answer.
         """
-        self._last_word_s = _now_s()
+        if not self._in_turn.locked():  # else the silence since the last word goes on, whatever the user adds
+            self._last_word_s = _now_s()
         verdict = self.alarms.judge(situation)
         if verdict.urgent:
             self._break_off()
@@ -112,34 +112,36 @@ class Answering:
 
     async def _take_turn(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
-        text, queued = situation.text, self._in_turn.locked() or self._floor.locked()
-        with self._filling_silence(text, heard, exchange) as silence:
-            async with self._in_turn:
-                self._answering.add(heard)
-                try:
+        queued = self._in_turn.locked() or self._floor.locked()
+        answer = Answer(heard, self._talker.model.name)
+        async with self._in_turn:
+            self._answering.add(heard)
+            try:
+                with self._filling_silence(answer, situation.text, exchange) as silence:
                     if queued:  # what is believed may have moved on
-                        situation = await self._talker.situation(text)
-                    waited, late = await self._wait(situation, heard, first, exchange)
+                        situation = await self._talker.situation(situation.text)
+                    await self._wait(answer, situation, first, exchange)
                     async with self._floor:
-                        answer = replace(Answer(heard, self._talker.model.name), waited=waited, late=late)
                         await self._speak(answer, situation, exchange, silence)
-                finally:
-                    self._answering.discard(heard)
+            finally:
+                self._answering.discard(heard)
 
-    async def _wait(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> tuple[bool, bool]:
-        """Wait for the Reasoner where the gate says so; return whether it waited, and whether in vain."""
+    async def _wait(self, answer: Answer, situation: Situation, first: Decision, exchange: Exchange) -> None:
+        """Wait for the Reasoner where the gate says so; the answer tells whether it did, and whether in vain."""
+        heard = answer.heard
         try:
             verdict = self.alarms.judge(situation)
             if not await self._gate.waits(situation, heard, first, alarmed=bool(verdict.whole or verdict.beside)):
-                return False, False
-            await exchange.show(await self._say_waiting(situation.text, heard))
+                return
+            answer.waited = True
+            await exchange.show(await self._say_waiting(situation.text, heard, "wait"))
             self._reasoners.release(heard)
-            return True, not await self._settled(heard)
+            answer.late = not await self._settled(heard)
         except BaseException as error:  # whatever failed in waiting, an answer follows
             if is_ours(error):
                 raise
+            answer.waited = False
             await self._log_failure(error)
-            return False, False
 
     async def _settled(self, heard: int) -> bool:
         """Wait for the belief; return whether all was done about it before the deadline."""
@@ -256,24 +258,28 @@ class Answering:
                 return event
         return None
 
-    async def _say_waiting(self, text: str, heard: int, longer: bool = False) -> Logged:
-        filler = await self._talker.filler(text, "wait_longer" if longer else "wait")
+    async def _say_waiting(self, text: str, heard: int, move: str) -> Logged:
+        filler = await self._talker.filler(text, move)
         event = Waiting(text=filler, slots=(self._pack.name,), answers=heard, belief_version=self._belief_version())
         return (await self._stream.commit(Entry(event, AGENT), *self._gate.decision(heard)))[0]
 
-    async def _say_longer(self, text: str, heard: int) -> Logged:
-        """Say that it takes longer, whether that can be logged or not."""
+    async def _say_longer(self, answer: Answer, text: str) -> Logged:
+        """Say that it takes longer, whether that can be logged or not; who waits for no thought, claims none."""
+        move, heard = "wait_longer" if answer.waited else "a_moment", answer.heard
         try:
-            return await self._say_waiting(text, heard, longer=True)
+            return await self._say_waiting(text, heard, move)
         except BaseException as error:  # no fault is a reason to be silent
             if is_ours(error):
                 raise
-            words = next(iter(phrases(self._pack, "wait_longer", language_of(text, self._pack.languages))), "…")
+            words = next(iter(phrases(self._pack, move, language_of(text, self._pack.languages))), "…")
             return self._stream.show(Waiting(text=words, slots=(), answers=heard, belief_version=0), AGENT)
 
     @contextlib.contextmanager
-    def _filling_silence(self, text: str, heard: int, exchange: Exchange) -> Iterator[asyncio.Task[None]]:
-        """Say now and then that the answer takes longer, where nothing else is said; until the task is cancelled."""
+    def _filling_silence(self, answer: Answer, text: str, exchange: Exchange) -> Iterator[asyncio.Task[None]]:
+        """Say now and then that the answer takes longer, where nothing else is said; until the task is cancelled.
+
+        Only whoever's turn it is says so: what is queued behind a thought ("thanks") is not itself thought about.
+        """
 
         async def fill() -> None:
             while True:
@@ -281,7 +287,7 @@ class Answering:
                     await asyncio.sleep(self._patience.word_s - quiet_s)
                     continue
                 self._last_word_s = _now_s()
-                exchange.put(await self._say_longer(text, heard))
+                exchange.put(await self._say_longer(answer, text))
 
         filling = asyncio.ensure_future(fill())
         try:

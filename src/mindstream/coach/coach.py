@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from mindstream.coach import talk_rules  # noqa: F401 (registers the rule)
+from mindstream.coach.alarms import is_about_danger
 from mindstream.coach.answering import Answering
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import Plan
@@ -36,12 +38,12 @@ from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
 
 
-def coach(pack: str | Path | Pack = "sleep", gate: str | Gate = "belief") -> MakeSpeaker:
+def coach(pack: str | Path | Pack = "sleep", gate: str | Gate = "quick") -> MakeSpeaker:
     """Return how a coach is made for a mind.
 
     Args:
         pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
-        gate: when the Talker waits for the Reasoner: `belief`, `quick`, `learned`, or a gate.
+        gate: when the Talker waits for the Reasoner: `quick`, `belief`, `learned`, or a gate.
 
     Raises:
         UserError: an unknown or broken pack, an unknown gate.
@@ -84,9 +86,10 @@ class Coach:
         self._mind, self._stream = mind, mind.stream
         models, thinking_s = mind.models, mind.patience.thinking_s
         self.talker = Talker(mind.stream, pack, models.of("talker"), mind.session)
+        never_noted = partial(is_about_danger, pack)
         self.reasoners: Sequence[Reasoner] = (
             BeliefReasoner(models.of("reasoner"), pack, patience_s=thinking_s),
-            FactsReasoner(models.of("facts", "reasoner"), patience_s=thinking_s),
+            FactsReasoner(models.of("facts", "reasoner"), patience_s=thinking_s, leaves_out=never_noted),
         )
         self._gate = Gatekeeper(gate, pack)
         listener = _second_listener(models)

@@ -8,6 +8,7 @@ from typing import Any
 
 from mindstream.coach.alarms import Alarms, Verdict
 from mindstream.coach.gates.gate import Situation
+from mindstream.coach.moves.moves import FILLING, SOCIAL
 from mindstream.coach.packs.reading import read_utterance
 from mindstream.coach.packs.safety import find_hint
 from mindstream.coach.suggests_danger import SuggestsDanger
@@ -18,7 +19,6 @@ from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 from mindstream.models.decide import decide
 from mindstream.models.model import Model
-from mindstream.text.moves import FILLING, SOCIAL
 
 LISTENS_S = 8.0
 """How long the model may take; after that it has heard nothing."""

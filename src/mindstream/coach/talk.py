@@ -32,10 +32,8 @@ class Talk(Prompt[str]):
     recalled: tuple[Note, ...]
     talks: tuple[DatedLine, ...] = ()
     """Lines of earlier talks."""
-    answers: tuple[DatedLine, ...] = ()
-    """What the user stated that the utterance brings up, best first: rules quote it."""
-    certainty: float = 0.0
-    """How sure recall is that anything answers the utterance."""
+    answer: DatedLine | None = None
+    """What the user told that answers the utterance: rules quote it."""
     history: tuple[Line, ...]
     earlier: int = 0
     """How many older lines of this talk are not shown."""
@@ -45,6 +43,8 @@ class Talk(Prompt[str]):
     before: str = ""
     asked_after: str = ""
     ask_next: str = ""
+    asked_before: bool = False
+    """`ask_next` was passed over once."""
     now: str = ""
 
     def texts(self) -> Iterator[str]:

@@ -10,16 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mindstream import chance
-from mindstream.coach.answer_from_memory import asks_for_name, asks_for_own, best_answer
+from mindstream.coach.belief.corrections import correct_belief
 from mindstream.coach.belief.plan import PlanStep
+from mindstream.coach.memory_question import asks_for_name, asks_for_own
+from mindstream.coach.moves.moves import ABOUT_A_STEP
 from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
 from mindstream.coach.packs.reading import Reading, read_utterance
 from mindstream.coach.packs.safety import find_hint
-from mindstream.coach.packs.saying import fresh, phrases
+from mindstream.coach.packs.saying import fresh, list_in, phrases
+from mindstream.coach.packs.translate import translate
 from mindstream.coach.talk import Talk
 from mindstream.models.prompt import rule
-from mindstream.text.moves import ABOUT_A_STEP
+from mindstream.text.corrections import read_correction
+from mindstream.text.revise import apply_correction, resolve_correction
 
 FEW = 4
 """With fewer notes than this, what is remembered names the trouble as it is believed, too."""
@@ -50,6 +54,8 @@ class _Answer:
             return [self._say("late")]
         if find_hint(self.ask.pack, self.ask.utterance):  # such words are not said back, nor taken for a wish
             return [self._say("alarm_heard"), "" if self.ask.asked_after else self._say("alarm_open")]
+        if put_right := self._put_right():
+            return put_right
         if "forget" in moves:
             return [self._say("forget")]
         if "plan_again" in moves and (about := self._about_the_step()):
@@ -75,6 +81,23 @@ class _Answer:
         if self.ask.phase.plans and not topics:
             return self._in_planning()
         return self._understanding()
+
+    def _put_right(self) -> list[str]:
+        """Say what becomes of a correction, or of what is to be forgotten, where anything is held of it."""
+        language, lines = self.heard.language, [line.text for line in self.ask.history if line.by_user]
+        notes = [note.text for note in self.ask.notes]
+        found = correct_belief(self.ask.pack, self.ask.belief, lines, notes, [self.ask.utterance], language)
+        read = read_correction(self.ask.utterance)
+        if not found.used or read is None:
+            return []
+        if read.forgets:
+            return [self._say("forgotten")]
+        if not read.new:
+            return [self._say("taken_back"), self._question()]
+        changes = apply_correction(resolve_correction(read, lines), [*notes, *lines])
+        now = changes[0].text.strip("“”").rpartition(": ")[2] if changes else read.new
+        said = goes_on(mirror(now, language), language) or now
+        return [self._say("corrected", said=said.rstrip(".。")), self._question()]
 
     def _understanding(self) -> list[str]:
         moves = self.heard.moves
@@ -164,7 +187,7 @@ class _Answer:
         names = [note for note in self.ask.notes if note.text.startswith("name: ")]
         if names and asks_for_name(self.ask.utterance):
             return [self._say("your_name", name=names[-1].text.removeprefix("name: "))]
-        found = best_answer(self.ask.utterance, self.ask.answers, self.ask.certainty)
+        found = self.ask.answer
         if found is None:
             return [self._say("not_told")] if asks_for_own(self.ask.utterance) else []
         today = any(line.by_user and line.text == found.text for line in self.ask.history)
@@ -180,7 +203,7 @@ class _Answer:
         lines = [f"- {mirror(text.strip('“”'), language) or text}" for text in known]
         for name, held in self.ask.belief.items():
             if held not in (None, [], "") and not known:
-                lines.append(f"- {name.replace('_', ' ')}: {self._list(held) if isinstance(held, list) else held}")
+                lines.append(f"- {name.replace('_', ' ')}: {self._list(held if isinstance(held, list) else [held])}")
         if not lines:
             return [self._say("memory_empty"), self._question()]
         step = self.ask.plan.now
@@ -210,7 +233,11 @@ class _Answer:
 
     def _trouble_known(self) -> list[str]:
         held = [self.ask.belief.get(name) for name in self._needs()]
-        return [str(item) for value in held if isinstance(value, list) for item in value]
+        return [self._shown(item) for value in held if isinstance(value, list) for item in value]
+
+    def _shown(self, held: object) -> str:
+        """Return what is held, in the language that is spoken now where the pack has it in both."""
+        return translate(self.ask.pack, str(held), self.heard.language)
 
     def _question(self) -> str:
         """Ask what the Reasoner would like to know, or offer the step it has; else what the phase needs, or openly."""
@@ -240,17 +267,14 @@ class _Answer:
 
     def _say(self, move: str, **filled: str) -> str:
         words = fresh(self._phrases(move), self._said, move, len(self._said))
-        return re.sub(r"\{(\w+)\}", lambda found: filled.get(found[1], found[0]), words)
+        return re.sub(r"\{(\w+)\}", lambda found: self._shown(filled.get(found[1], found[0])), words)
 
     def _name(self, topic: str) -> str:
         found = self.ask.pack.topic(topic)
         return in_language(found.name, self.heard.language) if found else topic
 
     def _list(self, items: Sequence[object]) -> str:
-        texts = [str(item) for item in items]
-        if self.heard.language == "zh":
-            return "、".join(texts)
-        return ", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else "".join(texts)
+        return list_in(self.heard.language, [self._shown(item) for item in items])
 
     def _join(self, parts: list[str]) -> str:
         return ("" if self.heard.language == "zh" else " ").join(filter(None, parts)).replace("\n ", "\n")

@@ -21,8 +21,8 @@ from mindstream.memory.stream import Stream
 from mindstream.models.ask import speak
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import Line
+from mindstream.text.language import language_of
 from mindstream.text.links import links, pieces_without_links
-from mindstream.text.moves import language_of
 from mindstream.text.words import terms
 
 AGENT = "coach"
@@ -30,6 +30,8 @@ AGENT = "coach"
 SENTENCE = re.compile(r"[^.!?。！？\n]+[?？]?")
 ALIKE = 0.7
 """The share of a question's words by which another is taken for the same."""
+AGAIN = range(5, 8)
+"""So many answers later a question that was passed over may be asked again, in words that are not known again."""
 
 
 class Talker:
@@ -65,12 +67,12 @@ class Talker:
 
     async def answer_by_rule(self, text: str, heard: int, late: bool = False) -> str:
         """Answer by rule, where the model cannot."""
-        memory = await context_without_recall(self.stream, self.session, heard)
+        memory = await context_without_recall(self.stream, self.session, text, heard)
         words: str = answer_by_topics_and_moves(await self._asked(text, late, memory))
         return words
 
     async def filler(self, text: str, move: str = "wait") -> str:
-        """Return what is said while waiting, or (`wait_longer`) when it takes long: it states nothing."""
+        """Return what is said while waiting, or (another move) when it takes long: it states nothing."""
         language = language_of(text, self.pack.languages)
         waits = await self.stream.store.events(self.stream.name, kinds=["waiting"], after=await self._lately())
         said = [str(getattr(logged.event, "text", "")) for logged in waits]
@@ -86,6 +88,7 @@ class Talker:
         belief = await self.stream.belief(self.pack.name, self.pack.belief)
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
+        ask_next, asked_before = unless_asked(await open_question(self.stream, self.pack.name), memory.history)
         return Talk(
             pack=self.pack,
             phase=phase,
@@ -94,23 +97,34 @@ class Talker:
             notes=memory.notes,
             recalled=memory.recalled,
             talks=memory.talks,
-            answers=memory.answers,
-            certainty=memory.certainty,
+            answer=memory.answer,
             history=memory.history,
             earlier=memory.left_out,
             utterance=text,
             late=late,
-            ask_next=unless_asked(await open_question(self.stream, self.pack.name), memory.history),
+            ask_next=ask_next,
+            asked_before=asked_before,
             now=format_spoken(self.stream.clock.now()),
         )
 
 
-def unless_asked(question: str, history: Sequence[Line]) -> str:
-    """Return a question, unless the mind has asked it in nearly these words already: it was passed over then."""
+def unless_asked(question: str, history: Sequence[Line]) -> tuple[str, bool]:
+    """Return a question that may be asked, else "", and whether the mind has asked it in nearly these words before.
+
+    What was passed over may be asked once more, a while later; after that it is left alone.
+    """
     wanted = set(terms(question))
-    sentences = (found[0] for line in history if not line.by_user for found in SENTENCE.finditer(line.text))
-    asked = (sentence for sentence in sentences if sentence[-1] in "?？")
-    return "" if any(len(wanted & set(terms(each))) >= ALIKE * len(wanted) for each in asked) else question
+    said = [line.text for line in history if not line.by_user]
+    asked = [back for back, text in enumerate(reversed(said)) if _asks(text, wanted)]
+    may = not asked or (len(asked) == 1 and asked[0] in AGAIN)
+    return (question, bool(asked)) if may else ("", True)
+
+
+def _asks(text: str, wanted: set[str]) -> bool:
+    sentences = (found[0] for found in SENTENCE.finditer(text))
+    return any(
+        sentence[-1] in "?？" and len(wanted & set(terms(sentence))) >= ALIKE * len(wanted) for sentence in sentences
+    )
 
 
 async def as_pieces(words: str) -> AsyncGenerator[str]:

@@ -77,6 +77,10 @@ class Prompt(BaseModel, Generic[R]):
         """Return the answer's JSON Schema, or None where the answer is free text."""
         return _reply_schema(type(self))
 
+    def shown_schema(self) -> JsonSchema | None:
+        """Return the schema as the prompt's words show it, where these say a part of it already."""
+        return self.reply_schema()
+
     def dialogue(self) -> Sequence[Message]:
         """Return messages that stand between system and user words: a conversation so far."""
         return ()
@@ -85,7 +89,7 @@ class Prompt(BaseModel, Generic[R]):
         """Render the words (the prompt's own, or `words`) into messages."""
         system, user = templates(words if words is not None else self.words(), self.label())
         fields = {name: getattr(self, name) for name in type(self).model_fields}
-        fields["schema"] = _compact(self.reply_schema())
+        fields["schema"] = _compact(self.shown_schema())
         rendered = [Message("system", text) for text in [system(fields)] if text]
         rendered.extend(self.dialogue())
         rendered.extend(Message("user", text) for text in [user(fields)] if text)
@@ -201,11 +205,12 @@ def _reply_schema(prompt: type[Prompt[Any]]) -> JsonSchema | None:
 
 
 def _compact(schema: JsonSchema | None) -> str:
-    """Write a schema without the titles and docstrings that Pydantic adds: fewer tokens, same meaning."""
+    """Write a schema without the titles, docstrings and defaults that Pydantic adds: fewer tokens, same meaning."""
 
     def strip(node: Any, named: bool = False) -> Any:
         if isinstance(node, Mapping):
-            drop = () if named else ("title", "description") if "properties" in node else ("title",)
+            unsaid = ("title", "default")
+            drop = () if named else (*unsaid, "description") if "properties" in node else unsaid
             return {k: strip(v, named=k in ("properties", "$defs")) for k, v in node.items() if k not in drop}
         return [strip(item) for item in node] if isinstance(node, list) else node
 

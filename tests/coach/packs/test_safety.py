@@ -8,8 +8,10 @@ import pytest
 import yaml
 
 from mindstream.coach.packs.load import load, shipped_packs
+from mindstream.coach.packs.pack import Alarm, Pack, Phase
 from mindstream.coach.packs.reading import read_utterance
 from mindstream.coach.packs.safety import find_alarm, find_hint
+from mindstream.text.traditional import simplify
 
 HERE = Path(__file__).parent
 SENTENCES: dict[str, list[str]] = yaml.safe_load((HERE / "safety_sentences.yaml").read_text("utf-8"))
@@ -84,6 +86,12 @@ MEDICAL = {
     "acts_on_a_sleeping_pill": ["took my zolpidem and apparently drove to the shop, I dont remember a thing",
                                 "吃了思诺思以后半夜自己开车出去，第二天完全不记得"],
     "morning_headache_and_thirst": ["headache, mouth like sandpaper every morning", "每天早上起来头疼，口干得要命"],
+    "sleep_attacks": ["sleep hits me out of nowhere in the middle of a sentence", "跟客户说着话，突然就睡过去了"],
+    "seizures_at_night": ["I woke up with blood on my tongue, I must have bitten it", "早上醒来舌头咬破了，床单是湿的"],
+    "sleepwalking_outside": ["neighbours found me in the garden, I had been sleepwalking", "昨晚梦游走到了大街上"],
+    "night_sweats_and_weight_loss": ["I drench the sheets nightly and I'm losing weight", "夜里盗汗，这个月体重往下掉"],
+    "more_pills_than_prescribed": ["I take two zopiclone instead of one these days", "安眠药我自己加量了"],
+    "sleep_paralysis": ["I wake and can't move and there is a dark figure at the door", "醒了动弹不得，床边有个黑影"],
     "sleep_apnoea": ["my husband says I stop breathing and then gasp", "老公说我睡着睡着就没气了，然后猛地喘一口"],
 }  # fmt: skip
 
@@ -137,6 +145,48 @@ def test_every_shipped_pack_knows_that_somebody_may_want_to_die(name: str) -> No
     for sentence in ("I want to kill myself", "我想自杀"):
         alarm = find_alarm(pack, sentence)
         assert alarm is not None and alarm.stops
+
+
+PHASE = Phase(name="asking", goal="To know.", instructions="Ask.", thinking="What?", fields=())
+
+
+def together(*sets: list[str], unless: dict[str, list[str]] | None = None) -> Pack:
+    words = {"en": list(sets), "zh": [["睡着|瞌睡", "开车"]]}
+    alarm = Alarm(id="wheel", together=words, unless=unless or {}, say="Stop.")
+    return Pack(name="tea", title="Tea", constitution="Be kind.", phases=(PHASE,), fields={}, alarms=(alarm,))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_met"),
+    [
+        ("at the wheel I fell asleep", True), ("I keep falling aslepe. It was behind the wheel.", True),
+        ("driving yesterday, i was falling asleep", True), ("開車打瞌睡", True),
+        ("I fall asleep on the train, never at the wheel", False), ("I never fall asleep at the wheel", False),
+        ("my uncle fell asleep at the wheel in 1985", False), ("I don't remember driving", False),
+        ("I fall asleep in the taxi while my wife is driving", False), ("the wheel squeaks", False),
+        ("I fell asleep. " + "The day was long and hot. " * 10 + "I sat at the wheel.", False),
+        ("从来不开车打瞌睡", False),
+    ],
+)  # fmt: skip
+def test_words_that_stand_together_are_found_in_any_order_and_form(sentence: str, is_met: bool) -> None:
+    pack = together(["fall asleep|doze", "wheel|driving", "-taxi"])
+    assert (find_alarm(pack, sentence) is not None) is is_met
+
+
+def test_a_denial_inside_a_cue_denies_nothing_that_follows_and_unless_takes_its_words_out() -> None:
+    pack = together(["don't remember|no memory", "driving"], unless={"en": ["driving range"]})
+    assert find_alarm(pack, "I have no memory of driving") and not find_alarm(pack, "no memory of the driving range")
+
+
+@pytest.mark.parametrize("groups", [[], ["-taxi"], ["doze|", "wheel"]])
+def test_groups_that_could_not_be_met_are_refused(groups: list[str]) -> None:
+    with pytest.raises(ValueError, match="write"):
+        together(groups)
+
+
+def test_traditional_characters_are_read_as_simplified() -> None:
+    assert simplify("開車時睡著了，醫生說") == "开车时睡着了，医生说"
+    assert stops("我想自殺") and stops("我不想活了，藥都吞了")
 
 
 RAMBLE = 4 * (

@@ -15,11 +15,12 @@ from typing import Any
 from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
+from mindstream.coach.belief import plan_rules  # noqa: F401 (registers the rule)
 from mindstream.coach.belief.infer_phase import InferPhase
 from mindstream.coach.belief.interim_belief import InterimBelief, with_belief
 from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.plan import Plan, read_plan
-from mindstream.coach.belief.plan_rules import known_topics
+from mindstream.coach.belief.rank_steps import known_topics
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.coach.events import PlanMade
 from mindstream.coach.packs.pack import Pack
@@ -35,7 +36,7 @@ from mindstream.reasoners.conversation import lines, note
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.stand_in import BY, think_or_stand_in
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
-from mindstream.text.moves import language_of
+from mindstream.text.language import language_of
 from mindstream.tools.loop import solve
 from mindstream.tools.tool import Tool
 

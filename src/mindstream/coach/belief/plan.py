@@ -12,8 +12,9 @@ from pydantic.json_schema import SkipJsonSchema
 from mindstream.memory.door import shortened
 from mindstream.models.fence import indented
 
-State = Literal["now", "later", "done", "dropped", "not_needed"]
+State = Literal["now", "going_on", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")
+"""What is still to be begun or finished; a step that goes on (a habit that is kept) is neither that nor closed."""
 MOST_OPEN, MOST_CLOSED = 20, 40
 """So many steps that are to be done stand in a plan, the first of them, and so many that are not, the newest. What had
 to go stands in the plan's older versions."""
@@ -33,6 +34,7 @@ def _checked_link(link: str | None) -> str | None:
 Link = Annotated[str | None, AfterValidator(_checked_link)]
 MARKS: dict[State, str] = {
     "now": "now",
+    "going_on": "going on beside it",
     "later": "later",
     "done": "done",
     "dropped": "dropped by the user",
@@ -62,7 +64,7 @@ class StepEdit(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     title: Title = Field(min_length=1)
-    state: State | None = Field(None, description="now: where the user is (one step only); dropped: not wanted.")
+    state: State | None = None
     do: Words = Field("", description="What to do, concretely. Empty: as it was.")
     why: Words = Field("", description="Why it helps. Empty: as it was.")
     caution: Words = Field("", description="What must be said with it. Empty: as it was.")
@@ -158,8 +160,8 @@ class Plan(BaseModel):
         return Plan(steps=steps)
 
     def written(self, *, full: bool = False) -> str:
-        """Write the plan: the present step whole (`full`: all open ones), of the rest the title."""
-        whole: tuple[State, ...] = OPEN if full else ("now",)
+        """Write the plan: the present step whole (`full`: all that are not closed), of the rest the title."""
+        whole: tuple[State, ...] = (*OPEN, "going_on") if full else ("now",)
         return "\n".join(
             f"- {step.full()}" if step.state in whole else f"- {indented(step.title)} ({MARKS[step.state]})"
             for step in self.steps
@@ -195,8 +197,9 @@ def _step(data: object) -> PlanStep | None:
 
 
 def _within_limits(steps: Sequence[PlanStep]) -> list[PlanStep]:
-    closed = [step for step in steps if step.state not in OPEN][-MOST_CLOSED:]
-    now = [step for step in steps if step.state == "now"]
-    later = [step for step in steps if step.state == "later"][: MOST_OPEN - len(now)]
-    kept = {id(step) for step in (*closed, *now, *later)}
+    begun = [step for step in steps if step.state == "now"]
+    begun += [step for step in steps if step.state == "going_on"][-MOST_OPEN // 2 :]
+    closed = [step for step in steps if step.state not in (*OPEN, "going_on")][-MOST_CLOSED:]
+    later = [step for step in steps if step.state == "later"][: MOST_OPEN - len(begun)]
+    kept = {id(step) for step in (*closed, *begun, *later)}
     return [step for step in steps if id(step) in kept]

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from mindstream.coach.belief.belief_rules import patch_by_rules
+from mindstream.coach.belief.corrections import correct_belief
 from mindstream.coach.belief.plan import OPEN, NamedResource, Plan, PlanStep, StepEdit
+from mindstream.coach.belief.rank_steps import (
+    known_topics,
+    needed_topics,
+    newest_topics,
+    rank_steps,
+    spoken_lines,
+    topics_with,
+)
 from mindstream.coach.belief.think_in_phase import (
     LONGEST_QUOTE,
     LONGEST_WORDS,
@@ -18,27 +27,26 @@ from mindstream.coach.belief.think_in_phase import (
     Feedback,
     PhaseThought,
     ThinkInPhase,
+    compose_patches,
 )
+from mindstream.coach.moves.moves import ABOUT_A_STEP, PUTS_OFF
 from mindstream.coach.packs.pack import Step, in_language
 from mindstream.coach.packs.reading import Reading, read_utterance
 from mindstream.coach.packs.safety import find_alarm
-from mindstream.coach.packs.saying import fresh, phrases
+from mindstream.coach.packs.saying import fresh, list_in, phrases
+from mindstream.coach.packs.translate import translate
 from mindstream.models.fence import CUT_NOTE, cut
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 from mindstream.models.reply import first_json
-from mindstream.text.moves import ABOUT_A_STEP, Language
-from mindstream.text.words import terms
+from mindstream.text.language import Language
 
 QUOTED = 100
 """So much of each utterance is named as what a belief rests on."""
 AHEAD = 4
 """How many steps a new plan has."""
-CAUTION = 0.25
-"""What a step that needs a caution must be the better by: the easy ones come first."""
 IN_LANGUAGE = {"en": {"zh": "英文"}, "zh": {"en": "in Chinese"}}
 """How it is said that something is not in the user's language."""
-EVIDENCE = {"strong": 0.4, "moderate": 0.3, "limited": 0.1, "comfort": 0.0}
 
 
 @rule(ThinkInPhase)
@@ -49,86 +57,45 @@ def think_with_library(ask: ThinkInPhase, turns: Sequence[Message]) -> PhaseThou
         return PhaseThought(thought="an alarm: nothing is believed of it, nothing planned")
     if ask.hint:
         return PhaseThought(thought=f"a hint at {ask.hint}: nothing is believed of it, nothing planned")
+    corrected = correct_belief(ask.pack, ask.belief, spoken_lines(ask), ask.notes, ask.utterances, ask.language)
+    readings = [reading for reading in readings if reading.text not in corrected.used]
     patch, told = patch_by_rules(ask.pack, readings, ask.language, next(reversed(_said(ask)), ""))
+    patch = compose_patches([corrected.patch, patch])
     heard = "…".join(text[:QUOTED] for text in ask.utterances)[:LONGEST_QUOTE]
+    told = [*(f"corrected: {text[:QUOTED]}" for text in ask.utterances if text in corrected.used), *told]
     thought = cut(f"noted: {', '.join(told)}", 1_000) if told else "nothing new to believe"
+    found = PhaseThought(thought=thought, patch=patch, rests_on=heard, feedback=_feedback(ask, readings))
     if not ask.phase.plans:
-        return PhaseThought(thought=thought, patch=patch, rests_on=heard, feedback=_feedback(ask, readings))
+        return found
     moves = {move for reading in readings for move in reading.moves}
-    change = _change(ask, readings, moves)
+    change = _change(ask, readings, moves, set() if corrected.forgets else corrected.gone)
     if change is None:
-        return PhaseThought(thought=thought, patch=patch, rests_on=heard, feedback=_feedback(ask, readings))
+        return found
     plan, intro, changed = change
-    step = plan.now
-    if step is None:
-        words = fresh(phrases(ask.pack, "plan_empty", ask.language), _said(ask))
-        return PhaseThought(
-            thought=thought,
-            patch=patch,
-            rests_on=heard,
-            plan=_edits(ask.plan, plan),
-            changed=cut(changed, 900),
-            words=words,
-        )
-    if "resources" in moves:  # nobody is given a reading list unasked
+    if plan.now and "resources" in moves:  # nobody is given a reading list unasked
         if not turns:
-            return [_search(ask, plan, step)]
-        found = first_json(turns[-1].text, list) if "[" in turns[-1].text else []
-        step = step.model_copy(update={"resources": TypeAdapter(list[NamedResource]).validate_python(found)})
-        plan = Plan(steps=[step if each.state == "now" else each for each in plan.steps])
-    return PhaseThought(
-        thought=cut(f"{thought}; the step now: {step.title}", 1_900),
-        patch=patch,
-        rests_on=heard,
-        feedback=_feedback(ask, readings),
-        plan=_edits(ask.plan, plan),
-        changed=cut(changed, 900),
-        words=cut(_words(ask, intro, step), LONGEST_WORDS - CUT_NOTE),
-    )
+            return [_search(ask, plan, plan.now)]
+        plan = _with_resources(plan, turns[-1].text)
+    return found.model_copy(update=_planning(ask, plan, intro, changed, thought))
 
 
-def known_topics(ask: ThinkInPhase) -> set[str]:
-    """Name the topics that stand in the belief or that the user named in this talk and did not deny."""
-    held = " . ".join(
-        str(item) for value in ask.belief.values() for item in (value if isinstance(value, list) else [value])
-    )
-    spoken = [line.text for line in ask.conversation if line.by_user]
-    topics: set[str] = set()
-    for text in [held, *spoken, *ask.utterances]:
-        for mention in read_utterance(ask.pack, text).mentions:
-            (topics.discard if mention.denied else topics.add)(mention.topic)
-    return topics
+def _with_resources(plan: Plan, given: str) -> Plan:
+    found = TypeAdapter(list[NamedResource]).validate_python(first_json(given, list) if "[" in given else [])
+    steps = [step.model_copy(update={"resources": found}) if step.state == "now" else step for step in plan.steps]
+    return Plan(steps=steps)
 
 
-def needed_topics(ask: ThinkInPhase) -> set[str]:
-    """Name the topics of the trouble itself: those of the fields that the first phase needs."""
-    needs = set(ask.pack.phases[0].needs)
-    return {topic.id for topic in ask.pack.topics if topic.field in needs}
-
-
-def newest_topics(ask: ThinkInPhase) -> set[str]:
-    """Name the topics of the newest words; where they name none ("any idea for that?"), of the user's words before."""
-    newest = {topic for text in ask.utterances for topic in read_utterance(ask.pack, text).topics}
-    before = [line.text for line in ask.conversation if line.by_user][-1:]
-    return newest or {topic for text in before for topic in read_utterance(ask.pack, text).topics}
-
-
-def rank_steps(ask: ThinkInPhase, besides: set[str]) -> list[Step]:
-    """Order the library's steps by how well they fit: the newest words first, then what is known, then evidence."""
-    known = known_topics(ask)
-    newest, trouble = newest_topics(ask), needed_topics(ask)
-    asked = set(terms(" ".join(ask.utterances)))
-
-    def fit(step: Step) -> float:
-        about = set(step.topics)
-        words = set(terms(f"{in_language(step.title, ask.language)} {in_language(step.do, ask.language)}"))
-        spread = math.sqrt(len(about))
-        named = 2.0 * len(about & newest) + len(about & known) + len(about & known & trouble)
-        return named / spread + 0.3 * len(asked & words) + EVIDENCE[step.evidence] - (CAUTION if step.caution else 0.0)
-
-    fitting = [s for s in ask.pack.steps if s.id not in besides and ask.pack.suits(s, known | newest)]
-    about = [s for s in fitting if set(s.topics) & (known | newest)]
-    return sorted(about or fitting, key=fit, reverse=True)
+def _planning(ask: ThinkInPhase, plan: Plan, intro: Intro, changed: str, thought: str) -> dict[str, Any]:
+    """Return what a thought says of a plan that changed."""
+    edits = {"plan": _edits(ask.plan, plan), "changed": cut(changed, 900)}
+    if plan.now is None:
+        return {**edits, "words": fresh(phrases(ask.pack, "plan_empty", ask.language), _said(ask)), "feedback": []}
+    words = cut(_words(ask, intro, plan.now), LONGEST_WORDS - CUT_NOTE)
+    follow_up = words if intro[0] in UNASKED and not ask.waits else ""
+    return {
+        **edits, "words": words, "follow_up": follow_up,
+        "thought": cut(f"{thought}; the step now: {plan.now.title}", 1_900),
+    }  # fmt: skip
 
 
 ELSE = re.compile(
@@ -136,19 +103,23 @@ ELSE = re.compile(
     re.IGNORECASE,
 )
 """Words by which something in place of the step is asked for."""
-Change = tuple[Plan, tuple[str, dict[str, str]], str]
+UNASKED = ("anew_intro",)
+"""What introduces a step that nobody asked for: it is told after the Talker's answer, where that did not wait."""
+Intro = tuple[str, dict[str, str]]
+Change = tuple[Plan, Intro, str]
 """The new plan, the move that introduces its step (with what fills the phrase), and what changed."""
 
 
-def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> Change | None:
-    """Decide what the utterances do to the plan; None: nothing."""
+def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str], gone: set[str]) -> Change | None:
+    """Decide what the utterances do to the plan; None: nothing. `gone`: topics that turned out not to be the case."""
     steps, now = list(ask.plan.steps), ask.plan.now
+    if gone and (change := _without(ask, gone)):
+        return change
     if now and now.told and moves & set(ABOUT_A_STEP):  # "does it work?" asks for nothing new, nor reports that it did
         return None
     if "dislike" in moves and any(_wonders(reading) for reading in readings):
         moves = moves - {"dislike"}
     seen = {step.source for step in steps}
-    language = ask.language
     if "dislike" in moves and now:
         steps = [_state(step, "dropped") if step is now else step for step in steps]
         new = _begin(ask, steps, seen, fresh_first=bool(readings[-1].topics))
@@ -156,7 +127,7 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
         changed = f"dropped “{now.title}”, because the user did not want it; " + (
             f"now “{here.title}”" if here else "nothing left"
         )
-        return Plan(steps=new), ("instead_intro", {"old": now.title}), changed
+        return Plan(steps=new), ("instead_intro", {"old": _shown(ask, now.title)}), changed
     if now and not now.told and (moves & {"next", "done", "yes", "like", "stepwise", "plan", "resources"}):
         further = any(step.told for step in steps if step is not now)
         return Plan(steps=steps), ("next_intro" if further else "step_intro", {}), ""
@@ -166,11 +137,19 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
             steps = [s for s in steps if s.title != now.title] + [s for s in steps if s.title == now.title]
         new = _begin(ask, steps, seen, fresh_first=False)
         return Plan(steps=new), ("next_intro", {}), f"went on from “{now.title}”"
+    if now and (change := _for_new_trouble(ask, readings, now)):
+        return change
     if now and now.told and moves & {"stepwise", "plan", "resources"} == {"stepwise"} and not _plannable(ask, readings):
-        return Plan(steps=steps), ("one_at_a_time", {"title": now.title}), ""
-    wants = {"plan", "stepwise", "resources"} & moves
+        return Plan(steps=steps), ("one_at_a_time", {"title": _shown(ask, now.title)}), ""
+    return _as_asked(ask, steps, now, seen, {"plan", "stepwise", "resources"} & moves)
+
+
+def _as_asked(
+    ask: ThinkInPhase, steps: list[PlanStep], now: PlanStep | None, seen: set[str], wants: set[str]
+) -> Change | None:
+    """Make a first plan, or put first what the newest words ask for."""
     if now is None and (wants or not steps):
-        best = [_planned(step, language) for step in rank_steps(ask, seen)[:AHEAD]]
+        best = [_planned(step, ask.language) for step in rank_steps(ask, seen)[:AHEAD]]
         return (
             Plan(steps=_first_is_now([*steps, *best])),
             ("step_intro", {}),
@@ -182,16 +161,62 @@ def _change(ask: ThinkInPhase, readings: Sequence[Reading], moves: set[str]) -> 
             steps = [_state(step, "later") for step in steps if step.source != best_now.id]
             steps = _first_is_now(
                 [s for s in steps if s.state != "later"]
-                + [_planned(best_now, language)]
+                + [_planned(best_now, ask.language)]
                 + [s for s in steps if s.state == "later"]
             )
-            return (
-                Plan(steps=steps),
-                ("step_intro", {}),
-                f"“{in_language(best_now.title, language)}” comes first, as asked",
-            )
+            first = f"“{in_language(best_now.title, ask.language)}” comes first, as asked"
+            return Plan(steps=steps), ("step_intro", {}), first
+        if now.told and wants == {"plan"}:  # they have it already, and ask for something more
+            kept = [_state(step, "going_on") if step is now else step for step in steps]
+            more = _begin(ask, kept, seen, fresh_first=False)
+            return Plan(steps=more), ("next_intro", {}), f"something more beside “{now.title}”"
         return Plan(steps=steps), ("step_intro", {}), ""
     return None
+
+
+def _about(ask: ThinkInPhase, step: PlanStep) -> set[str]:
+    return next((set(each.topics) for each in ask.pack.steps if each.id == step.source), set())
+
+
+def _without(ask: ThinkInPhase, gone: set[str]) -> Change | None:
+    """Leave out the open steps that were only about what is not the case; None where the present one stays."""
+    now, known = ask.plan.now, known_topics(ask) - gone
+    steps = [
+        _state(step, "not_needed") if (about := _about(ask, step)) & gone and not about & known else step
+        for step in ask.plan.steps
+    ]
+    if now is None or now in steps:
+        return None
+    steps = _begin(ask, steps, {step.source for step in steps}, fresh_first=False)
+    here = Plan(steps=steps).now
+    changed = f"“{now.title}” is not needed: it was about something that is not so; "
+    changed += f"now “{here.title}”" if here else "nothing left"
+    return Plan(steps=steps), ("instead_intro", {"old": _shown(ask, now.title)}), changed
+
+
+def _for_new_trouble(ask: ThinkInPhase, readings: Sequence[Reading], now: PlanStep) -> Change | None:
+    """Choose the step anew for a trouble that was not known; the one before is for later."""
+    told = {topic for each in readings if not each.moves & (PUTS_OFF | {"question"}) for topic in each.topics}
+    new = (told & needed_topics(ask)) - topics_with(ask, ())
+    if not new or _about(ask, now) & new:
+        return None
+    steps = list(ask.plan.steps)
+    best = next((step for step in steps if step.state == "later" and _about(ask, step) & new), None)
+    if best is None:
+        ranked = rank_steps(ask, {step.source for step in steps})
+        best = next((_planned(step, ask.language) for step in ranked if set(step.topics) & new), None)
+    if best is None:
+        return None
+    closed = [step for step in steps if step.state not in OPEN]
+    waiting = [step for step in steps if step.state in OPEN and step.title != best.title]
+    names = list_in(ask.language, [in_language(t.name, ask.language) for t in ask.pack.topics if t.id in new])
+    plan = Plan(steps=_first_is_now([*closed, best, *waiting]))
+    told_as = {"old": _shown(ask, now.title), "topics": names}
+    return plan, ("anew_intro", told_as), f"“{best.title}” comes first, because of {names}; “{now.title}” is for later"
+
+
+def _shown(ask: ThinkInPhase, text: str) -> str:
+    return translate(ask.pack, text, ask.language)
 
 
 def _wonders(reading: Reading) -> bool:
@@ -254,7 +279,7 @@ def _search(ask: ThinkInPhase, plan: Plan, step: PlanStep) -> Call:
     return Call("find_resources", json.dumps(arguments, ensure_ascii=False))
 
 
-def _words(ask: ThinkInPhase, intro: tuple[str, dict[str, str]], step: PlanStep) -> str:
+def _words(ask: ThinkInPhase, intro: Intro, step: PlanStep) -> str:
     def say(move: str, **filled: str) -> str:
         return fresh(phrases(ask.pack, move, ask.language), _said(ask), move, len(ask.conversation)).format(**filled)
 
@@ -263,9 +288,10 @@ def _words(ask: ThinkInPhase, intro: tuple[str, dict[str, str]], step: PlanStep)
     named = [_named(n, resource, ask.language) for n, resource in enumerate(step.resources, 1)]
     if named and _only_resources(ask, step):
         return "\n".join([say("resources_intro"), *named])
-    parts = [say(intro[0], **intro[1]), f"**{step.title}**", step.do, say("step_why", why=step.why)]
-    if step.caution:
-        parts.append(say("step_caution", caution=step.caution))
+    title, do, why, caution = (_shown(ask, text) for text in (step.title, step.do, step.why, step.caution))
+    parts = [say(intro[0], **intro[1]), f"**{title}**", do, say("step_why", why=why)]
+    if caution:
+        parts.append(say("step_caution", caution=caution))
     if step.resources:
         parts += [say("resources_intro"), *named]
     return "\n".join(part for part in parts if part)

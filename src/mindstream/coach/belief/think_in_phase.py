@@ -28,7 +28,6 @@ from mindstream.text.support import Support, complaint, named
 LONGEST_WORDS, LONGEST_PATCH = 6_000, 16_000
 """So many characters words to the user, and all that changes in a belief, may have."""
 LONGEST_QUOTE = 400
-RESTS_ON = "The words of the user, or of a tool, that the patch rests on, copied."
 MOST_EDITS = 12
 """So many steps of a plan change at once."""
 
@@ -41,7 +40,7 @@ class SubQuestion(BaseModel):
     question: str = Field(max_length=300)
     answer: str = Field(max_length=600, description="From the user's words or a tool; 'not said' if neither.")
     patch: dict[str, JsonValue] = Field(default_factory=dict)
-    rests_on: str = Field("", max_length=LONGEST_QUOTE, description=RESTS_ON)
+    rests_on: str = Field("", max_length=LONGEST_QUOTE)
 
 
 class Feedback(BaseModel):
@@ -58,29 +57,19 @@ class PhaseThought(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    questions: list[SubQuestion] = Field(
-        default_factory=list,
-        max_length=8,
-        description="Sub-questions that matter now, answered; none if nothing new.",
-    )
+    questions: list[SubQuestion] = Field(default_factory=list, max_length=8)
     thought: str = Field(max_length=2_000, description="Your conclusion in one or two sentences.")
     patch: dict[str, JsonValue] = Field(
         default_factory=dict,
         description="Belief fields that change and stand in no sub-question's patch.",
     )
-    rests_on: str = Field("", max_length=LONGEST_QUOTE, description=RESTS_ON)
-    ask_next: str = Field("", max_length=300, description="One question that is open; empty: none.")
-    follow_up: str = Field(
-        "",
-        max_length=LONGEST_WORDS,
-        description="What the user must still be told after the talker's reply; mostly empty.",
-    )
+    rests_on: str = Field("", max_length=LONGEST_QUOTE)
+    ask_next: str = Field("", max_length=300)
+    follow_up: str = Field("", max_length=LONGEST_WORDS)
     feedback: list[Feedback] = Field(default_factory=list, max_length=5)
-    plan: list[StepEdit] = Field(
-        default_factory=list, max_length=MOST_EDITS, description="Steps that are new or change."
-    )
+    plan: list[StepEdit] = Field(default_factory=list, max_length=MOST_EDITS)
     changed: str = Field("", max_length=1_000, description="If the plan changed: what and why, in a sentence.")
-    words: str = Field("", max_length=LONGEST_WORDS, description="What the user is told, word for word.")
+    words: str = Field("", max_length=LONGEST_WORDS)
 
     @property
     def patches(self) -> list[dict[str, JsonValue]]:
@@ -133,6 +122,21 @@ class ThinkInPhase(Prompt[PhaseThought]):
             **schema,
             "properties": {**kept, "patch": {**kept["patch"], **changes}},
             "$defs": {**defs, "SubQuestion": named},
+        }
+
+    def shown_schema(self) -> JsonSchema | None:
+        """Return the schema without the belief's fields: the words have named them."""
+        schema = self.reply_schema()
+        if schema is None:
+            return None
+        question = schema["$defs"]["SubQuestion"]
+        plain = {"type": "object"}
+        shown = {**question, "properties": {**question["properties"], "patch": plain}}
+        patch = {**plain, "description": schema["properties"]["patch"]["description"]}
+        return {
+            **schema,
+            "properties": {**schema["properties"], "patch": patch},
+            "$defs": {name: spec for name, spec in schema["$defs"].items() if spec} | {"SubQuestion": shown},
         }
 
     def parse(self, text: str) -> PhaseThought:

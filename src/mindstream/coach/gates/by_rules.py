@@ -10,11 +10,12 @@ import re
 from collections.abc import Sequence
 
 from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.moves.moves import ADAPTS, ASKS, CONSENTS, FILLING, PUTS_OFF, SOCIAL, moves_of
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.reading import Reading, read_utterance
-from mindstream.text.moves import ADAPTS, ASKS, CJK, CONSENTS, FILLING, PUTS_OFF, SOCIAL, besides, moves_of
+from mindstream.text.language import language_of
 from mindstream.text.windows import both_ends, first_and_last, sentences
-from mindstream.text.words import stem, terms
+from mindstream.text.words import terms
 
 CLAUSES = re.compile(r"[.,!?;。，！？；\n]+")
 ABOUT = re.compile(r"\b(about|abuot|against|because of|due to) (my|the|all|these|our|his|her)\b", re.I)
@@ -23,42 +24,14 @@ OFFER = {
     "zh": re.compile(r"计划|方案|步骤|一步|建议|资料|资源"),
 }
 
-EMPTY = frozenset(
-    map(
-        stem,
-        [
-            "good",
-            "well",
-            "then",
-            "hi",
-            "hey",
-            "hello",
-            "oh",
-            "ah",
-            "today",
-            "now",
-            "night",
-            "morning",
-            "evening",
-            "much",
-            "very",
-            "again",
-            "lot",
-            "one",
-        ],
-    )
-)
-EMPTY_ZH = re.compile(r"[你您我他的了吗呢吧呀啊哦嗯就这那今天先很真也儿去睡]")
-"""Words that say nothing by themselves."""
-
 SENTENCES = 40
 """Of a long utterance so many sentences, the first and the last, are read by themselves."""
 
 TOLD = 3
 """A clause with so many words of its own tells something."""
 
-EXCUSE = 8
-"""Somebody who puts it off may say so much besides."""
+SMALL = 8
+"""A sentence that only keeps the talk going has no more words than this that count."""
 
 
 class ByRules:
@@ -117,8 +90,10 @@ class ByRules:
         if any(topic.field for topic in map(self._pack.topic, (m.topic for m in whole.mentions)) if topic):
             return "recall" in whole.moves and len(parts) == 1
         if "later" in whole.moves and not whole.moves & {"plan", "resources"}:  # whatever keeps them from it now
-            return all("later" in one.moves or len(terms(one.text)) <= EXCUSE for one in parts)
+            return all("later" in one.moves or len(terms(one.text)) <= SMALL for one in parts)
         if situation.planning and whole.moves & (ADAPTS | {"like"}) and "recall" not in whole.moves:
+            return False
+        if situation.phase.plans and not situation.has_plan and whole.moves & CONSENTS:
             return False
         asked = "?" in _marks(situation.said)
         return all(_social(one, asked) for one in parts)
@@ -130,12 +105,16 @@ def _social(one: Reading, answers: bool) -> bool:
         return True
     if not one.moves & SOCIAL or one.moves - SOCIAL - FILLING:
         return False
-    if answers and one.moves & {"okay", "yes", "no"}:
-        return False
-    rest = besides(one.text, one.language, one.moves & (SOCIAL | {"yes", "no"}))
-    if one.language == "zh":
-        return len(CJK.findall(EMPTY_ZH.sub("", rest))) <= 3
-    return len([word for word in terms(rest) if word not in EMPTY]) <= (3 if "later" in one.moves else 1)
+    if not answers:
+        return len(terms(one.text)) <= SMALL
+    return not one.moves & {"okay", "yes", "no"} and all(map(_says_nothing, CLAUSES.split(one.text)))
+
+
+def _says_nothing(clause: str) -> bool:
+    """Tell whether a clause can be no answer: small talk, or a word that goes with it ("thanks, mate")."""
+    if moves_of(clause, language_of(clause)) & SOCIAL:
+        return len(terms(clause)) <= SMALL
+    return len(terms(clause)) <= 1 and not re.search(r"\d", clause)
 
 
 def _marks(said: str) -> str:

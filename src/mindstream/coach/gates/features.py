@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.moves.moves import CONSENTS, move_names
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.reading import read_utterance
-from mindstream.text.moves import CONSENTS, move_names
 
 OFFERED = ("plan", "step", "suggest", "idea", "计划", "方案", "步", "建议")
 """Words by which the mind offers what the Reasoner makes."""

@@ -23,7 +23,7 @@ from mindstream.log.events import Heard, Logged
 from mindstream.memory.store import Store
 from mindstream.models.embedders.wordllama import WIDTH, vectors
 
-VERSION = 2
+VERSION = 3
 """Changes with what a number in a row means: weights of another version are learned anew."""
 NAMES = ("always", "quick waits", "quick thinks", *Features.names())
 """The numbers of a row that have a name; the words' embedding follows them."""

@@ -13,7 +13,7 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Store
 from mindstream.models.roles import Models
 
-GATES = ("belief", "quick", "learned")
+GATES = ("quick", "belief", "learned")
 
 
 def gate_named(name: str, pack: Pack, models: Models | None = None, store: Store | None = None) -> Gate:

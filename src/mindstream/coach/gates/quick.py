@@ -20,7 +20,9 @@ FILE = Path(__file__).with_name("quick.npz")
 BEFORE = 80
 """How much of what the mind said last is heard, in characters: its end, where questions and offers stand."""
 ASLEEP = -1.25
-"""Below these log odds the belief reasoner is left asleep: a little unsure, it is rather woken."""
+"""Below these log odds the belief reasoner is left asleep: a little unsure, it is rather woken …"""
+AWAKE = 1.0
+"""… unless every clause is small talk to the rules: then the classifier must be sure."""
 
 
 @cache
@@ -60,7 +62,7 @@ class QuickGate:
         odds = shipped_classifier().log_odds(classifier_input(situation), numbers)
         waits = odds["waits"] > 0
         may_answer = rule.thinks and numbers["answers a question"] > 0
-        thinks = waits or may_answer or odds["thinks"] > ASLEEP
+        thinks = waits or may_answer or odds["thinks"] > (ASLEEP if rule.thinks else AWAKE)
         return Decision(waits, thinks, f"by rule: {rule.why}", sigmoid(odds["waits"]))
 
     def numbers(self, situation: Situation) -> tuple[dict[str, float], Decision]:

@@ -96,7 +96,7 @@ def _alarms(pack: Pack) -> Iterator[str]:
         yield "no safety.yaml: nothing is recognised before the talker speaks"
     for alarm in pack.alarms:
         for language in pack.languages:
-            if not alarm.patterns.get(language) and not alarm.hints.get(language):
+            if not any(said.get(language) for said in (alarm.patterns, alarm.together, alarm.hints)):
                 yield f"alarm {alarm.id!r} has no patterns in {language!r}"
         if alarm.hints or alarm.recogniser:
             yield from _missing(pack, f"alarm {alarm.id!r}", "hint_ask", alarm.hint_ask)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mindstream.text.moves import Language
+from mindstream.text.language import Language
 
 PERSONS = {
     "i": "you", "i'm": "you're", "im": "you're", "i've": "you've", "ive": "you've", "i'd": "you'd", "i'll": "you'll",

@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from mindstream.coach.packs.dangling import dangling
-from mindstream.text.moves import Language
+from mindstream.text.language import Language
 from mindstream.text.pattern import pattern as read_pattern
 
 T = TypeVar("T")
 MOST_SIZE = 150_000
-"""The alarms of a pack may be so large together (text/pattern.py); those of the sleep pack take a third."""
+"""The alarms of a pack may be so large together (text/pattern.py); those of the sleep pack take a fifth."""
 
 
 class PackPart(BaseModel):
@@ -44,8 +44,17 @@ def _pattern(pattern: str) -> str:
     return pattern
 
 
+def _groups(groups: list[str]) -> list[str]:
+    if any(not cue.strip() for group in groups for cue in group.removeprefix("-").split("|")):
+        raise ValueError("holds a group with an empty cue; write [fall asleep|doze, wheel|driving, -taxi]")
+    if all(group.startswith("-") for group in groups):
+        raise ValueError("names only what may not stand there; write [fall asleep|doze, wheel|driving, -taxi]")
+    return groups
+
+
 Identifier: TypeAlias = Annotated[str, AfterValidator(_identifier)]
 Pattern: TypeAlias = Annotated[str, AfterValidator(_pattern)]
+Groups: TypeAlias = Annotated[list[str], AfterValidator(_groups)]
 
 
 class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
@@ -116,6 +125,8 @@ class Step(PackPart):
     caution: Texts = ""
     not_for: tuple[str, ...] = ()
     """Topics (a newborn, shift work, …) in whose presence this step is not offered."""
+    late: bool = False
+    """It takes weeks, or other people: rather offered when something else was tried."""
 
 
 class Resource(PackPart):
@@ -139,6 +150,8 @@ class Alarm(PackPart):
     id: str
     patterns: dict[Language, list[Pattern]] = Field(default_factory=dict)
     """Regular expressions, searched without regard to case: words that say it, for sure."""
+    together: dict[Language, list[Groups]] = Field(default_factory=dict)
+    """Words that say it for sure where they stand near each other, in any order: `[doze|nod off, wheel|driving]`."""
     recogniser: Literal["danger"] | None = None
     """A classifier that hears a hint of it in other words: `danger` to life."""
     hints: dict[Language, list[Pattern]] = Field(default_factory=dict)

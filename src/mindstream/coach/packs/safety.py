@@ -10,7 +10,9 @@ from typing import Literal
 from mindstream.caches import remember
 from mindstream.coach.packs.pack import Alarm, Pack
 from mindstream.coach.packs.recogniser import recognises
+from mindstream.coach.packs.together import Together
 from mindstream.text.pattern import Patterns, pattern
+from mindstream.text.traditional import simplify
 
 SAFETY = "safety"
 """Named as the model of an answer that an alarm gave."""
@@ -65,7 +67,7 @@ def _hinted(pack: Pack, text: str) -> Hint | None:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.replace("’", "'").replace("＇", "'").split())
+    return " ".join(simplify(text).replace("’", "'").replace("＇", "'").split())
 
 
 def _spared(alarm: Alarm, text: str) -> str:
@@ -75,14 +77,17 @@ def _spared(alarm: Alarm, text: str) -> str:
     return text if left == plain else left
 
 
+Part = Literal["patterns", "hints", "unless"]
+
+
 def _matching(pack: Pack, text: str, part: Literal["patterns", "hints"] = "patterns") -> list[Alarm]:
     """Return the alarms of which a pattern stands in a text, its harmless phrases aside."""
-    spared = _patterns(pack, "unless").matching(text)
-    found = _patterns(pack, part).matching(text)
+    spared = _found(pack, text, "unless")
+    found = _found(pack, text, part)
     return [
         alarm
         for at, alarm in enumerate(pack.alarms)
-        if at in (found if at not in spared else _patterns(pack, part).matching(_without(alarm, text)))
+        if at in (found if at not in spared else _found(pack, _without(alarm, text), part))
     ]
 
 
@@ -90,11 +95,32 @@ def _without(alarm: Alarm, text: str) -> str:
     """Return a text without the phrases that are harmless to an alarm."""
     for phrases in alarm.unless.values():
         for phrase in phrases:
-            text = pattern(phrase).without(text)
+            text = pattern(simplify(phrase)).without(text)
     return text
 
 
-def _patterns(pack: Pack, part: str) -> Patterns[int]:
+def _found(pack: Pack, text: str, part: Part) -> frozenset[int]:
+    """Return the places of the alarms of which a pattern stands in a text, or words that say it together."""
+    found = _patterns(pack, part).matching(text)
+    if part == "patterns":
+        found = found.union(*(each.matching(text) for each in _together(pack)))
+    return found
+
+
+def _together(pack: Pack) -> list[Together[int]]:
+    """Return what says an alarm together, by language; each alarm by its place."""
+
+    def build() -> list[Together[int]]:
+        languages = {language for alarm in pack.alarms for language in alarm.together}
+        return [
+            Together(language, {at: alarm.together.get(language, ()) for at, alarm in enumerate(pack.alarms)})
+            for language in sorted(languages)
+        ]
+
+    return pack.cached(("alarms", "together"), build)
+
+
+def _patterns(pack: Pack, part: Part) -> Patterns[int]:
     """Return a pack's patterns of alarms, their hints, or the phrases that spare them, by the place of the alarm.
 
     What cannot be searched for in time counts as an alarm, and not as harmless.
@@ -103,7 +129,7 @@ def _patterns(pack: Pack, part: str) -> Patterns[int]:
         ("alarms", part),
         lambda: Patterns(
             {
-                at: [pattern(source) for sources in getattr(alarm, part).values() for source in sources]
+                at: [pattern(simplify(source)) for sources in getattr(alarm, part).values() for source in sources]
                 for at, alarm in enumerate(pack.alarms)
             },
             in_doubt=part != "unless",

@@ -10,7 +10,7 @@ import yaml
 
 from mindstream import chance
 from mindstream.coach.packs.pack import Lists, Pack, choices
-from mindstream.text.moves import Language
+from mindstream.text.language import Language
 
 
 @lru_cache(1)
@@ -52,3 +52,11 @@ def _stands_in(option: str, text: str) -> bool:
         option.replace("{", "\0{").replace("}", "}\0").split("\0"), key=lambda part: 0 if "{" in part else len(part)
     )
     return fixed.strip() in text if fixed.strip() else False
+
+
+def list_in(language: Language, items: Sequence[object]) -> str:
+    """Write items one after the other, as a language does."""
+    texts = [str(item) for item in items]
+    if language == "zh":
+        return "、".join(texts)
+    return ", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else "".join(texts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from mindstream.clock import format_spoken
 from mindstream.log.events import Remembered
@@ -20,16 +21,29 @@ KNOWN = 40
 """How many known facts the model is shown, newest last."""
 
 
+def _leaves_out_nothing(_: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class FactsReasoner:
-    """Writes notes about the user (Christakopoulou 2024, 3.2.2)."""
+    """Writes notes about the user (Christakopoulou 2024, 3.2.2).
+
+    Attributes:
+        leaves_out: tells which utterances no note is made of.
+    """
 
     model: Model
     slot: str = "facts"
     trigger: Trigger = EVERY_TURN
     patience_s: float = 180.0
+    leaves_out: Callable[[str], bool] = _leaves_out_nothing
 
     async def think(self, occasion: Occasion) -> Conclusion:
+        noted = [utterance for utterance in occasion.utterances if not self.leaves_out(utterance.text)]
+        if not noted:
+            return Conclusion("nothing to note", BY, _nothing)
+        occasion = replace(occasion, utterances=noted)
         return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
 
     async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
@@ -50,12 +64,17 @@ class FactsReasoner:
         return Conclusion(told, model.name, write)
 
 
+async def _nothing() -> Writing:
+    return (), ()
+
+
 async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str) -> Writing:
-    there = await occasion.stream.find_same("note", [fact.text for fact in found.facts])
+    stream, now = occasion.stream, occasion.stream.clock.now()
+    there = await stream.find_same("note", [fact.text for fact in found.facts if not fact.replaces])
+    corrected = [fact.text for fact in found.facts if fact.replaces]  # news, even where recall gave it lately: it ended
+    there |= await stream.store.find_same(stream.name, "note", corrected, now=now)
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
-    if not fresh:
-        return (), ()
     evidence = tuple(utterance.record for utterance in occasion.utterances)
     news = [
         New(
@@ -64,13 +83,17 @@ async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str)
         )
         for fact in fresh
     ]  # fmt: skip
-    records = await occasion.stream.build_records(news)
-    now = occasion.stream.clock.now()
+    records = await stream.build_records(news)
+    new = there | {normalised(record.text): record for record in records}
+    ends = {number: new[normalised(fact.text)].id for fact in found.facts for number in fact.replaces} | dict.fromkeys(
+        found.let_go, None
+    )
     revisions = [
-        Revision(id=known[number - 1].id, valid_until=now, superseded_by=record.id)
-        for fact, record in zip(fresh, records, strict=True)
-        for number in fact.replaces
-        if 0 < number <= len(known)
+        Revision(id=known[number - 1].id, valid_until=now, superseded_by=by_)
+        for number, by_ in ends.items()
+        if 0 < number <= len(known) and known[number - 1].id != by_
     ]
+    if not fresh:
+        return (), revisions
     event = Remembered(count=len(records), kinds={"note": len(records)})
     return [Entry(event, by, tuple(records), distinct=True)], revisions

@@ -1,0 +1,83 @@
+"""Corrections of what was said: is what they say held afterwards, and what they take back gone?
+
+    python benchmarks/corrections.py --data FILE [--model NAME] [--json]
+
+FILE is a JSON list of {language, kind, lines, correction, must_hold, must_not_hold}: the lines are said, then the
+correction. Of `must_hold` one stands in a live note or in the belief afterwards (an empty list asks for nothing), of
+`must_not_hold` none does. A `\\b` at the end of one asks for a word's end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from mindstream import Mind, Models, Patience
+from mindstream.coach.coach import coach_of
+
+SILENCE_S = 1_800
+
+
+async def believed_after(models: Models, lines: list[str]) -> list[str]:
+    """Say the lines to a new mind; return what it notes and believes when all has been thought."""
+    with tempfile.TemporaryDirectory() as folder:
+        patience = Patience(deadline_s=SILENCE_S, thinking_s=SILENCE_S)
+        async with Mind.open(folder, user="u", models=models, gate="quick", patience=patience) as mind:
+            for line in lines:
+                async for _ in mind.hear(line):
+                    pass
+                await mind.settled()
+            belief = coach_of(mind).belief.value.model_dump(mode="json", exclude={"phase"})
+            notes = [note.text for note in await mind.stream.latest("note", 1_000)]
+    held = [item for value in belief.values() for item in (value if isinstance(value, list) else [value])]
+    return notes + [f"{item:g}" if isinstance(item, float) else str(item) for item in held if item is not None]
+
+
+def stands(wanted: str, held: list[str]) -> bool:
+    """Tell whether words stand in what is held, whatever their case."""
+    end = r"(?!\w)" if wanted.endswith((r"\b", "\b")) else ""
+    words = re.escape(wanted.removesuffix(r"\b").removesuffix("\b"))
+    return any(re.search(words + end, text, re.IGNORECASE) for text in held)
+
+
+async def run(cases: list[dict[str, Any]], models: Models) -> list[dict[str, Any]]:
+    """Play all cases; return what went wrong with each, and what was held."""
+    results = []
+    for case in cases:
+        held = await believed_after(models, [*case["lines"], case["correction"]])
+        wanted = case["must_hold"]
+        missing = wanted if wanted and not any(stands(each, held) for each in wanted) else []
+        stays = [each for each in case["must_not_hold"] if stands(each, held)]
+        results.append({**case, "missing": missing, "stays": stays, "held": held, "good": not missing and not stays})
+    return results
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--model", default="rules")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    cases = json.loads(asked.data.read_text("utf-8"))
+    async with Models.named({"default": asked.model}, silence_s=SILENCE_S) as models:
+        results = await run(cases, models)
+    good = [each for each in results if each["good"]]
+    if asked.json:
+        print(json.dumps({"held": len(good), "of": len(results), "results": results}, ensure_ascii=False))
+        return
+    for each in results:
+        if not each["good"]:
+            print(f"{each['kind']}: {' / '.join(each['lines'])} -> {each['correction']}")
+            print(f"    missing {each['missing']}, stays {each['stays']}; held {each['held']}")
+    by_kind = Counter(each["kind"] for each in good)
+    print(f"{len(good)} of {len(results)}: {dict(by_kind)}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
