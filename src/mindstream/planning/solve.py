@@ -18,6 +18,7 @@ from mindstream.planning.plan import Plan
 from mindstream.planning.plan_execute import plan_and_execute
 from mindstream.planning.react import react
 from mindstream.planning.rewoo import rewoo
+from mindstream.planning.rules import plan_by_rules  # noqa: F401 (registers the rule)
 from mindstream.planning.run import Run
 from mindstream.planning.solution import Solution
 from mindstream.planning.watcher import RunWatcher
