@@ -3,10 +3,11 @@
     python benchmarks/plan_reuse.py --data ../shared/data/llmcompiler/parallelqa.json --json
 
 Each question gets a plan by a scripted planner: a search for each thing that is named, then one step that works out the
-question from what was found. Then variants are asked: the same question of other things and numbers (`hits`: the plan that
-is remembered for it is the one that the planner would have written), and questions that differ in a word, a condition, a
-"not" or the number of things (`false`: some plan is reused that is not what the planner would have written). The control
-finds the plan by the cosine of embedded questions, with the threshold at which it finds as many.
+question from what was found. Then variants are asked: the same question of other things and numbers (`hits`: the plan
+that is remembered for it is the one that the planner would have written), and questions that differ in a word, a
+condition, a "not" or the number of things (`false`: a plan is reused that is not what the planner would have written).
+The control takes the plan of the question that is nearest by the cosine of embeddings, above the threshold at which it
+finds as many, or all that it can.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.solve import solve
 from mindstream.tools.tool import FunctionTool, tool
 
-GROUPS = (
-    ("Mariana Trench", "Puerto Rico Trench", "Sunda Trench", "South Sandwich Trench", "Peru-Chile Trench", "Kuril Trench", "Tonga Trench", "Japan Trench"),
-    ("Sahara Desert", "Kalahari Desert", "Sonoran Desert", "Arabian Desert", "Atacama Desert", "Gobi Desert", "Namib Desert", "Thar Desert"),
-    ("Yangtze River", "Mississippi River", "Volga River", "Mekong River", "Congo River", "Conga River", "Danube River", "Niger River"),
-    ("Mount Everest", "Mount Kilimanjaro", "Aconcagua", "K2", "Mount Elbert", "Denali", "Mont Blanc", "Lhotse"),
-    ("Christ the Redeemer", "Statue of Unity", "Washington Monument", "Motherland Calls", "Ushiku Daibutsu", "Ushiku Faibutsu", "Statue of Liberty", "Colossus of Nero"),
-    ("Shanghai Tower", "Ostankino Tower", "Burj Khalifa", "Empire State Building", "Empire state building", "Tokyo Skytree", "CN Tower", "Taipei 101", "Eiffel Tower", "Willis Tower"),
-    ("Amazon Rainforest", "Congo Rainforest", "Australian Forest", "Borneo Rainforest", "Borneo Forest", "Black Forest", "Congo Forest", "Daintree Rainforest"),
-    ("Pacific Ocean", "Indian Ocean", "Atlantic Ocean", "Arctic Ocean", "Southern Ocean", "Coral Sea", "Baltic Sea"),
-    ("Vietnam", "Thailand", "South Korea", "Japan", "China", "Kenya", "Peru", "New Zealand"),
-    ("Texas", "Florida", "California", "Michigan", "New Jersey", "Ohio", "North Dakota"),
-    ("cheetah", "peregrine falcon", "ostrich", "greyhound", "gazelle", "pronghorn", "lion"),
-)  # fmt: skip
+GROUPS = [line.split(", ") for line in """
+Mariana Trench, Puerto Rico Trench, Sunda Trench, South Sandwich Trench, Peru-Chile Trench, Kuril Trench, Tonga Trench
+Sahara Desert, Kalahari Desert, Sonoran Desert, Arabian Desert, Atacama Desert, Gobi Desert, Namib Desert, Thar Desert
+Yangtze River, Mississippi River, Volga River, Mekong River, Congo River, Conga River, Danube River, Niger River
+Mount Everest, Mount Kilimanjaro, Aconcagua, K2, Mount Elbert, Denali, Mont Blanc, Lhotse
+Christ the Redeemer, Statue of Unity, Washington Monument, Motherland Calls, Ushiku Daibutsu, Ushiku Faibutsu, Buzludzha
+Shanghai Tower, Ostankino Tower, Burj Khalifa, Empire State Building, Empire state building, Tokyo Skytree, CN Tower
+Amazon Rainforest, Congo Rainforest, Australian Forest, Borneo Rainforest, Borneo Forest, Black Forest, Congo Forest
+Pacific Ocean, Indian Ocean, Atlantic Ocean, Arctic Ocean, Southern Ocean, Coral Sea, Baltic Sea
+Vietnam, Thailand, South Korea, Japan, China, Kenya, Peru, New Zealand
+Texas, Florida, California, Michigan, New Jersey, Ohio, North Dakota
+cheetah, peregrine falcon, ostrich, greyhound, gazelle, pronghorn, lion
+""".strip().splitlines()]  # fmt: skip
 MISSPELT = {"Empire state building", "Conga River", "Ushiku Faibutsu"}
 """So the data writes them; nobody else is to be asked about so."""
 NAMES = tuple(sorted((name for group in GROUPS for name in group), key=len, reverse=True))
@@ -131,7 +132,7 @@ async def search(query: str) -> str:
 
 async def math(question: str) -> str:
     """Work out a question."""
-    return "42"
+    return f"42, which answers {len(question)} characters"
 
 
 TOOLS: list[FunctionTool] = [tool(search), tool(math)]

@@ -1,8 +1,8 @@
 """Remembered plans: what solved a task solves another of the same form, with no call of a planner.
 
-A plan that ended well is an exemplar in a stream, found by its task's form (see `task_form`). It is kept only where it is
-certain what of it belongs to the task's entities: each of them stands in what its steps are called with, and no other name
-or number does, since that might have been worked out from them.
+A plan that ended well is an exemplar in a stream, found by its task's form (see `task_form`). It is kept only where it
+is certain what of it belongs to the task's entities: each of them stands in what its steps are called with, and no
+other name or number does, since that might have been worked out from them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class RememberedPlans:
         form = read_form(task)
         if form is None:
             return None
-        found = await self.stream.recall(task, 1, kinds=["exemplar"], where={FORM: form.key, "by": PLANNER}, touch=False)
+        found = await self.stream.recall(
+            task, 1, kinds=["exemplar"], where={FORM: form.key, "by": PLANNER}, touch=False
+        )
         for each in found:
             plan = _plan_for(task, form, each.record.data)
             if plan and not check(plan, tools):
@@ -65,7 +67,9 @@ class RememberedPlans:
 def _ended_well(solution: Solution) -> bool:
     """Tell whether a plan that was made beforehand gave the answer, as it was made, and every step found something."""
     is_whole = len(solution.evidence) == len(solution.plan.steps) and not solution.missing
-    return bool(solution.answer and is_whole and not solution.stopped and not solution.changes) and solution.how != "react"
+    return (
+        bool(solution.answer and is_whole and not solution.stopped and not solution.changes) and solution.how != "react"
+    )
 
 
 def _is_general(plan: Plan, form: TaskForm) -> bool:

@@ -80,7 +80,8 @@ async def solve(
     known = await plans.find(task, specs) if plans else None
     going = Run(
         task, checked_tools(tools), _models(models, allowed), tuple(exemplars), allowed, tool_calls, replans,
-        limits or Limits(), leave, (*([journal] if journal else []), *watchers), run, before or Begun(run), plan or known,
+        limits or Limits(), leave, (*([journal] if journal else []), *watchers), run, before or Begun(run),
+        plan or known,
     )  # fmt: skip
     if journal:
         await journal.begin(task, how)

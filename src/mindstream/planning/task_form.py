@@ -1,9 +1,9 @@
 """The form of a task: its words, with what it is about (names, numbers, quoted text) taken out and numbered.
 
-Two tasks have one form where all other words agree, in their order, as they are written: not by stem ("police" and "policy"
-have one), nor by likeness. A name that stands twice is one entity, so that "between A and B, and between B and C" is another
-form than "between A and B, and between C and D". What is doubtful makes a task nobody else's form: that costs a call of
-the planner, and a wrong plan costs the answer.
+Two tasks have one form where all other words agree, in their order, as they are written: not by stem ("police" and
+"policy" have one), nor by likeness. A name that stands twice is one entity, so that "between A and B, and between B
+and C" is another form than "between A and B, and between C and D". A form too many costs a call of the planner, a form
+too few costs the answer.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ TOKEN = re.compile(
     r"|(?P<number>(?<![\w^])\d+(?:[.,]\d+)*(?![\w^]))"
     r"|(?P<word>\w+(?:[\^-]\w+)*)|(?P<own>['’]s?(?!\w))|(?P<sign>[^\s\w,.;:?!，。？！；：])"
 )
-OPENERS = STOP | frozenset(
-    "after among assuming before between both calculate compare compute considering determine does factoring find given"
-    " identify imagine name not only suppose take taking tell under unless until upon without".split()
-)
+OPENERS = STOP | {
+    "after", "among", "assuming", "before", "between", "both", "calculate", "compare", "compute", "considering",
+    "determine",
+    "factoring", "find", "given", "identify", "imagine", "name", "only", "suppose", "take", "taking", "tell", "under",
+    "unless", "until", "upon", "without",
+}  # fmt: skip
 """Words that begin a sentence, or are stressed, in capitals and name nothing."""
 SPLIT = re.compile(rf" ?\b((?i:{'|'.join(sorted(OPENERS - {'of', 'the'}))})|Of|The)\b(?![-.]) ?")
 LINKS = re.compile(r"^(?:(?:of|the|de|da|von|van|la|du) ?)+(?![a-z])")
@@ -34,7 +36,7 @@ ENDS = re.compile(r"(?:^|[.!?:。！？])\s*$")
 
 @dataclass(frozen=True, slots=True)
 class TaskForm:
-    """A task's words with `<0>`, `<1#>` … for its entities (`#`: a number, `"`: quoted text), and the entities themselves."""
+    """A task's words with `<0>`, `<1#>` … for its entities (`#`: a number, `"`: quoted text), and the entities."""
 
     words: tuple[str, ...]
     entities: tuple[str, ...]

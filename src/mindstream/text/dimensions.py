@@ -19,7 +19,8 @@ DIMENSIONS = {
     "large": Dimension("area", True), "big": Dimension("area", True), "small": Dimension("area", False),
     "heavy": Dimension("weight", True), "light": Dimension("weight", False), "fast": Dimension("speed", True),
     "slow": Dimension("speed", False), "old": Dimension("when begun", False), "young": Dimension("when begun", True),
-    "new": Dimension("when begun", True), "early": Dimension("when begun", False), "late": Dimension("when begun", True),
+    "new": Dimension("when begun", True), "early": Dimension("when begun", False), 
+    "late": Dimension("when begun", True),
     "populous": Dimension("population", True),
 }  # fmt: skip
 """The older of two is the one that began earlier."""

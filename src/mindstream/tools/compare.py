@@ -11,11 +11,15 @@ from mindstream.errors import ToolError
 from mindstream.text.numerals import in_digits
 
 Pair = Annotated[list[str], Field(min_length=2, max_length=2)]
-MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+QUANTITY = re.compile(
+    r"(\d[\d,]*(?:\.\d+)?)\s*(thousand|million|billion|[千万亿](?!米))?\s*((?:square )?[^\s\d.,;()]*)"
+)
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "千": 1e3, "万": 1e4, "亿": 1e8}
 UNITS = {
     "length": {"m": 1, "metre": 1, "meter": 1, "km": 1e3, "kilometre": 1e3, "kilometer": 1e3, "cm": 0.01, "mm": 1e-3,
-               "ft": 0.3048, "foot": 0.3048, "feet": 0.3048, "mile": 1609.344, "mi": 1609.344, "米": 1, "公里": 1e3, "千米": 1e3},
+               "ft": 0.3048, "foot": 0.3048, "feet": 0.3048, "mile": 1609.344, "mi": 1609.344,
+               "米": 1, "公里": 1e3, "千米": 1e3},
     "area": {"square metre": 1, "m²": 1, "square kilometre": 1e6, "square kilometer": 1e6, "km²": 1e6,
              "square mile": 2.59e6, "hectare": 1e4, "平方公里": 1e6, "平方千米": 1e6},
     "mass": {"g": 1e-3, "gram": 1e-3, "kg": 1, "kilogram": 1, "tonne": 1e3, "ton": 1e3, "t": 1e3, "公斤": 1, "吨": 1e3},

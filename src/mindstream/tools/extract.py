@@ -15,7 +15,11 @@ from mindstream.text.dimensions import adjectives_of
 from mindstream.text.words import stem, terms
 
 LONGEST = 24_000
-NAME = r"(?:(?:[Tt]he|[Aa]n?) )?(?:[a-z]+ ){0,2}?[A-Z][\w.'’-]*(?: (?:(?:of|de|da|von|van|the|la|du) ){0,2}(?:[A-Z][\w'’-]*|\d+))*"
+NAME = (
+    r"(?:(?:[Tt]he|[Aa]n?) )?(?:[a-z]+ ){0,2}?[A-Z][\w.'’-]*"
+    r"(?: (?:(?:of|de|da|von|van|the|la|du) ){0,2}(?:[A-Z][\w'’-]*|\d+))*"
+)
+SENTENCE_END = re.compile(r"\n(?=#|[-*] )|(?<=[.!?])\s+(?=[A-Z])|(?<=[。！？])")
 IS = r"(?:is|was|are|were|became|has been|remains)"
 MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 DATE = rf"(?:\d{{1,2}} {MONTH} \d{{3,4}}|{MONTH} \d{{1,2}}, \d{{3,4}}|{MONTH} \d{{4}}|\d{{3,4}}(?: BC)?)"
@@ -24,12 +28,20 @@ BEGINS = "born|founded|built|opened|established|completed|created|published"
 ALIASES = {
     "author": "who wrote", "birthplace": "where born", "place of birth": "where born", "hometown": "where grow up",
     "home town": "where grow up", "birth date": "when born", "date of birth": "when born", "birthday": "when born",
-    "year of birth": "when born", "nationality": "where come from", "location": "where lie", "when begun": "when " + BEGINS,
+    "year of birth": "when born", "nationality": "where come from", "location": "where lie",
+    "when begun": "when " + BEGINS,
 }  # fmt: skip
+BOUNDARY = re.compile(
+    r"\b(?:of|in|near|from|by|at|on|for|with|beside|after|before|behind|to|than|like|when|while|which|who|that|because|and"
+    r"|but|or|as|where|if|during|since|until)\b"
+)
+"""Words behind which a phrase speaks of something else."""
+DOUBT = re.compile(r"(?:not|no|never|perhaps|maybe|said|believed|thought|unknown|disputed|one of)\b|不")
+LONGEST_SENTENCE, MOST_OTHERS = 400, 4
 LIES = "lie|lies|located|situated|stand|stands|is"
 
 
-async def extract(what: str, of: str, text: str) -> str:
+def extract(what: str, of: str, text: str) -> str:
     """Find in passages what they state, word for word, as a property of something; no model is asked.
 
     what: "capital", "height", "where born", "when founded", "who wrote"; of: what has it; text: the passages.
@@ -61,7 +73,7 @@ def _sentences(passage: str) -> Iterator[str]:
         elif begins := re.match(NAME, sentence):
             subject = subject if subject.split()[-1:] == [begins[0]] else begins[0]
             sentence = sentence.replace(begins[0], subject, 1)
-        if sentence:
+        if 0 < len(sentence) <= LONGEST_SENTENCE:
             yield sentence.rstrip(".。")
 
 
@@ -74,10 +86,10 @@ def _patterns(what: str) -> list[str]:
     to = r"(?:of|in|for|at)"
     adjectives = "|".join(adjectives_of(what))
     found = [
-        rf"\b{noun} {to} (?P<y>[^,;]+?),? {IS} (?P<v>.+)",
+        rf"(?:^|\b[Tt]he ){noun} {to} (?P<y>[^,;]+?),? {IS} (?P<v>.+)",
         rf"(?P<y>[^,;]+?)['’]s? {noun} {IS} (?P<v>.+)",
-        rf"(?P<v>[^,;]+?),? {IS} the (?:[a-z]+ ){{0,2}}{noun} {to} (?P<y>.+)",
-        rf"(?P<v>{NAME}), the (?:[a-z]+ ){{0,2}}{noun} {to} (?P<y>[^,]+)",
+        rf"(?P<v>[^,;]+?),? {IS} the {noun} {to} (?P<y>[^,;]+)",
+        rf"(?P<v>{NAME}), the {noun} {to} (?P<y>[^,]+)",
         rf"the {noun} {to} (?P<y>[^,]+), (?P<v>{NAME})",
         rf"(?P<y>[^,;]+?),? (?:has|had|have|with|and has|reaches)\b[^.;]*? {noun} of (?P<v>.+)",
         rf"(?P<y>[^，。]+?)的?{noun}(?:大?约)?(?:是|为|在|叫|有|:|：)(?P<v>[^，。；]+)",
@@ -124,17 +136,31 @@ def _agent_patterns(noun: str) -> list[str]:
 
 def _value(pattern: str, sentence: str, of: str, what: str) -> str | None:
     """Return what a sentence states by a pattern, if it is about that thing."""
-    for found in re.finditer(pattern, sentence):
+    begin = r"(?:^|[,;，] ?)" if pattern.startswith("(?P<") else ""
+    for found in re.finditer(begin + pattern, sentence):
         groups = found.groupdict()
         if _is_about(groups["y"], of) and ("verb" not in groups or _is_form(groups["verb"], what)):
-            return _trim(groups["v"], what) or None
+            return None if DOUBT.match(groups["v"].strip()) else _trim(groups["v"], what) or None
     return None
 
 
 def _is_about(said: str, of: str) -> bool:
-    """Tell whether what a sentence speaks of is what is asked about: all its words, and few others."""
+    """Tell whether what a sentence speaks of is what is asked about, and nothing of it, near it or named after it."""
+    if not of.isascii():
+        return said.strip() == of
     wanted, there = set(terms(of)), set(terms(said))
-    return bool(wanted) and wanted <= there and len(there - wanted) <= 4
+    owned = re.search(r"['’]s?(?= )", said) and not re.search(r"['’]", of)
+    if not wanted or not wanted <= there or len(there - wanted) > MOST_OTHERS or owned:
+        return False
+    words = (said if BOUNDARY.search(of) else BOUNDARY.split(said)[0]).split()
+    places = [at for at, word in enumerate(words) if wanted & set(terms(word))]
+    if not places:
+        return False
+    is_whole = wanted <= set(terms(" ".join(words)))
+    before, after = words[: places[0]], words[places[-1] + 1 :] if is_whole else []
+    return not any(word[0].isupper() and word.lower() not in ("the", "a", "an") for word in before) and not terms(
+        " ".join(after)
+    )
 
 
 def _is_form(word: str, what: str) -> bool:

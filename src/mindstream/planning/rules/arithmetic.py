@@ -9,8 +9,8 @@ from mindstream.text.numerals import in_digits
 from mindstream.tools.algebra.formula import FUNCTIONS, Apply, Name, Node, Number, read_formulas
 
 ASKING = re.compile(
-    r"^\s*(?:(?:(?:please|can you|could you|tell me|what(?:'s|’s)?|how much|is|are|the (?:value|result|answer) (?:of|to)|calculate"
-    r"|compute|evaluate|work out|solve|find)\b|请|问|计算|算一下|求|解|方程)\s*:?\s*)*"
+    r"^\s*(?:(?:(?:please|can you|could you|tell me|what(?:'s|’s)?|how much|is|are"
+    r"|the (?:value|result|answer) (?:of|to)|calculate|compute|evaluate|work out|solve|find)\b|请|问|计算|算一下|求|解|方程)\s*:?\s*)*"
     r"|(?:\s*(?:等于|是|得)?(?:多少|几))?(?:\s*(?:equals?|is|=))?[\s?？。.!=]*$",
     re.I,
 )

@@ -1,4 +1,4 @@
-"""Questions after a property of a property: "the hometown of the winner of the 2024 Australian Open", 法国的首都的人口."""
+"""Questions after a property of a property: "the hometown of the winner of the Open", 法国的首都的人口."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ RELATION = r"[a-z]+(?:[ -][a-z]+){0,3}?"
 ANY = re.compile(r"\b(?:favou?rite|meaning|reason|purpose|cause|best|worst|opinion|difference|most|least|name)\b")
 """What folders of facts do not state of a thing in so many words."""
 OPENING = r"(?:(?:please |can you )?(?:tell me|name|give me|give|find|look up|state) )?"
+IS = r"(?: is|['’]s| was| are| were)"
+ASKED = r"(?:what|who|which|where|when|in (?:which|what) [a-z]+)(?: [a-z]+)?"
+NOUN = re.compile(rf"{OPENING}(?:{ASKED}{IS} )?(?=the )(.+)", re.I)
+OWNED = re.compile(rf"(?:what|who|which){IS} (.+['’]s? [a-z ]+)", re.I)
+PLACE = r"(where|when|in which (?:year|city|country|place|town|village))"
+PASSIVE = re.compile(rf"{PLACE} (?:was|were|is|are) (.+) ([a-z]+(?:ed|n|t|de))", re.I)
+ACTIVE = re.compile(rf"{PLACE} (?:did|does|do) (.+?) (grow up|come from|[a-z]+)", re.I)
+PEOPLE = re.compile(r"how many (?:people|inhabitants) (?:live in|does|do|are there in) (.+?)(?: have)?", re.I)
 ZH_ASKED = r"(?:是|在|叫|有)?(?:什么|谁|哪里|哪儿|哪个城市|哪一年|多少|几)"
 
 
@@ -51,25 +59,14 @@ def read_question(task: str) -> Chain | None:
 
 
 def _of_noun(text: str) -> Chain | None:
-    found = re.fullmatch(
-        rf"{OPENING}(?:(?:what|who|which|where|when|in (?:which|what) [a-z]+)(?: [a-z]+)?(?: is|['’]s| was| are| were) )?(?=the )(.+)",
-        text, re.I,
-    ) or re.fullmatch(r"(?:what|who|which)(?: is|['’]s| was| are| were) (.+['’]s? [a-z ]+)", text, re.I)  # fmt: skip
+    found = NOUN.fullmatch(text) or OWNED.fullmatch(text)
     return read_chain(_lower_first(found[1])) if found else None
 
 
 def _of_verb(text: str) -> Chain | None:
-    if found := re.fullmatch(
-        r"(where|when|in which (?:year|city|country|place|town)) (?:was|were|is|are) (.+) ([a-z]+(?:ed|n|t|de|ilt))",
-        text,
-        re.I,
-    ):
-        relation = f"{'when' if re.search('when|year', found[1], re.I) else 'where'} {found[3]}"
-        return _with(found[2], relation)
-    if found := re.fullmatch(
-        r"(where|when|in which year) (?:did|does|do) (.+?) ((?:grow up|come from|[a-z]+))", text, re.I
-    ):
-        return _with(found[2], f"{'where' if found[1].lower() == 'where' else 'when'} {found[3]}")
+    if found := PASSIVE.fullmatch(text) or ACTIVE.fullmatch(text):
+        is_time = re.search("when|year", found[1], re.I)
+        return _with(found[2], f"{'when' if is_time else 'where'} {found[3]}")
     if found := re.fullmatch(r"where (?:is|are|lies) (.+)", text, re.I):
         return _with(found[1], "where lie")
     found = re.fullmatch(r"who (?!is |was |are |were |has |would |will |can |should )([a-z]+) (.+)", text, re.I)

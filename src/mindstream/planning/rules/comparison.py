@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mindstream.planning.rules.chain import Chain, read_chain
-from mindstream.text.dimensions import Dimension, dimension_of
+from mindstream.text.dimensions import DIMENSIONS, Dimension, dimension_of
 
 MORE = {"more": True, "larger": True, "higher": True, "greater": True, "bigger": True, "longer": True, "fewer": False,
         "less": False, "smaller": False, "lower": False, "shorter": False}  # fmt: skip
@@ -16,6 +16,7 @@ ZH = {
     "短": Dimension("长度", False), "深": Dimension("深度", True), "大": Dimension("面积", True),
     "小": Dimension("面积", False),
 }  # fmt: skip
+MEASURES = {dimension.noun for dimension in DIMENSIONS.values()}
 IS = r"(?:is|was|are|runs|stands|has|have|had)"
 PAIR = r"(?P<a>.+?)(?:,)? or (?P<b>.+)"
 HAS = rf"(?:the |a |an )?(?P<more>{'|'.join(MORE)}) (?P<noun>[a-z]+(?: [a-z]+)?)"
@@ -32,7 +33,7 @@ FORMS = [re.compile(form, re.I) for form in (
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two things, each with what is compared as its last relation; `names`: what is answered if it is the first, the second."""
+    """Two things, each with what is compared as its last relation; `names`: what to answer for each."""
 
     first: Chain
     second: Chain

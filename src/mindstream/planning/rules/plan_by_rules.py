@@ -1,7 +1,7 @@
 """The rule of `MakePlan`: plans what a small grammar reads, and says plainly when it cannot.
 
-Tools are known by their names: `calculator`, `extract`, `compare` as they come with mindstream; what searches is the first
-of the rest whose name says so.
+Tools are known by their names: `calculator`, `extract`, `compare` as they come with mindstream; what searches is
+the first of `SEARCHES`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mindstream.planning.rules.arithmetic import read_arithmetic
 from mindstream.planning.rules.chain import Chain, read_question
 from mindstream.planning.rules.comparison import read_comparison
 from mindstream.planning.rules.word_problem import read_word_problem
+from mindstream.planning.rules.word_problem_zh import read_chinese_problem
 
 SEARCHES = ("search_documents", "web_search", "search", "wikipedia", "recall")
 CANNOT = (
@@ -59,10 +60,8 @@ def plan_by_rules(ask: MakePlan) -> str:
     draft = _Draft(_known(ask.tools))
     if formula := read_arithmetic(task):
         draft.add("Work out the formula.", "calculator", expression=formula)
-    elif equations := read_word_problem(task):
-        draft.add(
-            "Solve what the task says as equations; the last is what is asked.", "calculator", expression=equations
-        )
+    elif equations := read_word_problem(task) or read_chinese_problem(task):
+        draft.add("Solve what is said as equations; the last is what is asked.", "calculator", expression=equations)
     elif comparison := read_comparison(task):
         values = [_follow(draft, chain) for chain in (comparison.first, comparison.second)]
         draft.add("Compare the two.", "compare", which=comparison.which, names=comparison.names, values=values)

@@ -1,13 +1,12 @@
 """A word problem whose quantities and relations are explicit, as equations for the calculator.
 
-Each clause must be understood whole, or the problem is not: what a reader would have to guess (a unit that changes, "he"
-after two names, a quantity that stands nowhere) makes it none of these.
+Each clause must be understood whole, or the problem is not: what a reader would have to guess (a unit that
+changes, "he" before any name, a quantity that stands nowhere) makes it none of these.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mindstream.text.numerals import in_digits
@@ -26,18 +25,23 @@ AS = r"(?: (?:of )?(?:as (?:many|much|old|long|tall|far|heavy|big)|what|the (?:n
 MORE = r"(?P<sign>more|less|fewer|(?:old|young|tall|long|short|heavi|light)er)"
 ALL = r"(?:a total of|in total|altogether|together|in all|combined)"
 TOTAL = re.compile(rf"{LIST} (?:together )?{DOES} (?:a total of )?{N}{UNIT}{REST}")
-DIFFERENCE = re.compile(rf"{A} {DOES} {N}{UNIT} {MORE}(?: (?P<unit2>[a-z]+))? than(?: {K}{AS}?| what| the (?:number|amount)(?: of)?)?(?: (?P<unit3>[a-z]+))? {B}(?:'s)?{REST}")  # fmt: skip
+DIFFERENCE = re.compile(
+    rf"{A} {DOES} {N}{UNIT} {MORE}(?: (?P<unit2>[a-z]+))? than"
+    rf"(?: {K}{AS}?| what| the (?:number|amount)(?: of)?)?(?: (?P<unit3>[a-z]+))? {B}(?:'s)?{REST}"
+)
 RATIO = re.compile(rf"{A} {DOES} {K} as (?:many|much|old|long|tall|far|heavy|big)(?: (?P<unit>[a-z]+))? as {B}{REST}")
 PLAIN = re.compile(rf"{A} {DOES}(?: (?P<how>about))? {N}{UNIT}{REST}")
 GIVE = re.compile(
     rf"{A} (?:gives|gave|hands|handed|sends|sent|pays|paid) {N}(?: of (?:his|her|its|the))?{UNIT} to {B}{REST}"
 )
 CHANGE = re.compile(
-    rf"{A} (?:then )?(?:(?P<gain>buy|get|find|receive|earn|pick|collect|win|gain|add)|eat|lose|sell|spend|use|drop|donate)(?:s|es)?"
+    rf"{A} (?:then )?"
+    r"(?:(?P<gain>buy|get|find|receive|earn|pick|collect|win|gain|add)|eat|lose|sell|spend|use|drop)(?:s|es)?"
     rf"(?: up| away| out)? {N}(?: of (?:them|his|her|its|those))?(?P<again> more| another)?{UNIT}{REST}"
 )
 QUESTION = re.compile(
-    rf"How (?:many|much|old|long|tall|far|heavy)(?: (?P<more>more|fewer|less|older|younger|taller))?(?: (?P<unit>[a-z]+))?"
+    rf"How (?:many|much|old|long|tall|far|heavy)(?: (?P<more>more|fewer|less|older|younger|taller))?"
+    rf"(?: (?P<unit>[a-z]+))?"
     rf" (?:do|did|does|is|was|are|were|will|has|have) (?P<a>{ONE}(?:, {ONE})*(?:,? and {ONE})?|they)(?P<rest>[^,;0-9]*)"
 )
 LONGEST = 2_000
