@@ -62,7 +62,7 @@ def _measure(text: str) -> tuple[str, tuple[float, ...]]:
 def _date(text: str) -> tuple[float, ...] | None:
     month = re.search(rf"\b({'|'.join(MONTHS)})[a-z]*\b", text, re.I)
     year = re.search(r"(?<![\d,.])(\d{4})(?:年|(?![\d,.]| ?[a-z²/%]))", text)
-    if not year or not (month or "年" in text or re.fullmatch(r"\D*\d{4}\D*", text)):
+    if not year or not (month or "年" in text or re.fullmatch(r"(?:in |around |about )?\d{4}", text.strip())):
         return None
     day = re.search(r"(?<!\d)(\d{1,2})(?!\d)", text)
     if not month:

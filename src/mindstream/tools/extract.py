@@ -19,6 +19,8 @@ NAME = (
     r"(?:(?:[Tt]he|[Aa]n?) )?(?:[a-z]+ ){0,2}?[A-Z][\w.'’-]*"
     r"(?: (?:(?:of|de|da|von|van|the|la|du) ){0,2}(?:[A-Z][\w'’-]*|\d+))*"
 )
+OWN = re.compile(r"(?:he|she|it|they|(?P<own>his|her|its|their))\b ?", re.I)
+FULL_NAME = re.compile(r"[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)+")
 SENTENCE_END = re.compile(r"\n(?=#|[-*] )|(?<=[.!?])\s+(?=[A-Z])|(?<=[。！？])")
 IS = r"(?:is|was|are|were|became|has been|remains)"
 MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -67,14 +69,24 @@ def _sentences(passage: str) -> Iterator[str]:
         heading = re.match(r"#+ (.+?)(?:\n|$)", line)
         if heading:
             subject, line = heading[1].strip(), line[heading.end() :]
-        sentence = " ".join(line.split()).strip("-*# ")
-        if subject and (said := re.match(r"(?:He|She|It|They|(?P<own>His|Her|Its|Their))\b ?", sentence)):
-            sentence = f"{subject}{chr(39) + 's' if said['own'] else ''} {sentence[said.end() :]}"
-        elif begins := re.match(NAME, sentence):
-            subject = subject if subject.split()[-1:] == [begins[0]] else begins[0]
-            sentence = sentence.replace(begins[0], subject, 1)
-        if 0 < len(sentence) <= LONGEST_SENTENCE:
-            yield sentence.rstrip(".。")
+        for clause in re.split(r"; (?:and )?", " ".join(line.split()).strip("-*# ")):
+            if said := OWN.match(clause) if subject else None:
+                clause = f"{subject}{chr(39) + 's' if said['own'] else ''} {clause[said.end() :]}"
+            elif begins := re.match(NAME, clause):
+                is_short = bool(FULL_NAME.fullmatch(subject)) and subject.split()[-1] == begins[0]
+                subject = subject if is_short else begins[0]
+                clause = clause.replace(begins[0], subject, 1)
+            yield from (
+                each.rstrip(".。") for each in _predicates(subject, clause) if 0 < len(each) <= LONGEST_SENTENCE
+            )
+
+
+def _predicates(subject: str, clause: str) -> Iterator[str]:
+    """Yield a clause, and what it says of its subject behind an "and": "Oslo is old and has a harbour"."""
+    yield clause
+    if subject and clause.startswith(subject):
+        for further in re.finditer(r",? and (?=(?:is|was|has|had|lies|stands|ends) )", clause):
+            yield f"{subject} {clause[further.end() :]}"
 
 
 def _patterns(what: str) -> list[str]:

@@ -10,7 +10,8 @@ from mindstream.tools.algebra.formula import FUNCTIONS, Apply, Name, Node, Numbe
 
 ASKING = re.compile(
     r"^\s*(?:(?:(?:please|can you|could you|tell me|what(?:'s|’s)?|how much|is|are"
-    r"|the (?:value|result|answer) (?:of|to)|calculate|compute|evaluate|work out|solve|find)\b|请|问|计算|算一下|求|解|方程)\s*:?\s*)*"
+    r"|the (?:value|result|answer) (?:of|to)|calculate|compute|evaluate|work out|solve|find)\b"
+    r"|请|问|计算|算一下|求|解|方程)\s*:?\s*)*"
     r"|(?:\s*(?:等于|是|得)?(?:多少|几))?(?:\s*(?:equals?|is|=))?[\s?？。.!=]*$",
     re.I,
 )
@@ -41,6 +42,7 @@ def read_arithmetic(task: str) -> str | None:
     """Return the formula that a task asks to work out; None where it is none."""
     text = ASKING.sub("", in_digits(task.strip()))
     text = re.sub(rf"(?:the )?({'|'.join(SEVERAL)}) (?:of|between) {LISTED}", _join, text, flags=re.I)
+    text = re.sub(r",(?= (?:divided|multiplied|times|plus|minus|squared|cubed)\b)", "", text)
     for words, sign in SIGNS:
         text = re.sub(words, sign, text, flags=re.I)
     text = " ".join(text.split())

@@ -13,7 +13,9 @@ from mindstream.text.numerals import in_digits
 from mindstream.text.words import stem
 
 N = r"(?P<n>\d+(?:,\d{3})*(?:\.\d+)?|[b-z](?= [a-z]))"
-ONE = r"(?:[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|[Tt]he [a-z]+(?: [a-z]+)?|[Hh]e|[Ss]he|[Ii]t)"
+ONE = (
+    r"(?:[A-Z][\w'-]*(?: [A-Z][\w'-]*)*|(?:[Tt]he|[Aa]n?|[Hh]is|[Hh]er|[Tt]heir) [a-z]+(?: [a-z]+)?|[Hh]e|[Ss]he|[Ii]t)"
+)
 A, B = rf"(?P<a>{ONE})", rf"(?P<b>{ONE})"
 LIST = rf"(?P<list>{ONE}(?:, {ONE})*,? and {ONE}|[Tt]hey|[Tt]ogether they)"
 DOES = r"(?P<verb>(?:(?:is|are|was|has|have|had|did) )?[a-z]+)"
@@ -70,7 +72,9 @@ class WordProblem:
             if not self.last:
                 raise NotUnderstood(words)
             return self.last
-        self.last = re.sub(r"\W+", "_", re.sub(r"^the ", "", words, flags=re.I)) + "_" * (len(words) == 1)
+        self.last = re.sub(r"\W+", "_", re.sub(r"^(?:the|an?|his|her|their) ", "", words, flags=re.I)) + "_" * (
+            len(words) == 1
+        )
         return self.last
 
     def of(self, words: str) -> str:
