@@ -52,6 +52,23 @@ def test_what_is_missing_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    "task",
+    [
+        "How old is Jannik Sinner?",
+        "Which is not longer, the Danube or the Rhine?",
+        "Is Mount Everest higher than K2 and Denali?",
+        "What is the capital of France and its population?",
+        "What is the capital of the country where the Loire flows?",
+        "Is it true that K2 is higher than Everest?",
+        "the a of " * 200 + "b",
+    ],
+)
+def test_what_asks_for_more_than_the_grammar_reads_is_not_planned(task: str) -> None:
+    tools = ("search_documents[query]: S.", "extract[what]: E.", "compare[which]: C.", "calculator[expression]: C.")
+    assert "#E" not in plan_by_rules(MakePlan(task=task, tools=tools))
+
+
+@pytest.mark.parametrize(
     ("task", "value"),
     [
         ("What is twelve times eight plus three?", "99"),

@@ -11,6 +11,7 @@ RELATIVE = re.compile(r"\b(?:where|who|whose|which|that|when|if|than|or|not|and|
 RELATION = r"[a-z]+(?:[ -][a-z]+){0,3}?"
 ANY = re.compile(r"\b(?:favou?rite|meaning|reason|purpose|cause|best|worst|opinion|difference|most|least|name)\b")
 """What folders of facts do not state of a thing in so many words."""
+MOST_LINKS = 5
 OPENING = r"(?:(?:please |can you )?(?:tell me|name|give me|give|find|look up|state) )?"
 IS = r"(?: is|['’]s| was| are| were)"
 ASKED = r"(?:what|who|which|where|when|in (?:which|what) [a-z]+)(?: [a-z]+)?"
@@ -53,7 +54,7 @@ def read_question(task: str) -> Chain | None:
     text = " ".join(task.split()).strip(" ?.!？。")
     for form in (_of_verb, _of_measure, _of_noun, _of_chinese):
         chain = form(text)
-        if chain and chain.relations:
+        if chain and 0 < len(chain.relations) <= MOST_LINKS:
             return chain
     return None
 
@@ -80,9 +81,9 @@ def _of_measure(text: str) -> Chain | None:
         return _with(found[1], "population")
     found = re.fullmatch(r"how ([a-z]+) (?:is|was|are) (.+)", text, re.I)
     dimension = dimension_of(found[1].lower()) if found else None
-    if found and dimension:
-        return _with(found[2], "when born" if dimension.noun == "when begun" else dimension.noun)
-    return None
+    if not found or dimension is None or dimension.noun == "when begun":  # "how old" asks what day it is, too
+        return None
+    return _with(found[2], dimension.noun)
 
 
 def _of_chinese(text: str) -> Chain | None:
