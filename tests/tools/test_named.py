@@ -35,7 +35,7 @@ async def test_every_tool_can_be_had_by_its_name(tmp_path: Path, monkeypatch: py
         async with named_tools(names, Means(Scripted({}), stream)) as tools:
             assert [each.spec.name for each in tools] == [
                 "calculator", "web_search", "wikipedia", "wolfram", "read_page", "search_documents", "list_documents",
-                "read_document", "LLM", "recall",
+                "read_document", "LLM", "recall", "extract", "compare",
             ]  # fmt: skip
 
 

@@ -47,11 +47,12 @@ def missing_steps(answer: str, ids: tuple[str, ...]) -> tuple[str, ...] | None:
 
 @rule(AnswerFromEvidence)
 def answer_with_last(ask: AnswerFromEvidence) -> str:
-    """Give what the last step found: rules plan so that it is the answer."""
+    """Give what the last step found, of a calculator's lines the last: rules plan so that it is the answer."""
     last = ask.steps[-1] if ask.steps else None
     if last is None or last.failed:
         return f"MISSING {last.id if last else ''}".strip() if ask.may_miss else _nothing(ask)
-    return last.text.strip()
+    text = last.text.strip()
+    return text.splitlines()[-1] if text and last.call.startswith("calculator[") else text
 
 
 def _nothing(ask: AnswerFromEvidence) -> str:

@@ -17,7 +17,9 @@ from mindstream.planning.leave import Leave, refuse
 from mindstream.planning.plan import Plan
 from mindstream.planning.plan_execute import plan_and_execute
 from mindstream.planning.react import react
+from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.rewoo import rewoo
+from mindstream.planning.rules import plan_by_rules  # noqa: F401 (registers the rule)
 from mindstream.planning.run import Run
 from mindstream.planning.solution import Solution
 from mindstream.planning.watcher import RunWatcher
@@ -44,6 +46,7 @@ async def solve(
     watchers: Sequence[RunWatcher] = (),
     stream: Stream | None = None,
     run: str = "run",
+    remembered: RememberedPlans | None = None,
 ) -> Solution:
     """Solve a task.
 
@@ -56,6 +59,8 @@ async def solve(
         replans: how often the plan may be mended, after steps failed or the answer was missing.
         leave: asked before a tool that changes the world is called.
         stream: the run is written into its log; a run of that name that was broken off goes on where it stopped.
+        remembered: a plan that solved a task of the same form is run without asking the planner, and one that is made
+            and ends well is kept (not for `react`, which plans nothing beforehand).
 
     Raises:
         InputError: there is no such way, two tools have one name, or the run was about another task.
@@ -70,15 +75,20 @@ async def solve(
         raise InputError(f"the run {run!r} is about another task: {before.task[:80]!r}; give this one another name")
     if before and before.answer is not None and not before.stopped:
         return Solution(task, before.how, before.answer, before.plan or Plan(task=task), before.evidence, run=run)
-    allowed = budget or Budget()
+    allowed, specs = budget or Budget(), [tool.spec for tool in tools]
+    plans = remembered if how != "react" and not plan and not (before and before.plan) else None
+    known = await plans.find(task, specs) if plans else None
     going = Run(
         task, checked_tools(tools), _models(models, allowed), tuple(exemplars), allowed, tool_calls, replans,
-        limits or Limits(), leave, (*([journal] if journal else []), *watchers), run, before or Begun(run), plan,
+        limits or Limits(), leave, (*([journal] if journal else []), *watchers), run, before or Begun(run),
+        plan or known,
     )  # fmt: skip
     if journal:
         await journal.begin(task, how)
     try:
         async with asyncio.timeout(seconds):
+            if known:
+                await going.tell("remembered")
             answer = await WAYS[how](going)
     except (BudgetSpent, TimeoutError) as error:
         words = f"the {seconds:g} seconds that were allowed are over" if isinstance(error, TimeoutError) else str(error)
@@ -88,6 +98,8 @@ async def solve(
     solution = going.solution(how, answer)
     if journal:
         await journal.end(solution.answer, solution.stopped)
+    if plans and not known:
+        await plans.keep(solution, specs)
     return solution
 
 
