@@ -1,0 +1,72 @@
+"""LangChain's tools as ours, known by their shape: nothing of LangChain is imported or needed."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from mindstream.errors import ToolError
+from mindstream.isolation import describe
+from mindstream.models.model import Call, JsonSchema, ToolSpec
+from mindstream.tools.arguments import read_arguments
+from mindstream.tools.threads import run_in_thread
+from mindstream.tools.traits import Traits
+
+UNKNOWN = Traits(changes=True, foreign=True)
+"""How a tool is treated of which nothing is known: it may change something, and what it gives may be a stranger's."""
+
+
+@dataclass(frozen=True)
+class LangChainTool:
+    """A LangChain tool behind our protocol."""
+
+    spec: ToolSpec
+    traits: Traits
+    _tool: Any
+
+    async def __call__(self, call: Call) -> str:
+        given = read_arguments(call, self.spec)
+        try:
+            invoke: Callable[[dict[str, Any]], Awaitable[Any]] | None = getattr(self._tool, "ainvoke", None)
+            result = await (invoke(given) if invoke else run_in_thread(lambda: self._tool.invoke(given)))
+        except Exception as error:  # noqa: BLE001 (the edge of a foreign tool: what it raises is for whoever called)
+            raise ToolError(f"{self.spec.name}: {describe(error)}") from None
+        result = getattr(result, "content", result)  # a message of LangChain's
+        return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
+
+
+def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
+    """Make one of our tools of a LangChain tool. `traits`: how it wants to be treated, where you know more.
+
+    Raises:
+        TypeError: it has no name, no description, no schema, or cannot be invoked.
+    """
+    name, description = getattr(tool, "name", None), getattr(tool, "description", None)
+    if not (isinstance(name, str) and name and isinstance(description, str) and description.strip()):
+        raise TypeError(f"a tool of LangChain has a name and a description; {type(tool).__name__} has not")
+    if not (hasattr(tool, "ainvoke") or hasattr(tool, "invoke")):
+        raise TypeError(f"the tool {name!r} has neither ainvoke nor invoke")
+    spec = ToolSpec(re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64], description, {"type": "object", **_schema(tool, name)})
+    return LangChainTool(spec, traits, tool)
+
+
+def _schema(tool: Any, name: str) -> JsonSchema:
+    """Return the schema of what a caller gives; what LangChain itself adds to a call is not part of it."""
+    for found in (getattr(tool, each, None) for each in ("tool_call_schema", "args_schema", "get_input_schema")):
+        schema = found() if inspect.isroutine(found) else found
+        if isinstance(schema, dict):
+            return schema
+        for write in ("model_json_schema", "schema"):  # Pydantic 2, Pydantic 1
+            if hasattr(schema, write):
+                written: JsonSchema = getattr(schema, write)()
+                return written
+    properties = getattr(tool, "args", None)
+    if isinstance(properties, dict):
+        required = [each for each, what in properties.items() if "default" not in what]
+        return {"type": "object", "properties": properties, "required": required}
+    raise TypeError(f"the tool {name!r} does not say what it takes")

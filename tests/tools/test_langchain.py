@@ -1,0 +1,127 @@
+"""LangChain's tools as ours.
+
+The stand-ins have the shape that `BaseTool` of langchain-core 1.7 has (name, description, args_schema, args, ainvoke,
+invoke); where that package is installed its own tools are tried, too.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from mindstream.contracts import tool as contract
+from mindstream.contracts.promise import Promise
+from mindstream.errors import ToolError
+from mindstream.models.model import Call
+from mindstream.tools.langchain import langchain_tool
+from mindstream.tools.traits import Traits, traits_of
+
+
+class SearchArguments(BaseModel):
+    """What a search takes."""
+
+    query: str = Field(description="what to look for")
+    limit: int = 3
+
+
+class Search:
+    """A tool as langchain-core has them: arguments by a Pydantic class, async and sync."""
+
+    name, description, args_schema = "web search", "Search the web.", SearchArguments
+
+    @property
+    def args(self) -> dict[str, Any]:
+        found: dict[str, Any] = SearchArguments.model_json_schema()["properties"]
+        return found
+
+    async def ainvoke(self, given: dict[str, Any]) -> Any:
+        arguments = SearchArguments.model_validate(given)
+        if arguments.query == "fail":
+            raise ValueError("the web is closed")
+        return {"found": [arguments.query] * arguments.limit}
+
+    def invoke(self, given: dict[str, Any]) -> Any:
+        raise AssertionError("it is async")
+
+
+class Where:
+    """A tool that is only sync, with arguments as a plain table; its result is a message."""
+
+    name, description = "where", "Tell the thread."
+
+    @property
+    def args(self) -> dict[str, Any]:
+        return {"depth": {"type": "integer"}, "how": {"type": "string", "default": "well"}}
+
+    def invoke(self, given: dict[str, Any]) -> Any:
+        class Message:
+            content = f"{given['depth']} {threading.current_thread() is threading.main_thread()}"
+
+        return Message()
+
+
+class FromDict(Search):
+    """A tool whose schema is JSON Schema already, as MCP adapters make them."""
+
+    args_schema = SearchArguments.model_json_schema()  # type: ignore[assignment]
+
+
+def real() -> Any:
+    def search(query: str, limit: int = 3) -> dict[str, list[str]]:
+        """Search the web."""
+        return {"found": [query] * limit}
+
+    return import_module("langchain_core.tools").tool(search)
+
+
+SEARCHES = [Search, FromDict, *([real] if find_spec("langchain_core") else [])]
+
+
+@asynccontextmanager
+async def trial(build: Any) -> AsyncIterator[contract.Trial]:
+    yield contract.Trial(langchain_tool(build()), '{"query": "tea"}', '{"query": 7}')
+
+
+@pytest.mark.parametrize("promise", contract.PROMISES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("build", SEARCHES, ids=lambda each: each.__name__)
+async def test_a_langchain_tool_keeps_what_tools_promise(build: Any, promise: Promise[contract.Trial]) -> None:
+    await promise(partial(trial, build))
+
+
+@pytest.mark.parametrize("build", SEARCHES, ids=lambda each: each.__name__)
+async def test_what_it_gives_is_text(build: Any) -> None:
+    search = langchain_tool(build())
+    given = await search(Call("web_search", '{"query": "tea", "limit": 2}'))
+    assert given.split() == ["{", '"found":', "[", '"tea",', '"tea"', "]", "}"]
+    assert search.spec.name in ("web_search", "search") and "query" in search.spec.parameters["properties"]
+
+
+async def test_what_it_raises_is_told_to_the_caller() -> None:
+    with pytest.raises(ToolError, match="web_search: ValueError: the web is closed"):
+        await langchain_tool(Search())(Call("web_search", '{"query": "fail"}'))
+
+
+async def test_a_sync_tool_runs_beside_the_loop() -> None:
+    where = langchain_tool(Where())
+    assert await where(Call("where", '{"depth": 2}')) == "2 False"
+    with pytest.raises(ToolError, match="depth is missing"):
+        await where(Call("where", "{}"))
+
+
+def test_of_what_nothing_is_known_the_worst_is_assumed() -> None:
+    assert traits_of(langchain_tool(Search())) == Traits(changes=True, foreign=True)
+    assert traits_of(langchain_tool(Search(), Traits(foreign=True))) == Traits(foreign=True)
+
+
+@pytest.mark.parametrize("odd", [object(), type("Nameless", (Search,), {"name": ""})(), len])
+def test_what_is_no_tool_is_said_at_once(odd: object) -> None:
+    with pytest.raises(TypeError):
+        langchain_tool(odd)

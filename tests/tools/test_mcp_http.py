@@ -1,0 +1,272 @@
+"""MCP servers over HTTP: which are asked, and what is taken of what they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindstream.errors import SettingsError, ToolError
+from mindstream.models.model import Call
+from mindstream.tools.mcp import mcp_tools
+from mindstream.tools.mcp_http import is_public
+from mindstream.tools.mcp_pins import Pins
+from mindstream.tools.mcp_server import McpServer
+
+LOOPBACK = "127.0.0.1"
+opened = partial(mcp_tools, approve=lambda changes: True)
+
+
+@pytest.fixture
+def pins(tmp_path: Path) -> Pins:
+    return Pins(tmp_path / "mcp.json")
+
+
+# A server of the SDK.
+
+
+def free_port() -> int:
+    with socket.socket() as door:
+        door.bind((LOOPBACK, 0))
+        return int(door.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def good() -> Iterator[str]:
+    """The SDK's own server in a process of its own, by uvicorn."""
+    port = free_port()
+    script = Path(__file__).parent / "mcp_servers" / "good.py"
+    with subprocess.Popen([sys.executable, script, str(port)], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any("Uvicorn running" in line for line in process.stderr)
+        yield f"http://{LOOPBACK}:{port}/mcp"
+        process.terminate()
+
+
+async def test_a_server_of_the_sdk_answers_side_by_side(good: str, pins: Pins) -> None:
+    async with opened(good, pins=pins, allow=[LOOPBACK]) as tools:
+        by_name = {tool.spec.name: tool for tool in tools}
+        assert await by_name["add"](Call("add", '{"a": 2, "b": 5}')) == "7"
+        meets = [by_name["meet"](Call("meet", '{"count": 4}')) for _ in range(4)]
+        assert await asyncio.gather(*meets) == ["met 4"] * 4
+        with pytest.raises(ToolError, match="Error executing tool"):
+            await by_name["fails"](Call("fails", ""))
+
+
+# Servers that do on purpose what is wrong.
+
+
+@dataclass
+class RawHttp:
+    """A server that speaks just enough of the protocol, and answers calls as it is told."""
+
+    how: str = "well"
+    url: str = ""
+    asked: list[tuple[str, dict[str, str], dict[str, Any]]] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                headers = {}
+                while (header := (await reader.readline()).decode().strip()) != "":
+                    name, _, value = header.partition(":")
+                    headers[name.lower()] = value.strip()
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                message = json.loads(body) if body else {}
+                self.asked.append((line.decode().split()[0], headers, message))
+                await self.answer(message, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def answer(self, message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        method = message.get("method", "")
+        if "id" not in message:
+            return self.send(writer, "202 Accepted", b"")
+        if self.how == "never ready":
+            return await asyncio.sleep(30)
+        if method == "initialize":
+            info = {"name": "raw", "version": "1"}
+            version = message["params"]["protocolVersion"]
+            result: dict[str, Any] = {"protocolVersion": version, "capabilities": {}, "serverInfo": info}
+            return self.result(writer, message, result, "mcp-session-id: abc\r\n")
+        if method == "tools/list":
+            return self.result(writer, message, {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]})
+        if method != "tools/call":
+            error = {"code": -32601, "message": "unknown"}
+            return self.send(writer, "200 OK", json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+        return await self.call(message, writer)
+
+    async def call(self, message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        match self.how:
+            case "redirect":
+                self.send(writer, "307 Temporary Redirect", "", "location: http://127.0.0.1:9/elsewhere\r\n")
+            case "session gone":
+                self.how = "well"
+                self.send(writer, "404 Not Found", "{}")
+            case "locked":
+                self.send(writer, "401 Unauthorized", "{}")
+            case "html":
+                self.send(writer, "500 Oh No", "<html>", kind="text/html")
+            case "no json":
+                self.send(writer, "200 OK", b"\xff\xfe{")
+            case "large":
+                self.send(writer, "200 OK", b"[" + b" " * 10_000_000 + b"]")
+            case "packed":
+                self.send(writer, "200 OK", b"\x1f\x8b\x08", "content-encoding: gzip\r\n")
+            case "cut off":
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{")
+                writer.close()
+            case "large event":
+                self.send(writer, "200 OK", b"data: " + b"x" * 2_000_000, kind="text/event-stream")
+            case "no event":
+                self.send(writer, "200 OK", b"", kind="text/event-stream")
+            case "asks":
+                asks = {"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}}
+                self.send(writer, "200 OK", f"data: {json.dumps(asks)}\n\n", kind="text/event-stream")
+            case "silent":
+                await asyncio.sleep(30)
+            case _:
+                self.result(writer, message, {"content": [{"type": "text", "text": "hello"}]})
+
+    def result(self, writer: asyncio.StreamWriter, message: dict[str, Any], result: object, more: str = "") -> None:
+        self.send(writer, "200 OK", json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), more)
+
+    def send(
+        self,
+        writer: asyncio.StreamWriter,
+        status: str,
+        body: str | bytes,
+        more: str = "",
+        kind: str = "application/json",
+    ) -> None:
+        body = body.encode() if isinstance(body, str) else body
+        head = f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{more}\r\n"
+        writer.write(head.encode() + body)
+
+
+@asynccontextmanager
+async def raw_http(how: str) -> AsyncIterator[RawHttp]:
+    door = RawHttp(how)
+    server = await asyncio.start_server(door.serve, LOOPBACK, 0)
+    door.url = f"http://{LOOPBACK}:{server.sockets[0].getsockname()[1]}/mcp"
+    try:
+        yield door
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("how", "found"),
+    [
+        ("redirect", r"leads to 'http://127.0.0.1:9/elsewhere', which is not followed"),
+        ("locked", r"lets nobody in without the right headers \(HTTP 401\)"),
+        ("html", r"answers HTTP 500"),
+        ("no json", r"Failed to parse JSON response"),
+        ("large", r"more than 8,000,000 bytes"),
+        ("packed", r"answers packed"),
+        ("cut off", r"the answer broke off"),
+        ("large event", r"SSE stream failed"),
+        ("no event", r"ended without a response"),
+        ("asks", r"ended without a response"),
+        ("silent", r"did not answer within 1 seconds"),
+    ],
+)
+async def test_a_call_that_fails_is_told_in_words_and_the_next_is_answered(how: str, found: str, pins: Pins) -> None:
+    async with raw_http(how) as door:
+        async with opened(McpServer(door.url, timeout_s=1.0), pins=pins, allow=[LOOPBACK]) as (echo,):
+            with pytest.raises(ToolError, match=found) as caught:
+                await echo(Call("echo", ""))
+            assert len(str(caught.value)) < 1_000
+            door.how = "well"
+            assert await echo(Call("echo", "")) == "hello"
+        assert "GET" not in [method for method, _, _ in door.asked], "no stream is opened that nobody reads"
+
+
+async def test_a_session_that_the_server_ended_is_opened_again(pins: Pins) -> None:
+    async with raw_http("session gone") as door, opened(door.url, pins=pins, allow=[LOOPBACK]) as (echo,):
+        with pytest.raises(ToolError, match="has ended the session"):
+            await echo(Call("echo", ""))
+        assert await echo(Call("echo", "")) == "hello"
+
+
+async def test_headers_come_from_the_environment_and_go_nowhere_else(
+    pins: Pins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTES_KEY", "nk-1234567890")
+    async with raw_http("locked") as door:
+        server = McpServer(door.url, headers={"Authorization": "Bearer $NOTES_KEY"})
+        async with opened(server, pins=pins, allow=[LOOPBACK]) as (echo,):
+            with pytest.raises(ToolError):
+                await echo(Call("echo", ""))
+        assert {headers.get("authorization") for _, headers, _ in door.asked} == {"Bearer nk-1234567890"}
+    assert "nk-1234567890" not in repr(server) + pins.path.read_text("utf-8")
+    monkeypatch.delenv("NOTES_KEY")
+    with pytest.raises(SettingsError, match="wants the variable NOTES_KEY, which is not set"):
+        async with opened(server, pins=pins, allow=[LOOPBACK]):
+            pass
+
+
+async def test_nobody_there_is_told_and_takes_no_other(pins: Pins) -> None:
+    gone = McpServer(f"http://{LOOPBACK}:{free_port()}/mcp", name="gone")
+    async with raw_http("well") as door, opened(gone, door.url, pins=pins, allow=[LOOPBACK]) as tools:
+        assert [tool.spec.name for tool in tools] == ["echo"]
+        assert "gone: 127.0.0.1 cannot be reached" in tools.refused["gone"]
+
+
+async def test_a_server_that_is_never_ready_is_told(pins: Pins) -> None:
+    async with raw_http("never ready") as door:
+        with pytest.raises(ToolError, match=r"127_0_0_1: it was not ready within 0.5 seconds"):
+            async with opened(McpServer(door.url, start_s=0.5), pins=pins, allow=[LOOPBACK]):
+                pass
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "words"),
+    [
+        ("http://example.com/mcp", SettingsError, "over https only"),
+        ("https://me:secret@example.com/mcp", SettingsError, "must not hold a password"),
+        ("https://", SettingsError, "looks like https://host/mcp"),
+        ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 is an address of this machine"),
+        ("https://localhost:1/mcp", ToolError, "is an address of this machine"),
+        ("https://[::ffff:10.0.0.1]/mcp", ToolError, "of a private network"),
+        ("https://2130706433/mcp", ToolError, "127.0.0.1 is an address of this machine"),
+        ("https://169.254.169.254/latest", ToolError, "of a private network"),
+    ],
+)
+async def test_what_is_private_is_asked_only_where_it_is_allowed_by_name(
+    url: str, error: type[Exception], words: str, pins: Pins
+) -> None:
+    with pytest.raises(error, match=words):
+        async with opened(url, pins=pins, allow=["another.host"]):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("93.184.216.34", True),
+        ("2606:4700::1", True),
+        ("10.1.2.3", False),
+        ("100.64.0.1", False),
+        ("fe80::1%eth0", False),
+        ("fd00::1", False),
+        ("::1", False),
+        ("0.0.0.0", False),
+        ("224.0.0.1", False),
+        ("::ffff:192.168.0.1", False),
+    ],
+)
+def test_which_addresses_are_public(address: str, public: bool) -> None:
+    assert is_public(address) is public
