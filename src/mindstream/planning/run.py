@@ -97,7 +97,7 @@ class Run:
         self.plan = Plan(task=self.task, steps=tuple(steps))
         if not steps:
             self.stopped = f"there is no plan: {' '.join(words.split())[:AS_CALLED]}"
-        await self._tell("made")
+        await self.announce("made")
 
     def _take(
         self, new: Sequence[PlannedStep], before: Sequence[PlannedStep], executor: Executor | None
@@ -134,10 +134,11 @@ class Run:
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
         self.plan = mended
-        await self._tell(f"{', '.join(insufficient)} did not give what was needed")
+        await self.announce(f"{', '.join(insufficient)} did not give what was needed")
         return True
 
-    async def _tell(self, because: str) -> None:
+    async def announce(self, because: str) -> None:
+        """Tell the watchers of the plan as it stands now."""
         for watcher in self.watchers:
             await watcher.planned(self.plan, because)
 
