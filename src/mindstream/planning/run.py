@@ -116,16 +116,17 @@ class Run:
 
     async def mend(self, insufficient: Collection[str]) -> bool:
         """Have the plan mended; return whether anything of it changed."""
+        specs = [tool.spec for tool in self.tools]
         text = await ask(
             self.model("replanner"),
             MendPlan(
-                task=self.task, tools=self.specs, plan=write_plan(self.plan, [tool.spec for tool in self.tools], with_task=False),
+                task=self.task, tools=self.specs, plan=write_plan(self.plan, specs, with_task=False),
                 states=states_of(self.plan, self.evidence, insufficient),
             ),
             "replanner",
         )  # fmt: skip
         steps = {step.id: step for step in self.plan.steps}
-        for step in read(text, [tool.spec for tool in self.tools]).plan.steps:
+        for step in read(text, specs).plan.steps:
             steps[step.id] = step
         mended = Plan(task=self.task, steps=tuple(steps.values()))
         changes = tuple(change for change in self.plan.diff(mended) if change.kind != "kept")
