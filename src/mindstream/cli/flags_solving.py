@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 Way = Literal["rewoo", "react", "plan-execute"]
-How = Annotated[Way, typer.Option("--how", help="In which way.", show_default=True)]
+How = Annotated[Way, typer.Option("--how", metavar="WAY", help="rewoo, react or plan-execute.", show_default=True)]
 Tools = Annotated[
     list[str] | None,
     typer.Option(
@@ -44,7 +44,7 @@ Allow = Annotated[
 ]  # fmt: skip
 Replans = Annotated[
     int,
-    typer.Option("--replans", min=0, max=100, metavar="N", help="How often the plan may be mended.", show_default=True),
+    typer.Option("--replans", min=0, max=100, metavar="N", help="Mend the plan so often.", show_default=True),
 ]
 BudgetTokens = Annotated[
     int | None, typer.Option("--budget-tokens", metavar="N", help="Stop asking models after so many tokens.")
@@ -65,9 +65,7 @@ Exemplars = Annotated[
         " `plan export` writes.",
     ),
 ]  # fmt: skip
-PlanFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A plan: JSON, or a text in one of the forms that are read.")
-]
+PlanFile = Annotated[Path, typer.Argument(metavar="FILE", help="A plan: JSON, or text in one of three forms.")]
 TaskText = Annotated[str, typer.Option("--task", metavar="WORDS", help="What is to be solved [as the file says].")]
 
 

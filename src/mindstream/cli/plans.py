@@ -64,11 +64,7 @@ def draw_plan(file: Path, form: Literal["text", "mermaid"] | None) -> int:
 
 def run_plan(settings: Settings, file: Path, task: Task, wishes: Wishes) -> int:
     """Run a plan; no planner is asked."""
-    specs = asyncio.run(find_specs(settings, task))
-    plan = read_plan(file, specs).plan
-    if not (text := task.text or plan.task):
-        raise InputError(f"{file} does not say what is to be solved: say it with --task")
-    return solve(settings, replace(task, text=text, plan=plan.model_copy(update={"task": text})), wishes)
+    return solve(settings, replace(task, file=file), wishes)
 
 
 @dataclass(frozen=True)
@@ -148,7 +144,7 @@ def _own_specs(plan: Plan) -> list[ToolSpec]:
     """Return a plan's tools as it uses them."""
     names: dict[str, dict[str, object]] = {}
     for step in plan.steps:
-        names.setdefault(step.tool, {}).update(dict.fromkeys(step.arguments, {}))
+        names.setdefault(step.tool, {}).update({name: {} for name in step.arguments})
     return [ToolSpec(name, "", json.loads(json.dumps({"properties": given}))) for name, given in names.items()]
 
 

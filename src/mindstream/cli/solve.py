@@ -117,12 +117,12 @@ async def _solve(settings: Settings, task: Task, wishes: Wishes, stopping: Stopp
             screen.note(why, "red")
         if expected.calls:
             screen.note(str(expected))
-        plan = task.plan
+        plan = solver.task.plan
         if asker and wishes.approve:
             plan = await _approved_plan(solver, screen, asker)
             is_agreed = plan is not None
         else:
-            is_agreed = _can_run(task, solver) and await _is_worth(expected, settings, wishes, asker)
+            is_agreed = _can_run(solver) and await _is_worth(expected, settings, wishes, asker)
         if not is_agreed:
             complain("nothing was run")
             return NO_ANSWER
@@ -158,9 +158,9 @@ async def _approved_plan(solver: Solver, screen: RunScreen, asker: Asker) -> Pla
     return await asker.approve(plan, solver.specs)
 
 
-def _can_run(task: Task, solver: Solver) -> bool:
+def _can_run(solver: Solver) -> bool:
     """Tell whether a plan that was given can run with these tools; say what is wrong with it."""
-    faults = check(task.plan, solver.specs) if task.plan else ()
+    faults = check(solver.task.plan, solver.specs) if solver.task.plan else ()
     for fault in faults:
         complain(str(fault))
     return not faults
@@ -218,11 +218,15 @@ def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estim
 
 def _spent(solution: Solution, expected: Estimate) -> str:
     spent = solution.spent
-    parts = [f"{spent.model_calls} model calls", f"{spent.tool_calls} tool calls", f"{spent.seconds:.1f} s"]
+    parts = [_count(spent.model_calls, "model call") if expected.calls else "rules", _count(spent.tool_calls, "tool call")]
     if spent.tokens:
         is_known = spent.cost_usd or expected.cost_usd is not None
-        parts[2:2] = [f"{spent.tokens:,} tokens", f"${spent.cost_usd:.4f}" if is_known else "price not known"]
-    return f"{', '.join(parts)}; run {solution.run}"
+        parts += [f"{spent.tokens:,} tokens", f"${spent.cost_usd:.4f}" if is_known else "price not known"]
+    return f"{', '.join(parts)}, {spent.seconds:.1f} s; run {solution.run}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
 
 
 def _as_json(solution: Solution) -> dict[str, object]:

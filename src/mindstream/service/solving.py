@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, SettingsError
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
 from mindstream.models.model import ToolSpec
@@ -49,6 +49,8 @@ class Task:
         tools: by name (`tools/named.py`); None: the calculator, and the model where one is configured.
         docs: folders to be searched.
         mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
+        plan: what is run; no planner is asked.
+        file: where the plan stands, and the task where `text` is empty.
     """
 
     text: str = ""
@@ -58,6 +60,7 @@ class Task:
     mcp: tuple[str, ...] = ()
     exemplars: Path | None = None
     plan: Plan | None = None
+    file: Path | None = None
     replans: int = 1
     tool_calls: int | None = None
     seconds: float | None = None
@@ -123,9 +126,21 @@ async def open_solver(settings: Settings, task: Task, approve: Approve | None = 
         opened.push_async_callback(calls.flush, stream)
         worker = models.of("worker")
         model = None if worker.name == Rules.name else Budgeted(worker, budget)
+        if task.how == "react" and model is None:
+            raise SettingsError("react needs a model, and rules are none: name one with --model, or say --how rewoo")
         means = Means(model, stream, settings.data, embed=settings.embedder)
         tools, refused = await _tools(settings, task, means, approve, opened)
+        task = _with_plan(task, [tool.spec for tool in tools])
         yield Solver(settings, task, models, tools, stream, exemplars, budget, refused)
+
+
+def _with_plan(task: Task, specs: Sequence[ToolSpec]) -> Task:
+    if task.file is None:
+        return task
+    plan = read_plan(task.file, specs).plan
+    if not (text := task.text or plan.task):
+        raise InputError(f"{task.file} does not say what is to be solved: say it with --task")
+    return replace(task, text=text, plan=plan.model_copy(update={"task": text}))
 
 
 async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
