@@ -37,8 +37,8 @@ class RunScreen(RunWatcher, Protocol):
     def expect(self, step: PlannedStep) -> None:
         """Show a step that was planned just now."""
 
-    def running(self) -> contextlib.AbstractContextManager[None]:
-        """Show steps while the block lasts."""
+    def running(self, *, leave: bool = True) -> contextlib.AbstractContextManager[None]:
+        """Show steps while the block lasts; `leave` them there afterwards."""
 
     def pausing(self) -> contextlib.AbstractContextManager[None]:
         """Show nothing while the block lasts: somebody is asked."""
@@ -52,10 +52,12 @@ class QuietScreen(Unwatched):
     def expect(self, step: PlannedStep) -> None: ...
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self, *, leave: bool = True) -> Iterator[None]:  # noqa: ARG002 (nothing is shown)
         yield
 
-    pausing = running
+    @contextlib.contextmanager
+    def pausing(self) -> Iterator[None]:
+        yield
 
 
 class PlainScreen(QuietScreen):
@@ -66,7 +68,7 @@ class PlainScreen(QuietScreen):
         self._plan: Plan | None = None
 
     def note(self, text: str, style: str = "dim") -> None:
-        self.console.print(Text(clean(text), style), soft_wrap=True)
+        self.console.print(Text(clean(text), style), soft_wrap=not self.console.is_terminal)
 
     async def planned(self, plan: Plan, because: str) -> None:
         before, self._plan = self._plan, plan
@@ -135,12 +137,12 @@ class LiveScreen(PlainScreen):
     # How it looks.
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self, *, leave: bool = True) -> Iterator[None]:
         self._start()
         try:
             yield
         finally:
-            self._stop(leave=True)
+            self._stop(leave=leave)
 
     @contextlib.contextmanager
     def pausing(self) -> Iterator[None]:
@@ -171,7 +173,8 @@ class LiveScreen(PlainScreen):
     def render(self, *, is_over: bool) -> RenderableType:
         """Return the table: a line a step, and what it found below it where there is room."""
         rows = list(self._rows.values())
-        table = Table.grid(padding=(0, 1), expand=True)
+        table = Table.grid(padding=(0, 1))
+        table.width = max(20, self.console.width - len("^C"))  # which a terminal adds where the cursor stands
         for width in (1, max((len(row.step.id) for row in rows), default=1)):
             table.add_column(width=width, no_wrap=True)
         widest = max((cell_len(row.step.tool) for row in rows), default=1)

@@ -59,8 +59,8 @@ class Wishes:
     again: tuple[str, ...] = ()
 
 
-def solve(settings: Settings, task: Task, wishes: Wishes) -> int:
-    """Solve a task; return the exit code."""
+def solve(settings: Settings, task: Task, wishes: Wishes, begun: Begun | None = None) -> int:
+    """Solve a task; return the exit code. `begun`: how far it had come."""
     if wishes.approve and (wishes.json or not is_somebody_there()):
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
     if wishes.approve and task.how == "react":
@@ -68,7 +68,7 @@ def solve(settings: Settings, task: Task, wishes: Wishes) -> int:
     task = task if task.run else replace(task, run=token(6))
     stopping = Stopping()
     try:
-        return asyncio.run(_solve(settings, task, wishes, stopping))
+        return asyncio.run(_solve(settings, task, wishes, stopping, begun or Begun(task.run)))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
             raise
@@ -85,7 +85,7 @@ def resume(settings: Settings, task: Task, wishes: Wishes) -> int:
     begun = runs[task.run]
     how = next(way for way in get_args(How) if way == begun.how)
     plan = begun.plan if wishes.approve else None
-    return solve(settings, replace(task, text=begun.task, how=how, plan=plan), wishes)
+    return solve(settings, replace(task, text=begun.task, how=how, plan=plan), wishes, begun)
 
 
 def list_runs(settings: Settings, json: bool) -> int:
@@ -107,7 +107,7 @@ def _state(run: Begun) -> str:
     return "broken off" if run.answer is None else "stopped" if run.stopped else "answered"
 
 
-async def _solve(settings: Settings, task: Task, wishes: Wishes, stopping: Stopping) -> int:
+async def _solve(settings: Settings, task: Task, wishes: Wishes, stopping: Stopping, begun: Begun) -> int:
     stopping.heed(interrupt=True)
     screen = _screen(wishes)
     asker = Asker(screen) if is_somebody_there() and not wishes.json else None
@@ -130,6 +130,7 @@ async def _solve(settings: Settings, task: Task, wishes: Wishes, stopping: Stopp
         if asker and wishes.approve:
             watchers.append(_Changed(asker, plan))
         leave: Leave = allow(wishes.allow, asker.leave if asker else refuse)
+        await _show_begun(begun, screen)
         with screen.running():
             solution = await solver.solve(plan, watchers, leave)
     if wishes.save:
@@ -147,13 +148,21 @@ def _screen(wishes: Wishes) -> RunScreen:
     return LiveScreen(console) if console.is_terminal else PlainScreen(console)
 
 
+async def _show_begun(begun: Begun, screen: RunScreen) -> None:
+    """Show what a run had found before it was stopped."""
+    if begun.plan:
+        await screen.planned(begun.plan, "")
+    for evidence in begun.evidence.values():
+        await screen.found(evidence)
+
+
 # Before anything runs.
 
 
 async def _approved_plan(solver: Solver, screen: RunScreen, asker: Asker) -> Plan | None:
     plan = solver.task.plan
     if plan is None:
-        with screen.running():
+        with screen.running(leave=False):
             plan = await solver.plan(screen.expect)
     return await asker.approve(plan, solver.specs)
 
@@ -218,7 +227,10 @@ def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estim
 
 def _spent(solution: Solution, expected: Estimate) -> str:
     spent = solution.spent
-    parts = [_count(spent.model_calls, "model call") if expected.calls else "rules", _count(spent.tool_calls, "tool call")]
+    parts = [
+        _count(spent.model_calls, "model call") if expected.calls else "rules",
+        _count(spent.tool_calls, "tool call"),
+    ]
     if spent.tokens:
         is_known = spent.cost_usd or expected.cost_usd is not None
         parts += [f"{spent.tokens:,} tokens", f"${spent.cost_usd:.4f}" if is_known else "price not known"]
