@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -16,10 +16,7 @@ from rich.text import Text
 from mindstream.cli.clean import clean, complain, say
 from mindstream.cli.files import open_writer
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.permission import edit as edit_by_hand
-from mindstream.cli.permission import is_somebody_there
 from mindstream.cli.run_screens import show_changes
-from mindstream.cli.solve import Wishes, solve
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import Fault, check
@@ -27,15 +24,19 @@ from mindstream.planning.drawing import outline
 from mindstream.planning.export import to_example, to_instruction
 from mindstream.planning.formats.read import read
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.service.solving import Task, find_specs, read_named, read_plan
-from mindstream.settings import Settings
+from mindstream.planning.plan_file import read_named, read_plan
+
+if TYPE_CHECKING:
+    from mindstream.cli.solve import Wishes
+    from mindstream.service.solving import Task
+    from mindstream.settings import Settings
 
 FAULTY = 1
 
 
 def check_plan(settings: Settings, file: Path, task: Task, as_json: bool) -> int:
     """Print what is wrong with a plan."""
-    specs = asyncio.run(find_specs(settings, task))
+    specs = _find_specs(settings, task)
     found = read_plan(file, specs)
     faults = _faults(found.plan, specs)
     if as_json:
@@ -64,6 +65,8 @@ def draw_plan(file: Path, form: Literal["text", "mermaid"] | None) -> int:
 
 def run_plan(settings: Settings, file: Path, task: Task, wishes: Wishes) -> int:
     """Run a plan; no planner is asked."""
+    from mindstream.cli.solve import solve
+
     return solve(settings, replace(task, file=file), wishes)
 
 
@@ -105,12 +108,14 @@ class Edits:
 
 def edit_plan(file: Path, edits: Edits) -> int:
     """Change a plan's file, by flags or else in an editor; print what is changed."""
+    from mindstream.cli import permission
+
     is_json = read_named(file).lstrip().startswith("{")
     plan = read_plan(file).plan
     if edits:
         changed = edits.apply(plan)
-    elif is_somebody_there():
-        changed = edit_by_hand(plan, _own_specs(plan))
+    elif permission.is_somebody_there():
+        changed = permission.edit(plan, _own_specs(plan))
     else:
         raise InputError("say what is to be changed (--step E2 --input …, --remove E3); nobody is there to edit it")
     with open_writer(file) as write:
@@ -124,7 +129,7 @@ def edit_plan(file: Path, edits: Edits) -> int:
 
 def export_plan(settings: Settings, file: Path, task: Task, form: Literal["chat", "instruction"]) -> int:
     """Print a plan as an example to train a planner on, or to show to one (--exemplars)."""
-    specs = asyncio.run(find_specs(settings, task))
+    specs = _find_specs(settings, task)
     plan = read_plan(file, specs).plan
     if task.text:
         plan = plan.model_copy(update={"task": task.text})
@@ -133,6 +138,15 @@ def export_plan(settings: Settings, file: Path, task: Task, form: Literal["chat"
     specs = specs or _own_specs(plan)
     print_json(dict(to_example(plan, specs) if form == "chat" else to_instruction(plan, specs)))
     return 0
+
+
+def _find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
+    """Return what the tools take that a task names; none where it names none."""
+    if task.tools is None and not task.docs and not task.mcp:
+        return []
+    from mindstream.service.solving import find_specs
+
+    return asyncio.run(find_specs(settings, task))
 
 
 def _faults(plan: Plan, specs: Sequence[ToolSpec]) -> tuple[Fault, ...]:

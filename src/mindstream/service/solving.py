@@ -16,13 +16,12 @@ from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.paths import read_text
 from mindstream.planning.estimate import Estimate, estimate
 from mindstream.planning.exemplars import read_exemplars
-from mindstream.planning.formats.read import ReadPlan, read_any
 from mindstream.planning.journal import Begun, read_runs
 from mindstream.planning.leave import Leave, refuse
 from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import How, solve
@@ -37,8 +36,6 @@ from mindstream.tools.tool import Tool
 
 PINS = "mcp.json"
 """The file of the data folder in which stands what was accepted of MCP servers."""
-MOST_BYTES = 2_000_000
-"""The largest file that is read as a plan or as exemplars."""
 
 
 @dataclass(frozen=True)
@@ -144,12 +141,10 @@ def _with_plan(task: Task, specs: Sequence[ToolSpec]) -> Task:
 
 
 async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
-    """Return what a task's tools take, for whoever only looks at a plan; none where no tool is named.
+    """Return what the tools take that a task names, for whoever only looks at a plan; no model is needed.
 
-    Raises as `open_solver` does; no model is needed.
+    Raises as `open_solver` does.
     """
-    if task.tools is None and not task.docs and not task.mcp:
-        return []
     async with AsyncExitStack() as opened:
         stream = None
         if "recall" in (task.tools or ()):
@@ -179,28 +174,3 @@ async def find_runs(settings: Settings) -> dict[str, Begun]:
     """Return the runs that stand in a user's log, by name; raises as `memory` does."""
     async with memory(settings) as opened:
         return await read_runs(opened.stream)
-
-
-def read_plan(file: Path, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
-    """Read a plan from a file.
-
-    Raises:
-        InputError: it cannot be read, or is no plan; the message says where.
-    """
-    text = read_named(file)
-    try:
-        return read_any(text, tools)
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from None
-
-
-def read_named(file: Path) -> str:
-    """Read a text file that somebody named.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        return read_text(file, MOST_BYTES)
-    except InputError as error:
-        raise InputError(f"{file} {error}") from None
