@@ -1,4 +1,4 @@
-"""A reasoner gets a planner by one argument: the coach knows nothing of plans that are run, and its answer needs one."""
+"""A reasoner gets a planner by one argument: the coach knows nothing of it, and its answer needs one."""
 
 from __future__ import annotations
 

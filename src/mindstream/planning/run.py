@@ -97,7 +97,7 @@ class Run:
         self.plan = Plan(task=self.task, steps=tuple(steps))
         if not steps:
             self.stopped = f"there is no plan: {' '.join(words.split())[:AS_CALLED]}"
-        await self.announce("made")
+        await self.tell("made")
 
     def _take(
         self, new: Sequence[PlannedStep], before: Sequence[PlannedStep], executor: Executor | None
@@ -116,17 +116,16 @@ class Run:
 
     async def mend(self, insufficient: Collection[str]) -> bool:
         """Have the plan mended; return whether anything of it changed."""
-        specs = [tool.spec for tool in self.tools]
         text = await ask(
             self.model("replanner"),
             MendPlan(
-                task=self.task, tools=self.specs, plan=write_plan(self.plan, specs, with_task=False),
+                task=self.task, tools=self.specs, plan=write_plan(self.plan, [tool.spec for tool in self.tools], with_task=False),
                 states=states_of(self.plan, self.evidence, insufficient),
             ),
             "replanner",
         )  # fmt: skip
         steps = {step.id: step for step in self.plan.steps}
-        for step in read(text, specs).plan.steps:
+        for step in read(text, [tool.spec for tool in self.tools]).plan.steps:
             steps[step.id] = step
         mended = Plan(task=self.task, steps=tuple(steps.values()))
         changes = tuple(change for change in self.plan.diff(mended) if change.kind != "kept")
@@ -135,11 +134,11 @@ class Run:
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
         self.plan = mended
-        await self.announce(f"{', '.join(insufficient)} did not give what was needed")
+        await self.tell(f"{', '.join(insufficient)} did not give what was needed")
         return True
 
-    async def announce(self, because: str) -> None:
-        """Tell the watchers of the plan as it stands now."""
+    async def tell(self, because: str) -> None:
+        """Tell the watchers of the plan as it stands."""
         for watcher in self.watchers:
             await watcher.planned(self.plan, because)
 

@@ -81,7 +81,7 @@ async def solve(
     if journal:
         await journal.begin(task, how)
     if plan is not None and begun.plan != plan:
-        await going.announce("it was given")
+        await going.tell("it was given")
     try:
         async with asyncio.timeout(seconds):
             answer = await WAYS[how](going)
