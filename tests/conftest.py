@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL")
+KEYS = (
+    "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL", "TAVILY_API_KEY",
+    "WOLFRAM_APP_ID",
+)  # fmt: skip
 
 settings.register_profile("no deadline", deadline=None)  # machines are shared: how long an example takes says nothing
 settings.load_profile("no deadline")

@@ -23,8 +23,9 @@ from mindstream.errors import InputError, SettingsError
 from mindstream.paths import home, is_path, read_text, usable
 
 PREFIX = "MINDSTREAM_"
-ROLES = ("talker", "reasoner", "facts", "gate", "safety")
-"""Who may be given a model of its own; `facts` else has the reasoner's, `safety` the default's, `gate` none."""
+ROLES = ("talker", "reasoner", "facts", "gate", "safety", "planner", "worker", "solver", "replanner")
+"""Who may be given a model of its own; else `facts` has the reasoner's, `replanner` the planner's, `gate` none, all
+others the default's. The last four solve tasks (`planning/`), the others talk."""
 DEFAULT = "default"
 FILE_VARIABLE = "MINDSTREAM_SETTINGS"
 HERE = "mindstream.toml"

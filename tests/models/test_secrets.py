@@ -71,6 +71,12 @@ def test_a_key_is_masked_however_it_is_written(way: str, key: str) -> None:
     assert shown.startswith("the key ") and shown.endswith(" is wrong")
 
 
+def test_the_keys_of_tools_are_masked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAVILY_API_KEY", "tvly-0123456789")
+    monkeypatch.setenv("WOLFRAM_APP_ID", "ABCDEF-0123456789")
+    assert mask("with tvly-0123456789 and ABCDEF-0123456789") == "with *** and ***"
+
+
 @given(st.text())
 def test_words_without_a_key_stay_as_they_are(text: str) -> None:
     assert mask(text) == text

@@ -19,6 +19,7 @@ from mindstream.tools import named
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.named import Means, named_tools
 from mindstream.tools.recall import recall_tool
+from mindstream.tools.traits import traits_of
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +38,8 @@ async def test_every_tool_can_be_had_by_its_name(tmp_path: Path, monkeypatch: py
                 "calculator", "web_search", "wikipedia", "wolfram", "read_page", "search_documents", "list_documents",
                 "read_document", "LLM", "recall", "extract", "compare",
             ]  # fmt: skip
+            own = [each.spec.name for each in tools if not traits_of(each).foreign]
+            assert own == ["calculator", "LLM"], "all others give what strangers may have written"
 
 
 @pytest.mark.parametrize(

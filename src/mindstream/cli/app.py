@@ -15,7 +15,9 @@ from mindstream.cli.groups.memory import memory
 from mindstream.cli.groups.mind import mind
 from mindstream.cli.groups.model import model
 from mindstream.cli.groups.pack import pack
+from mindstream.cli.groups.plan import plan
 from mindstream.cli.groups.prompts import prompts
+from mindstream.cli.groups.solving import EPILOG, solve
 
 By = Literal["day", "user", "role", "model"]
 
@@ -25,6 +27,7 @@ Examples:
   mindstream chat --model ollama:qwen3     a model on your own machine
   echo "I sleep badly" | mindstream chat   one utterance a line
   mindstream memory search what disturbs the sleep
+  mindstream solve "17.5% of 2480"         tools, by a plan
   mindstream doctor                        what is missing, how to mend it
 
 Settings come from flags, from the environment (MINDSTREAM_DATA,
@@ -42,6 +45,7 @@ app.add_typer(model, name="model")
 app.add_typer(gate, name="gate")
 app.add_typer(prompts, name="prompts")
 app.add_typer(pack, name="pack")
+app.add_typer(plan, name="plan")
 
 
 def _print_version(wanted: bool) -> None:
@@ -161,6 +165,9 @@ def chat(
     )  # fmt: skip
     own_data, own_gate = data is not None, "gate" in chosen.origins
     return chat(chosen.settings, Wishes(session, not no_wait, json, record, own_data=own_data, own_gate=own_gate))
+
+
+app.command(epilog=EPILOG)(solve)
 
 
 @app.command(epilog="\b\nExamples:\n  mindstream log -n 20\n  mindstream log --follow --all --json")

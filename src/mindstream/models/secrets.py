@@ -23,6 +23,8 @@ KEYS = {
     "systemone": ("TYPESAFE_API_KEY",),
 }
 """The variables that hold a vendor's key."""
+TOOL_KEYS = ("TAVILY_API_KEY", "WOLFRAM_APP_ID")
+"""The variables that hold the key of a service that a tool asks."""
 MASK = "***"
 _SHORTEST = 8
 """A shorter value is no key: to mask it would blot out words."""
@@ -53,7 +55,7 @@ def mask(text: str) -> str:
 
 
 def _of_environment() -> Iterator[str]:
-    for names in KEYS.values():
+    for names in (*KEYS.values(), TOOL_KEYS):
         yield from filter(None, (os.environ.get(name, "").strip() for name in names))
 
 

@@ -1,12 +1,16 @@
-"""A plan drawn, as a Mermaid flowchart."""
+"""A plan drawn: as a Mermaid flowchart, or as lines for a terminal."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mindstream.planning.arguments import find_references
+from pydantic import JsonValue
+
+from mindstream.planning.arguments import fill, find_references
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mindstream.planning.plan import Plan
 
 LONGEST = 80
@@ -28,3 +32,25 @@ def draw(plan: Plan) -> str:
 def _escape(text: str) -> str:
     shown = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
     return shown.translate(ESCAPES)
+
+
+def outline(plan: Plan) -> str:
+    """Return a plan as lines: each step is indented as deep as the chain of steps that it waits for is long."""
+    depth: dict[str, int] = {}
+    lines = []
+    for step in plan.steps:
+        depth[step.id] = 1 + max((depth[need] for need in step.needs if need in depth), default=-1)
+        after = f"  ← {', '.join(step.needs)}" if step.needs else ""
+        indent = "   " * depth[step.id]
+        lines.append(f"{indent}{step.id} {step.tool}[{describe_arguments(step.arguments)}]{after}")
+        if step.why.strip():
+            lines.append(f"{indent}   {' '.join(step.why.split())}")
+    return "\n".join(lines)
+
+
+def describe_arguments(arguments: Mapping[str, JsonValue]) -> str:
+    """Return arguments in a line for people, references as `#E1`; their names only where there are several."""
+    shown = {name: fill(value, str) for name, value in arguments.items()}
+    if len(shown) == 1:
+        return " ".join(str(next(iter(shown.values()))).split())
+    return " ".join(", ".join(f"{name}={value}" for name, value in shown.items()).split())

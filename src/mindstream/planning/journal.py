@@ -68,14 +68,20 @@ class Journal:
 
 async def read_run(stream: Stream, run: str) -> Begun | None:
     """Return what the log holds of a run, None where it holds nothing; what failed is to be tried again."""
-    begun: Begun | None = None
+    return (await read_runs(stream, run)).get(run)
+
+
+async def read_runs(stream: Stream, only: str = "") -> dict[str, Begun]:
+    """Return the runs that the log holds, by name, the oldest first; `only` one of them where it is named."""
+    found: dict[str, Begun] = {}
     after = 0
     while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
         after = rows[-1].seq
         for row in rows:
-            if getattr(row.event, "run", None) == run:
-                begun = _after(begun or Begun(run), row.event)
-    return begun
+            name = str(getattr(row.event, "run", ""))
+            if name and name == (only or name):
+                found[name] = _after(found.get(name) or Begun(name), row.event)
+    return found
 
 
 def _after(begun: Begun, event: object) -> Begun:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import BudgetSpent, InputError
@@ -11,6 +12,7 @@ from mindstream.memory.stream import Stream
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.planning.evidence import still_valid
 from mindstream.planning.executor import Limits
 from mindstream.planning.journal import Begun, Journal, read_run
 from mindstream.planning.leave import Leave, refuse
@@ -75,16 +77,18 @@ async def solve(
         raise InputError(f"the run {run!r} is about another task: {before.task[:80]!r}; give this one another name")
     if before and before.answer is not None and not before.stopped:
         return Solution(task, before.how, before.answer, before.plan or Plan(task=task), before.evidence, run=run)
+    begun = _begun(before or Begun(run), plan)
     allowed, specs = budget or Budget(), [tool.spec for tool in tools]
     plans = remembered if how != "react" and not plan and not (before and before.plan) else None
     known = await plans.find(task, specs) if plans else None
     going = Run(
         task, checked_tools(tools), _models(models, allowed), tuple(exemplars), allowed, tool_calls, replans,
-        limits or Limits(), leave, (*([journal] if journal else []), *watchers), run, before or Begun(run),
-        plan or known,
+        limits or Limits(), leave, (*([journal] if journal else []), *watchers), run, begun, plan or known,
     )  # fmt: skip
     if journal:
         await journal.begin(task, how)
+    if plan is not None and begun.plan != plan:
+        await going.tell("it was given")
     try:
         async with asyncio.timeout(seconds):
             if known:
@@ -101,6 +105,13 @@ async def solve(
     if plans and not known:
         await plans.keep(solution, specs)
     return solution
+
+
+def _begun(before: Begun, plan: Plan | None) -> Begun:
+    """Return what a run begins with: where its plan is another one now, only the evidence that still holds."""
+    if plan is None or before.plan is None or plan == before.plan:
+        return before
+    return replace(before, evidence=still_valid(before.plan, plan, before.evidence))
 
 
 def _models(models: Models | Model | Mapping[str, Model], budget: Budget) -> dict[str, Model]:

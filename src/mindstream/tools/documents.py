@@ -22,6 +22,7 @@ from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.folder import MOST_FILES, Folder, passages
 from mindstream.tools.tool import FunctionTool, tool
+from mindstream.tools.traits import FOREIGN
 
 MOST_PASSAGES, AT_ONCE = 20_000, 200
 PART = 6_000
@@ -123,7 +124,7 @@ class Documents:
             _, document = await self.folder.read(name)
             return _part(document.lines, from_line)
 
-        return tool(search_documents), tool(list_documents), tool(read_document)
+        return tuple(tool(each, FOREIGN) for each in (search_documents, list_documents, read_document))
 
 
 def _part(lines: tuple[str, ...], from_line: int) -> str:

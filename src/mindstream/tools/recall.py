@@ -11,6 +11,7 @@ from mindstream.errors import ToolError
 from mindstream.memory.record import Record
 from mindstream.memory.stream import Stream
 from mindstream.tools.tool import FunctionTool, tool
+from mindstream.tools.traits import FOREIGN
 
 LONGEST = 1_000
 Count = Annotated[int, Field(ge=1, le=20)]
@@ -26,7 +27,7 @@ def recall_tool(stream: Stream) -> FunctionTool:
         found = await stream.recall(query, count, touch=False)
         return "\n".join(_line(each.record) for each in found) or "nothing is remembered"
 
-    return tool(recall)
+    return tool(recall, FOREIGN)
 
 
 def _line(record: Record) -> str:

@@ -38,6 +38,7 @@ class Traits:
 
 
 PLAIN = Traits()
+FOREIGN = Traits(foreign=True)
 
 
 def traits_of(tool: object) -> Traits:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.formats.compiler import Compiler
 from mindstream.planning.formats.numbered import Numbered
@@ -39,3 +40,22 @@ def read(text: str, tools: Sequence[ToolSpec] = (), format: FormatName = "rewoo"
     reader = open_reader(format, tools)
     steps = (*reader.feed(text), *reader.close())
     return ReadPlan(Plan(task=reader.task or task, steps=steps), reader.notes)
+
+
+def read_any(text: str, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
+    """Read a plan that somebody wrote: JSON, or the first of the three forms that finds a step in the text.
+
+    Raises:
+        InputError: no step stands in it, or the JSON is no plan; the message says where.
+    """
+    if text.lstrip().startswith("{"):
+        return ReadPlan(Plan.load(text))
+    tried = [read(text, tools, format) for format in FORMATS]
+    for found in tried:
+        if found.plan.steps:
+            return found
+    where = next((f": {found.notes[0]}" for found in tried if found.notes), "")
+    raise InputError(
+        f'no step of a plan stands in it{where}; a step looks like `#E1 = Tool[input]`, `1. tool("input")`, '
+        "or is an item of a numbered list"
+    )

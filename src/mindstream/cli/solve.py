@@ -1,0 +1,252 @@
+"""`mindstream solve`, and `mindstream plan run`, which is the same with a plan that is there."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+from rich.console import Console
+from rich.text import Text
+
+from mindstream.chance import token
+from mindstream.cli.clean import clean, complain, short
+from mindstream.cli.files import open_writer
+from mindstream.cli.json_lines import print_json
+from mindstream.cli.permission import Asker, is_somebody_there
+from mindstream.cli.run_screens import LiveScreen, PlainScreen, QuietScreen, RunScreen
+from mindstream.cli.stopping import Stopping
+from mindstream.cli.tables import print_table
+from mindstream.errors import InputError
+from mindstream.planning.check import check
+from mindstream.planning.estimate import Estimate
+from mindstream.planning.journal import Begun
+from mindstream.planning.leave import Leave, allow, refuse
+from mindstream.planning.plan import Plan
+from mindstream.planning.solution import Solution
+from mindstream.planning.solve import How
+from mindstream.planning.watcher import RunWatcher, Unwatched
+from mindstream.service.solving import Solver, Task, find_runs, open_solver
+from mindstream.settings import Settings
+from mindstream.tools.mcp_pins import Approve, Changes
+
+NO_ANSWER = 1
+ASKED_FROM_USD = 0.10
+"""A run that will cost so much is asked about, where somebody is there and no budget was set."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How a run is to be held.
+
+    Attributes:
+        approve: the plan is shown, and asked about before anything runs.
+        yes: do not ask about the price.
+        allow: tools that may change the world without a question.
+        trust: take what MCP servers say of their tools, without a question.
+        again: the command line's flags that a run that goes on needs again.
+    """
+
+    approve: bool = False
+    yes: bool = False
+    allow: tuple[str, ...] = ()
+    trust: bool = False
+    save: Path | None = None
+    json: bool = False
+    again: tuple[str, ...] = ()
+
+
+def solve(settings: Settings, task: Task, wishes: Wishes, begun: Begun | None = None) -> int:
+    """Solve a task; return the exit code. `begun`: how far it had come."""
+    if wishes.approve and (wishes.json or not is_somebody_there()):
+        raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
+    if wishes.approve and task.how == "react":
+        raise InputError("react makes no plan that could be approved before it acts: --how rewoo or plan-execute")
+    task = task if task.run else replace(task, run=token(6))
+    stopping = Stopping()
+    try:
+        return asyncio.run(_solve(settings, task, wishes, stopping, begun or Begun(task.run)))
+    except (KeyboardInterrupt, asyncio.CancelledError) as error:
+        if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
+            raise
+    goes_on = shlex.join(["mindstream", "solve", "--resume", task.run, *wishes.again])
+    complain(f"stopped; what was found is kept, and this goes on with it:\n  {goes_on}")
+    return stopping.code
+
+
+def resume(settings: Settings, task: Task, wishes: Wishes) -> int:
+    """Go on with a run that was stopped."""
+    runs = asyncio.run(find_runs(settings))
+    if task.run not in runs:
+        raise InputError(f"there is no run {task.run!r}; `mindstream solve --list` names those that there are")
+    begun = runs[task.run]
+    how = next(way for way in get_args(How) if way == begun.how)
+    plan = begun.plan if wishes.approve else None
+    return solve(settings, replace(task, text=begun.task, how=how, plan=plan), wishes, begun)
+
+
+def list_runs(settings: Settings, json: bool) -> int:
+    """Print the runs of a user."""
+    runs = asyncio.run(find_runs(settings))
+    for run in runs.values() if json else ():
+        print_json({"run": run.run, "task": run.task, "how": run.how, "state": _state(run), "answer": run.answer})
+    if json:
+        return 0
+    if runs:
+        rows = [(run.run, _state(run), run.how, short(run.task, 60)) for run in runs.values()]
+        print_table(("run", "state", "way", "task"), rows, words=4)
+    else:
+        complain("nothing was solved yet")
+    return 0
+
+
+def _state(run: Begun) -> str:
+    return "broken off" if run.answer is None else "stopped" if run.stopped else "answered"
+
+
+async def _solve(settings: Settings, task: Task, wishes: Wishes, stopping: Stopping, begun: Begun) -> int:
+    stopping.heed(interrupt=True)
+    screen = _screen(wishes)
+    asker = Asker(screen) if is_somebody_there() and not wishes.json else None
+    async with open_solver(settings, task, _approve(wishes, asker, screen)) as solver:
+        expected = solver.estimate()
+        for why in solver.refused.values():
+            screen.note(why, "red")
+        if expected.calls:
+            screen.note(str(expected))
+        plan = solver.task.plan
+        if asker and wishes.approve:
+            plan = await _approved_plan(solver, screen, asker)
+            is_agreed = plan is not None
+        else:
+            is_agreed = _can_run(solver) and await _is_worth(expected, settings, wishes, asker)
+        if not is_agreed:
+            complain("nothing was run")
+            return NO_ANSWER
+        watchers: list[RunWatcher] = [screen]
+        if asker and wishes.approve:
+            watchers.append(_Changed(asker, plan))
+        leave: Leave = allow(wishes.allow, asker.leave if asker else refuse)
+        await _show_begun(begun, screen)
+        with screen.running():
+            solution = await solver.solve(plan, watchers, leave)
+    if wishes.save:
+        with open_writer(wishes.save) as write:
+            write(solution.plan.save())
+    _show(solution, screen, wishes, expected)
+    has_failed = bool(solution.evidence) and len(solution.missing) == len(solution.evidence)
+    return NO_ANSWER if solution.stopped or not solution.answer or has_failed else 0
+
+
+def _screen(wishes: Wishes) -> RunScreen:
+    if wishes.json:
+        return QuietScreen()
+    console = Console(stderr=True, highlight=False)
+    return LiveScreen(console) if console.is_terminal else PlainScreen(console)
+
+
+async def _show_begun(begun: Begun, screen: RunScreen) -> None:
+    """Show what a run had found before it was stopped."""
+    if begun.plan:
+        await screen.planned(begun.plan, "")
+    for evidence in begun.evidence.values():
+        await screen.found(evidence)
+
+
+# Before anything runs.
+
+
+async def _approved_plan(solver: Solver, screen: RunScreen, asker: Asker) -> Plan | None:
+    plan = solver.task.plan
+    if plan is None:
+        with screen.running(leave=False):
+            plan = await solver.plan(screen.expect)
+    return await asker.approve(plan, solver.specs)
+
+
+def _can_run(solver: Solver) -> bool:
+    """Tell whether a plan that was given can run with these tools; say what is wrong with it."""
+    faults = check(solver.task.plan, solver.specs) if solver.task.plan else ()
+    for fault in faults:
+        complain(str(fault))
+    return not faults
+
+
+async def _is_worth(expected: Estimate, settings: Settings, wishes: Wishes, asker: Asker | None) -> bool:
+    """Ask about the price where it is high, and nobody has said yet that it may be."""
+    if asker is None or wishes.yes or settings.budget_usd or (expected.cost_usd or 0.0) < ASKED_FROM_USD:
+        return True
+    return await asker.ask("Go on? [Y/n]", "ny") == "y"
+
+
+def _approve(wishes: Wishes, asker: Asker | None, screen: RunScreen) -> Approve | None:
+    """Return who says whether the tools of an MCP server may be used."""
+
+    def trust(changes: Changes) -> bool:
+        screen.note(str(changes))
+        return True
+
+    return trust if wishes.trust else asker.accept if asker else None
+
+
+class _Changed(Unwatched):
+    """Asks about a plan that was changed after it was approved."""
+
+    def __init__(self, asker: Asker, approved: Plan | None) -> None:
+        self._asker, self._approved = asker, approved
+
+    async def planned(self, plan: Plan, because: str) -> None:  # noqa: ARG002 (the screen has said it)
+        if plan == self._approved:
+            return
+        if await self._asker.ask("Go on with the changed plan? [y/N]", "yn") != "y":
+            raise InputError("the changed plan was refused; what was found is kept (--resume goes on with it)")
+        self._approved = plan
+
+
+# Afterwards.
+
+
+def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estimate) -> None:
+    if wishes.json:
+        print_json(_as_json(solution))
+        return
+    for id in solution.missing:
+        evidence = solution.evidence[id]
+        screen.note(f"nothing came of {id} ({evidence.tool}): {short(evidence.text, 300)}", "red")
+    if solution.answer:
+        console = Console(highlight=False)
+        console.print(Text(clean(solution.answer)), soft_wrap=not console.is_terminal)
+        sys.stdout.flush()
+    if solution.stopped:
+        screen.note(f"stopped: {solution.stopped}", "bold red")
+    screen.note(_spent(solution, expected))
+
+
+def _spent(solution: Solution, expected: Estimate) -> str:
+    spent = solution.spent
+    parts = [
+        _count(spent.model_calls, "model call") if expected.calls else "rules",
+        _count(spent.tool_calls, "tool call"),
+    ]
+    if spent.tokens:
+        is_known = spent.cost_usd or expected.cost_usd is not None
+        parts += [f"{spent.tokens:,} tokens", f"${spent.cost_usd:.4f}" if is_known else "price not known"]
+    return f"{', '.join(parts)}, {spent.seconds:.1f} s; run {solution.run}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def _as_json(solution: Solution) -> dict[str, object]:
+    return {
+        "run": solution.run, "task": solution.task, "how": solution.how, "answer": solution.answer,
+        "stopped": solution.stopped, "missing": list(solution.missing),
+        "plan": solution.plan.model_dump(mode="json", exclude_defaults=True),
+        "evidence": [asdict(each) for each in solution.evidence.values()],
+        "changes": [[str(change) for change in changes] for changes in solution.changes],
+        "spent": asdict(solution.spent),
+    }  # fmt: skip

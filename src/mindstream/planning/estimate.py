@@ -1,0 +1,106 @@
+"""What a run will take, told before it begins: calls of models, tokens, US dollars where the price is known.
+
+The words of the prompts are counted; how many steps a plan will have and how long evidence is, are taken to be as they
+mostly are. It is an estimate, and no limit: a `Budget` is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mindstream.errors import SettingsError
+from mindstream.models.address import address
+from mindstream.models.model import ToolSpec
+from mindstream.models.prices import price
+from mindstream.models.shorten import estimate_tokens
+from mindstream.planning.act_on_task import ActOnTask
+from mindstream.planning.answer_from_evidence import AnswerFromEvidence
+from mindstream.planning.make_plan import MakePlan, describe
+from mindstream.planning.plan import Plan
+
+STEPS, EVIDENCE, STEP, ANSWER = 4, 400, 60, 100
+"""What is assumed: steps of a plan; tokens of evidence, of a planned step with its reason, of an answer."""
+ASKING = "LLM"
+"""The tool that is itself a call of a model."""
+
+PriceOf = Callable[[str, int, int], "float | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Calls in one role: how many, and the tokens of all of them together."""
+
+    role: str
+    calls: int
+    tokens_in: int
+    tokens_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run will take; `cost_usd` None where the price of a model that is asked is not known."""
+
+    asked: tuple[Asked, ...] = ()
+    cost_usd: float | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> int:
+        return sum(each.calls for each in self.asked)
+
+    @property
+    def tokens(self) -> int:
+        return sum(each.tokens_in + each.tokens_out for each in self.asked)
+
+    def __str__(self) -> str:
+        dollars = "price not known" if self.cost_usd is None else f"${self.cost_usd:.4f}"
+        return f"about {self.calls} calls of models, {self.tokens:,} tokens, {dollars}"
+
+
+def estimate(
+    task: str,
+    how: str,
+    tools: Sequence[ToolSpec],
+    models: Mapping[str, str],
+    exemplars: Sequence[str] = (),
+    plan: Plan | None = None,
+) -> Estimate:
+    """Estimate a run that needs no replanning. `models`: the name of each role's model; rules cost nothing."""
+    given = _words(MakePlan, task, [describe(spec) for spec in tools], exemplars)
+    steps = len(plan.steps) if plan else STEPS
+    thinking = sum(step.tool == ASKING for step in plan.steps) if plan else steps // 3
+    has_llm = any(spec.name == ASKING for spec in tools)
+    planned = [] if plan else [Asked("planner", 1, given, steps * STEP)]
+    own = [Asked("worker", thinking, thinking * EVIDENCE, thinking * EVIDENCE)] if has_llm and thinking else []
+    match how:
+        case "react":
+            given = _words(ActOnTask, task, [describe(spec) for spec in tools], exemplars)
+            seen = sum(given + turn * (EVIDENCE + STEP) for turn in range(steps + 1))
+            asked = [Asked("worker", steps + 1, seen, steps * STEP + ANSWER), *own]
+        case "plan-execute":
+            rounds = len(plan.layers()) if plan else max(1, steps // 2)
+            read = sum(_solving(task, steps * turn // rounds) for turn in range(1, rounds + 1))
+            asked = [*planned, *own, Asked("solver", rounds, read, rounds * ANSWER)]
+        case _:
+            asked = [*planned, *own, Asked("solver", 1, _solving(task, steps), ANSWER)]
+    real = tuple(each for each in asked if models[each.role] != "rules")
+    prices = [_price(models[each.role], each) for each in real]
+    cost = None if None in prices else sum(each or 0.0 for each in prices)
+    return Estimate(real, cost, {each.role: models[each.role] for each in real})
+
+
+def _solving(task: str, steps: int) -> int:
+    return estimate_tokens(AnswerFromEvidence.words()) + estimate_tokens(task) + steps * (EVIDENCE + STEP)
+
+
+def _words(prompt: type[MakePlan | ActOnTask], task: str, tools: Sequence[str], more: Sequence[str]) -> int:
+    return sum(map(estimate_tokens, (prompt.words(), task, *tools, *more)))
+
+
+def _price(name: str, asked: Asked) -> float | None:
+    try:
+        at = address(name)
+    except SettingsError:  # a recording
+        return None
+    return price(at.model, at, asked.tokens_in, asked.tokens_out)

@@ -1,0 +1,41 @@
+"""Solved tasks that a planner is shown, read from a file."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from mindstream.errors import InputError
+
+MOST = 64
+BETWEEN = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)
+
+
+def read_exemplars(text: str) -> tuple[str, ...]:
+    """Read exemplars: texts with a line of `---` between them, or JSON Lines as `planning.export` writes them.
+
+    Raises:
+        InputError: there is none, there are too many, or a line of JSON is no exemplar; the message names it.
+    """
+    if text.lstrip().startswith("{"):
+        numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        found = [_parse(line, number) for number, line in numbered]
+    else:
+        found = [part.strip() for part in BETWEEN.split(text) if part.strip()]
+    if not 0 < len(found) <= MOST:
+        raise InputError(f"1 to {MOST} exemplars are shown, and there are {len(found)}; a line of --- parts them")
+    return tuple(found)
+
+
+def _parse(line: str, number: int) -> str:
+    try:
+        given = json.loads(line)
+        if "messages" in given:
+            by_role = {message["role"]: str(message["content"]) for message in given["messages"]}
+            task, plan = by_role["user"], by_role["assistant"]
+        else:
+            task, plan = str(given["input"]), str(given["output"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        wanted = '{"messages": […]} or {"input": …, "output": …}'
+        raise InputError(f"line {number} is no exemplar: wanted {wanted}, as `plan export` writes it") from None
+    return f"Question: {task}\n{plan}"

@@ -1,0 +1,176 @@
+"""A task solved with a person's settings: their models, tools by name, folders, MCP servers, the log of their mind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mindstream.errors import InputError, SettingsError
+from mindstream.memory.stream import Stream
+from mindstream.minds.calls import CallLog
+from mindstream.models.model import ToolSpec
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.models.scripted import Scripted
+from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.planning.estimate import Estimate, estimate
+from mindstream.planning.exemplars import read_exemplars
+from mindstream.planning.journal import Begun, read_runs
+from mindstream.planning.leave import Leave, refuse
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan_file import read_named, read_plan
+from mindstream.planning.plan_task import plan_task
+from mindstream.planning.solution import Solution
+from mindstream.planning.solve import How, solve
+from mindstream.planning.watcher import RunWatcher
+from mindstream.service.memory import memory
+from mindstream.service.opening import answering
+from mindstream.settings import Settings
+from mindstream.tools.mcp import mcp_tools
+from mindstream.tools.mcp_pins import Approve, Pins
+from mindstream.tools.named import Means, named_tools
+from mindstream.tools.tool import Tool
+
+PINS = "mcp.json"
+"""The file of the data folder in which stands what was accepted of MCP servers."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be solved, and with what.
+
+    Attributes:
+        tools: by name (`tools/named.py`); None: the calculator, and the model where one is configured.
+        docs: folders to be searched.
+        mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
+        plan: what is run; no planner is asked.
+        file: where the plan stands, and the task where `text` is empty.
+    """
+
+    text: str = ""
+    how: How = "rewoo"
+    tools: tuple[str, ...] | None = None
+    docs: tuple[Path, ...] = ()
+    mcp: tuple[str, ...] = ()
+    exemplars: Path | None = None
+    plan: Plan | None = None
+    file: Path | None = None
+    replans: int = 1
+    tool_calls: int | None = None
+    seconds: float | None = None
+    run: str = "run"
+
+
+@dataclass
+class Solver:
+    """Everything a task needs, open."""
+
+    settings: Settings
+    task: Task
+    models: Models
+    tools: tuple[Tool, ...]
+    stream: Stream
+    exemplars: tuple[str, ...]
+    budget: Budget
+    refused: dict[str, str] = field(default_factory=dict)
+    """Tools of MCP servers that may not be called, and why."""
+
+    @property
+    def specs(self) -> list[ToolSpec]:
+        return [tool.spec for tool in self.tools]
+
+    def estimate(self, plan: Plan | None = None) -> Estimate:
+        """Say what a run will take."""
+        names = {role: self.models.of(role).name for role in ("planner", "worker", "solver")}
+        return estimate(self.task.text, self.task.how, self.specs, names, self.exemplars, plan or self.task.plan)
+
+    async def plan(self, on_step: Callable[[PlannedStep], None]) -> Plan:
+        """Have the plan written, within the budget of the run; raises as `plan_task` does."""
+        planner = Budgeted(self.models.of("planner"), self.budget)
+        return await plan_task(self.task.text, self.tools, planner, self.exemplars, on_step)
+
+    async def solve(
+        self, plan: Plan | None = None, watchers: Sequence[RunWatcher] = (), leave: Leave = refuse
+    ) -> Solution:
+        """Solve the task; raises as `planning.solve` does."""
+        task = self.task
+        return await solve(
+            task.text, task.how, tools=self.tools, models=self.models, exemplars=self.exemplars,
+            plan=plan or task.plan, budget=self.budget, tool_calls=task.tool_calls, seconds=task.seconds,
+            replans=task.replans, leave=leave, watchers=watchers, stream=self.stream, run=task.run,
+        )  # fmt: skip
+
+
+@asynccontextmanager
+async def open_solver(settings: Settings, task: Task, approve: Approve | None = None) -> AsyncIterator[Solver]:
+    """Open models, tools and the log, and keep the bill of the calls.
+
+    Raises:
+        UserError: a model, a tool, a folder, a server, a file that cannot be used.
+        StorageError: the data folder cannot be used.
+        ToolError: no tool of the MCP servers may be called.
+    """
+    budget = Budget(tokens=settings.budget_tokens, cost_usd=settings.budget_usd)
+    exemplars = read_exemplars(read_named(task.exemplars)) if task.exemplars else ()
+    calls = CallLog()
+    free = settings.model_copy(update={"budget_tokens": None, "budget_usd": None})  # the run counts, tools included
+    async with AsyncExitStack() as opened:
+        models = await opened.enter_async_context(answering(free, on_call=calls.take))
+        stream = (await opened.enter_async_context(memory(settings, new=True))).stream
+        opened.push_async_callback(calls.flush, stream)
+        worker = models.of("worker")
+        model = None if worker.name == Rules.name else Budgeted(worker, budget)
+        if task.how == "react" and model is None:
+            raise SettingsError("react needs a model, and rules are none: name one with --model, or say --how rewoo")
+        means = Means(model, stream, settings.data, embed=settings.embedder)
+        tools, refused = await _tools(settings, task, means, approve, opened)
+        task = _with_plan(task, [tool.spec for tool in tools])
+        yield Solver(settings, task, models, tools, stream, exemplars, budget, refused)
+
+
+def _with_plan(task: Task, specs: Sequence[ToolSpec]) -> Task:
+    if task.file is None:
+        return task
+    plan = read_plan(task.file, specs).plan
+    if not (text := task.text or plan.task):
+        raise InputError(f"{task.file} does not say what is to be solved: say it with --task")
+    return replace(task, text=text, plan=plan.model_copy(update={"task": text}))
+
+
+async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
+    """Return what the tools take that a task names, for whoever only looks at a plan; no model is needed.
+
+    Raises as `open_solver` does.
+    """
+    async with AsyncExitStack() as opened:
+        stream = None
+        if "recall" in (task.tools or ()):
+            stream = (await opened.enter_async_context(memory(settings, new=True))).stream
+        means = Means(Scripted({}), stream, embed=settings.embedder)
+        tools, _ = await _tools(settings, replace(task, tools=task.tools or ()), means, None, opened)
+        return [tool.spec for tool in tools]
+
+
+async def _tools(
+    settings: Settings, task: Task, means: Means, approve: Approve | None, opened: AsyncExitStack
+) -> tuple[tuple[Tool, ...], dict[str, str]]:
+    usual = ("calculator", *(("llm",) if means.model else ()))
+    folders = (f"documents:{folder}" for folder in task.docs)
+    names = (*(usual if task.tools is None else task.tools), *folders)
+    found = await opened.enter_async_context(named_tools(names, means))
+    if not task.mcp:
+        return found, {}
+    hosts = {urlsplit(each).hostname or "" for each in task.mcp if each.lower().startswith(("http://", "https://"))}
+    taken = [tool.spec.name for tool in found]
+    servers = mcp_tools(*task.mcp, pins=Pins(settings.data / PINS), allow=hosts, approve=approve, taken=taken)
+    more = await opened.enter_async_context(servers)
+    return (*found, *more), more.refused
+
+
+async def find_runs(settings: Settings) -> dict[str, Begun]:
+    """Return the runs that stand in a user's log, by name; raises as `memory` does."""
+    async with memory(settings) as opened:
+        return await read_runs(opened.stream)

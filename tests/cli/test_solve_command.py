@@ -1,0 +1,149 @@
+"""`mindstream solve`: in a terminal and without one, with a model behind a real endpoint, stopped and gone on with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_endpoint import FakeEndpoint, Says, Stalls
+from running import mistaken, run_here, terminal
+
+PLAN = """Plan: Work out the share.
+#E1 = calculator[17.5% of 2480]
+Plan: Put it in words.
+#E2 = LLM[Write that #E1]
+"""
+SERVER = f"{sys.executable} {Path(__file__).parents[1] / 'tools' / 'mcp_servers' / 'good.py'}"
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as opened:
+        yield opened
+
+
+def model(door: FakeEndpoint) -> list[str]:
+    return ["--model", f"{door.url}#m"]
+
+
+def test_a_task_is_planned_solved_and_paid_for(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
+    door.will(Says(PLAN, usage=(300, 40)), Says("It is 434."), Says("434", usage=(100, 5)))
+    kept = tmp_path / "plan.json"
+    done = run_here("solve", "How much is it?", *model(door), "--data", folder, "--save", kept)
+    assert done.code == 0 and done.out == "434\n", "the answer, and nothing else, is on standard output"
+    told = done.err.splitlines()
+    assert told[0].startswith("about 3 calls of models, ") and told[0].endswith("price not known")
+    assert "E1 calculator: 17.5% of 2480" in told and "E2 LLM: Write that 434" in told
+    assert told[-1].startswith("3 model calls, 2 tool calls, 455 tokens, price not known, ")
+    assert [step["tool"] for step in json.loads(kept.read_text())["steps"]] == ["calculator", "LLM"]
+    calls = run_here("cost", "--data", folder, "--by", "role", "--json").rows
+    assert {row["name"]: row["calls"] for row in calls if row["by"] == "role"} == {
+        "planner": 1, "solver": 1, "worker": 1,
+    }  # fmt: skip
+
+
+def test_a_tool_is_allowed_by_name_but_never_with_strangers_words(door: FakeEndpoint, folder: Path) -> None:
+    plan = '#E1 = variable[{"name": "MINDSTREAM_X"}]\n#E2 = variable[{"name": "#E1"}]\n'
+    door.will(Says(plan), Says("Done."))
+    flags = ["--mcp", SERVER, "--trust", "--replans", "0", "--allow", "variable"]
+    done = run_here("solve", "Which?", *model(door), "--data", folder, *flags, "--json")
+    (told,) = done.rows
+    first, second = told["evidence"]
+    assert done.err == "" and told["missing"] == ["E2"] and told["spent"]["tool_calls"] == 1
+    assert first["text"] == "not set" and first["foreign"]
+    assert second["failed"] and "nobody gave leave" in second["text"]
+    refused = run_here("solve", "Which?", *model(door), "--data", folder.with_name("other"), "--mcp", SERVER)
+    assert refused.code == 2 and "accept it with --trust" in refused.err
+
+
+def test_in_a_terminal_steps_are_seen_and_what_changes_things_is_asked_about(door: FakeEndpoint, folder: Path) -> None:
+    door.will(Says('#E1 = add[{"a": 2, "b": 3}]\n#E2 = variable[{"name": "#E1"}]\n'), Says("Done."))
+    with terminal("solve", "Which?", *model(door), "--data", folder, "--mcp", SERVER) as screen:
+        shown = screen.until("Accept these tools? [y/N]")
+        assert "it says that it only reads" in shown
+        screen.type("y\r")
+        screen.until("E2 wants to call variable, which may change something:")
+        assert "name: 5" in screen.until("Words of strangers stand in it.")
+        screen.until("Do it? [y/N]")
+        screen.type("y\r")
+        screen.until("✓ E1 add")
+        screen.until("✓ E2 variable")
+        screen.until("Done.")
+        assert screen.ended() == 0
+        assert "2 model calls, 2 tool calls" in screen.rest
+
+
+def test_a_plan_is_shown_edited_and_approved(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i s/2480/1000/ "$1"\n')
+    editor.chmod(0o755)
+    door.will(Says(PLAN), Says("MISSING E2"), Says("MISSING E1"), Says("#E1 = calculator[6 * 7]\n"))
+    with terminal(
+        "solve", "How much?", *model(door), "--data", folder, "--approve", EDITOR=str(editor), VISUAL=""
+    ) as screen:
+        assert "E2 LLM[Write that #E1]  ← E1" in screen.until("Run it? [y]es, [e]dit, [N]o")
+        screen.type("e\r")
+        screen.until("E1 calculator[17.5% of 1000]")
+        screen.until("Run it?")
+        assert len(door.chats) == 1, "nothing has run"
+        screen.type("y\r")
+        screen.until("~ E1: arguments")
+        screen.until("Go on with the changed plan? [y/N]")
+        screen.type("\r")
+        screen.until("the changed plan was refused; what was found is kept")
+        assert screen.ended() == 2
+
+
+def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, folder: Path) -> None:
+    door.will(Says(PLAN), Stalls())
+    with terminal("solve", "How much?", *model(door), "--data", folder, "--run", "monday") as screen:
+        screen.until("✓ E1 calculator")
+        screen.until("Write that 434")
+        screen.type("\x03")
+        screen.until("mindstream: stopped; what was found is kept")
+        screen.until(f"solve --resume monday --model '{door.url}#m'")
+        assert screen.ended() == 130
+    listed = run_here("solve", "--list", "--data", folder, "--json").rows
+    assert [(row["run"], row["state"]) for row in listed] == [("monday", "broken off")]
+    door.will(Says("It is 434."), Says("434"))
+    done = run_here("solve", "--resume", "monday", *model(door), "--data", folder, "--json")
+    assert done.rows[0]["answer"] == "434" and done.rows[0]["spent"]["tool_calls"] == 1, "only E2 is called"
+    assert len(door.chats) == 4, "and nobody plans again"
+
+
+def test_a_plan_from_a_file_is_checked_then_run(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "plan.txt"
+    file.write_text('1. calculator("17.5% of 2480")\n2. calculator("$1 + 12")\n3. join()\n')
+    done = run_here("plan", "run", file, "--task", "How much?", "--data", folder)
+    assert done.code == 0 and done.out == "446\n" and "rules, 2 tool calls" in done.err
+    assert mistaken(run_here("plan", "run", file, "--data", folder)).endswith("say it with --task")
+    file.write_text("#E1 = calculatr[1]\n#E2 = calculator[#E3]\n")
+    done = run_here("plan", "run", file, "--task", "How much?", "--data", folder)
+    assert done.code == 1 and "did you mean calculator?" in done.err and "#E3" in done.err
+    assert done.err.endswith("nothing was run\n")
+
+
+MISTAKES = [
+    (["solve"], "say what is to be solved"),
+    (["solve", "x", "--tools", "calculater"], "did you mean 'calculator'?"),
+    (["solve", "x", "--tools", "wolfram"], "set WOLFRAM_APP_ID"),
+    (["solve", "x", "--tools", "llm"], "name one with --model"),
+    (["solve", "x", "--docs", "/nowhere/at/all"], "there is no folder '/nowhere/at/all'"),
+    (["solve", "x", "--how", "react"], "react needs a model"),
+    (["solve", "x", "--how", "rewo"], "'rewoo', 'react', 'plan-execute'"),
+    (["solve", "x", "--approve"], "nobody is there to be asked"),
+    (["solve", "x", "--exemplars", "/nowhere"], "/nowhere cannot be read"),
+    (["solve", "x", "--role", "planer=rules"], "there is no role 'planer'; the roles are talker"),
+    (["solve", "--resume", "nix"], "there is no memory in"),
+    (["plan", "check", "/nowhere"], "/nowhere cannot be read"),
+    (["plan", "run", "."], ". is not a regular file"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "says"), MISTAKES, ids=lambda value: " ".join(value)[:40])
+def test_a_mistake_gets_one_sentence(arguments: list[str], says: str, folder: Path) -> None:
+    data = ["--data", str(folder)] if arguments[:2] != ["plan", "check"] else []
+    assert says in mistaken(run_here(*arguments, *data))

@@ -1,0 +1,135 @@
+"""Plans from files, exemplars from files, what a run will take, a planner as a tool."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mindstream.clock import ManualClock
+from mindstream.errors import InputError, ModelRefused
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.stream import Stream
+from mindstream.models.embedders.named import embedder
+from mindstream.models.model import Call, ToolSpec
+from mindstream.models.scripted import Scripted
+from mindstream.planning.as_tool import planner_tool
+from mindstream.planning.drawing import outline
+from mindstream.planning.estimate import estimate
+from mindstream.planning.exemplars import read_exemplars
+from mindstream.planning.export import to_example
+from mindstream.planning.formats.read import read_any
+from mindstream.planning.journal import read_run, read_runs
+from mindstream.planning.plan_task import plan_task
+from mindstream.planning.solve import solve
+from mindstream.tools.call import call_tool
+from mindstream.tools.tool import tool
+from mindstream.tools.traits import Traits
+
+REWOO = "Plan: find it.\n#E1 = search[the capital of Peru]\n#E2 = search[people in #E1]\n"
+COMPILER = '1. search("the capital of Peru")\n2. search("people in $1")\n3. join()\n'
+NUMBERED = "1. Find the capital of Peru\n2. Find how many people live there\n"
+
+
+@tool
+def search(query: str) -> str:
+    """Search."""
+    return f"what is known of {query}"
+
+
+@pytest.mark.parametrize("text", [REWOO, COMPILER, NUMBERED, read_any(REWOO, [search.spec]).plan.save()])
+def test_a_plan_is_read_in_whichever_form_it_was_written(text: str) -> None:
+    plan = read_any(text, [search.spec]).plan
+    assert [step.id for step in plan.steps] == ["E1", "E2"] and plan.steps[1].needs == ("E1",)
+
+
+@pytest.mark.parametrize(("text", "where"), [("hello\nyou", "line 1"), ('{"steps": 3}', "steps"), ("{\n]", "line 2")])
+def test_what_is_no_plan_is_said_with_its_place(text: str, where: str) -> None:
+    with pytest.raises(InputError, match=where):
+        read_any(text)
+
+
+def test_an_outline_is_indented_by_what_waits_for_what() -> None:
+    lines = outline(read_any(REWOO, [search.spec]).plan).splitlines()
+    assert lines == [
+        "E1 search[the capital of Peru]", "   find it.", "   E2 search[people in #E1]  ← E1", "      find it.",
+    ]  # fmt: skip
+
+
+def test_exemplars_are_texts_or_what_export_writes() -> None:
+    assert read_exemplars("Question: a\n#E1 = x[y]\n---\nQuestion: b\n") == ("Question: a\n#E1 = x[y]", "Question: b")
+    plan = read_any("Question: how?\n" + REWOO, [search.spec]).plan
+    exported = json.dumps(to_example(plan, [search.spec]))
+    assert read_exemplars(f"{exported}\n\n{exported}\n")[1].startswith("Question: how?\nPlan: find it.\n#E1 = search[")
+    with pytest.raises(InputError, match="line 2"):
+        read_exemplars(f"{exported}\n{{}}")
+    with pytest.raises(InputError, match="there are 0"):
+        read_exemplars("\n---\n")
+
+
+ROLES = dict.fromkeys(("planner", "worker", "solver", "replanner"), "openai:gpt-5-mini")
+
+
+def test_an_estimate_knows_the_way_the_words_and_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none-needed-for-a-price")
+    tools = [ToolSpec("search", "x " * 40, {})]
+    rewoo, react = (estimate("Who?", how, tools, ROLES) for how in ("rewoo", "react"))
+    assert rewoo.calls == 2 and react.calls == 5 and react.tokens > 2 * rewoo.tokens
+    assert 0 < (rewoo.cost_usd or 0) < (react.cost_usd or 0) and "$0.0" in str(rewoo)
+    plan = read_any("#E1 = LLM[a]\n#E2 = LLM[b #E1]", [ToolSpec("LLM", "", {})]).plan
+    known = estimate("Who?", "rewoo", [ToolSpec("LLM", "", {})], ROLES, plan=plan)
+    assert {each.role: each.calls for each in known.asked} == {"worker": 2, "solver": 1}
+    assert estimate("Who?", "rewoo", tools, ROLES, ["long " * 900]).tokens > rewoo.tokens + 1_000
+
+
+def test_rules_cost_nothing_and_what_has_no_price_says_so() -> None:
+    assert estimate("Who?", "rewoo", [], dict.fromkeys(ROLES, "rules")).calls == 0
+    assert "price not known" in str(estimate("Who?", "rewoo", [], dict.fromkeys(ROLES, "http://127.0.0.1:9/v1#m")))
+
+
+async def test_a_plan_can_be_written_without_being_run() -> None:
+    told: list[str] = []
+    mind = Scripted({"make_plan": [REWOO]})
+    plan = await plan_task("How many?", [search], mind, on_step=lambda step: told.append(step.id))
+    assert plan.task == "How many?" and told == ["E1", "E2"]
+    with pytest.raises(InputError, match="wrote no plan, but: I would rather not"):
+        await plan_task("How many?", [search], Scripted({"make_plan": ["I would rather not"]}))
+
+
+async def test_a_plan_that_was_given_is_in_the_log_and_another_one_keeps_what_still_holds(folder: Path) -> None:
+    calls: list[str] = []
+
+    @tool
+    def look(query: str) -> str:
+        """Look it up."""
+        calls.append(query)
+        return f"found {query}"
+
+    store = SqliteStore(folder)
+    stream = Stream(store, "ann", embedder("wordllama"), ManualClock(0.0))
+    first = read_any("#E1 = look[a]\n#E2 = look[b]", [look.spec]).plan
+    with pytest.raises(ModelRefused):  # the solver has nothing to say
+        await solve("t", tools=[look], models=Scripted({}), plan=first, stream=stream, run="r")
+    assert (begun := await read_run(stream, "r")) and begun.plan == first and calls == ["a", "b"]
+    second = first.edited("E2", arguments={"query": "c"})
+    mind = Scripted({"answer_from_evidence": ["done"]})
+    solution = await solve("t", tools=[look], models=mind, plan=second, stream=stream, run="r")
+    assert calls == ["a", "b", "c"] and solution.evidence["E2"].text == "found c"
+    await solve(
+        "u", tools=[look], models=Scripted({"answer_from_evidence": ["x"]}), plan=second, stream=stream, run="s"
+    )
+    assert [(run.task, run.answer) for run in (await read_runs(stream)).values()] == [("t", "done"), ("u", "x")]
+    await store.close()
+
+
+async def test_a_planner_is_a_tool() -> None:
+    mind = Scripted({"make_plan": [REWOO], "answer_from_evidence": ["Ten million."]})
+    solver = planner_tool([replace(search, traits=Traits(foreign=True))], mind)
+    assert solver.spec.name == "solve_task" and "search" in solver.spec.description and solver.traits.foreign
+    found = await call_tool(Call("solve_task", '{"task": "How many people live in the capital of Peru?"}'), [solver])
+    assert found.text.startswith("Ten million.") and "E2 search: what is known of people in" in found.text
+    silent = planner_tool([search], Scripted({"make_plan": ["no"]}))
+    failed = await call_tool(Call("solve_task", '{"task": "How?"}'), [silent])
+    assert failed.failed and "there is no plan: no" in failed.text
