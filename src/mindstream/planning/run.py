@@ -10,7 +10,7 @@ from mindstream.errors import BudgetSpent
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model
 from mindstream.models.wrappers.budget import Budget
-from mindstream.planning.answer_from_evidence import AnswerFromEvidence, Shown, missing_steps
+from mindstream.planning.answer_from_evidence import AnswerFromEvidence, missing_steps, show_step
 from mindstream.planning.check import Fault, check
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
@@ -26,8 +26,8 @@ from mindstream.planning.solution import Solution, Spent
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 
-AS_CALLED = 300
-"""So much of a call is shown to the solver, in characters."""
+SAID = 300
+"""So much is told of what a planner said that wrote no plan, in characters."""
 
 
 class Run:
@@ -96,7 +96,7 @@ class Run:
         steps += self._take(reader.close(), steps, executor)
         self.plan = Plan(task=self.task, steps=tuple(steps))
         if not steps:
-            self.stopped = f"there is no plan: {' '.join(words.split())[:AS_CALLED]}"
+            self.stopped = f"there is no plan: {' '.join(words.split())[:SAID]}"
         await self._tell("made")
 
     def _take(
@@ -168,19 +168,11 @@ class Run:
 
     async def answer(self, may_miss: bool) -> tuple[str, tuple[str, ...]]:
         """Have the task answered from what was found; return the answer, or the steps that it is missing from."""
-        shown = tuple(self._shown(step) for step in self.plan.steps if step.id in self.evidence)
+        shown = tuple(show_step(step, self.evidence) for step in self.plan.steps if step.id in self.evidence)
         prompt = AnswerFromEvidence(task=self.task, steps=shown, may_miss=may_miss)
         words = await ask(self.model("solver"), prompt, "solver")
         missing = missing_steps(words, tuple(step.id for step in shown)) if may_miss else None
         return (words, ()) if missing is None else ("", missing or ("nothing",))
-
-    def _shown(self, step: PlannedStep) -> Shown:
-        evidence = self.evidence[step.id]
-        called = ", ".join(f"{name}: {value}" for name, value in evidence.arguments.items())
-        return Shown(
-            id=step.id, why=step.why, call=f"{step.tool}[{called[:AS_CALLED]}]", failed=evidence.failed,
-            text=f"No evidence: {evidence.text}" if evidence.failed else evidence.text,
-        )  # fmt: skip
 
     async def close(self) -> None:
         """Break off what still runs."""
