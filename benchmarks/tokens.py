@@ -1,6 +1,6 @@
 """Tokens and seconds: ReWOO against ReAct on the six recorded HotpotQA questions of ReWOO's authors (Xu 2023).
 
-    python benchmarks/tokens.py --data FILE [--json] [--gguf-questions N] [--model NAME --yes]
+    python benchmarks/tokens.py --data FILE [--json] [--gguf-questions N] [--model NAME [--yes]]
 
 FILE is the authors' exemplars, {name: text}. For each question a model that plays back the recorded words answers
 through `solve`, by ReAct (native calls) and by ReWOO (planner, tools, the model as a tool, solver): with the other five
@@ -12,7 +12,8 @@ Controls: ReAct without its exemplars, and ReAct that makes all its calls in one
 from the prefix that is sent again and again. `cost_ratio_cached_prefix`: what a request of a run shares with an earlier
 one from its beginning costs a tenth, what is written five times as much as what is read.
 
-`seconds_ratio`: the same runs on the small model in this process, held to the recorded words by a grammar.
+`seconds_ratio`: the same runs on the small model in this process, held to the recorded words by a grammar, with
+its prompt cache and without; one question takes some two minutes.
 With --model a real model answers, from the recorded observations alone; the price is told first, --yes spends it.
 """
 
@@ -24,168 +25,26 @@ import json
 import os
 import statistics
 import sys
-import time
-from collections import deque
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from os.path import commonprefix
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tokens_data import Question, planned_words, read_questions
+from tokens_data import Question, read_questions
+from tokens_play import Case, Exchange, Player, lines_of, play
 
 from mindstream.models.embedders.wordllama import count_tokens
-from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
 from mindstream.planning.act_on_task import ActOnTask
 from mindstream.planning.answer_from_evidence import AnswerFromEvidence
 from mindstream.planning.make_plan import MakePlan
-from mindstream.planning.solve import How, solve
-from mindstream.tools.ask_model import AskModel, model_tool
-from mindstream.tools.tool import Tool
+from mindstream.planning.solve import How
+from mindstream.tools.ask_model import AskModel
 
 CACHED, WRITTEN = 0.1, 5.0
 """What a token read from a cache costs, and one that is written, where one that is read costs 1."""
 AUTHORS = {"planner": 106, "solver": 68}
 """The authors' headers (billxbf/ReWOO at 9cd0283, prompts/), without tools and exemplars, by the same tokenizer."""
 CONTROLS = ("react_without_exemplars", "react_all_calls_at_once")
-
-
-def spec(name: str, argument: str, description: str) -> ToolSpec:
-    """Describe a tool that takes one text."""
-    schema = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
-    return ToolSpec(name, description, schema)
-
-
-SEARCH = spec("Search", "entity", "Search Wikipedia for an entity: its first paragraph, or names like it.")
-LOOKUP = spec("Lookup", "keyword", "Find the next sentence with a keyword in the page that was found last.")
-WIKIPEDIA = spec("Wikipedia", "query", "Search Wikipedia: people, places, works, events; the text may be long.")
-
-
-# Who plays back.
-
-
-@dataclass(frozen=True)
-class Line:
-    """One reply: words and calls."""
-
-    words: str
-    calls: tuple[Call, ...] = ()
-
-    def written(self) -> str:
-        return "\n".join([self.words, *map(_call_text, self.calls)]).strip()
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """A request as text, and the reply."""
-
-    prompt: str
-    asked: str
-    written: str
-
-
-@dataclass
-class Player:
-    """Answers with recorded lines, prompt by prompt; keeps what was asked."""
-
-    lines: Mapping[str, deque[Line]]
-    name: str = "recorded"
-    exchanges: list[Exchange] = field(default_factory=list)
-
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        label = request.prompt.label()
-        line = self.lines[label].popleft()
-        asked = render(request)
-        self.exchanges.append(Exchange(label, asked, line.written()))
-        await self.write(asked, line.written())
-        yield Piece(line.words)
-        for call in line.calls:
-            yield call
-        yield Usage(0, 0)
-
-    async def write(self, asked: str, words: str) -> None:
-        """Take the time that writing takes: here none."""
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A tool that gives what was recorded for a call, by the call's id or else by its input."""
-
-    spec: ToolSpec
-    found: Mapping[str, str]
-
-    async def __call__(self, call: Call) -> str:
-        (value,) = json.loads(call.arguments).values()
-        return self.found.get(call.id) or self.found[value]
-
-
-def render(request: Request) -> str:
-    """Return all of a request that is read, as text: tools first, as endpoints have it."""
-    tools = [json.dumps([each.name, each.description, each.parameters]) for each in request.tools]
-    return "\n".join([*tools, *map(_message_text, request.messages)])
-
-
-def _message_text(message: Message) -> str:
-    return "\n".join([message.text, *map(_call_text, message.calls)])
-
-
-def _call_text(call: Call) -> str:
-    return json.dumps({"name": call.tool, "arguments": call.arguments}, ensure_ascii=False)
-
-
-# The two ways.
-
-
-@dataclass(frozen=True)
-class Case:
-    """A question, with the others where they are to be shown."""
-
-    question: Question
-    others: Sequence[Question] = ()
-    at_once: bool = False
-    """All of ReAct's calls in its first reply."""
-
-
-def lines_of(how: How, case: Case) -> dict[str, deque[Line]]:
-    """Return what the model says, prompt by prompt."""
-    question = case.question
-    if how == "rewoo":
-        llm = [Line(question.evidence[id]) for id, tool in question.steps if tool == "LLM"]
-        return {
-            "make_plan": deque([Line(planned_words(question))]), "ask_model": deque(llm),
-            "answer_from_evidence": deque([Line(question.answer)]),
-        }  # fmt: skip
-    argument = {"Search": "entity", "Lookup": "keyword"}
-    rounds = [
-        Line(each.thought, (Call(each.tool, json.dumps({argument[each.tool]: each.input}, ensure_ascii=False)),))
-        for each in question.rounds[:-1]
-    ]
-    if case.at_once:
-        calls = tuple(call for line in rounds for call in line.calls)
-        rounds = [Line("\n".join(line.words for line in rounds), calls)]
-    return {"act_on_task": deque([*rounds, Line(question.answer)])}
-
-
-def tools_of(how: How, case: Case, player: Model) -> list[Tool]:
-    """Return the tools, with what they found."""
-    if how == "rewoo":
-        return [Recorded(WIKIPEDIA, case.question.evidence), model_tool(player)]
-    found = {each.input: each.seen for each in case.question.rounds}
-    return [Recorded(SEARCH, found), Recorded(LOOKUP, found)]
-
-
-async def play(how: How, case: Case, player: Player) -> float:
-    """Answer a question through `solve`; return the seconds it took."""
-    exemplars = [each.plan if how == "rewoo" else each.react for each in case.others]
-    began = time.perf_counter()
-    solution = await solve(
-        case.question.task, how, tools=tools_of(how, case, player), models=player, exemplars=exemplars
-    )
-    seconds = time.perf_counter() - began
-    assert solution.answer == case.question.answer and not solution.missing, solution
-    assert not any(player.lines.values()), "not all that was recorded was played"
-    return seconds
 
 
 # Counting.
@@ -199,20 +58,28 @@ class Count:
     as_paper: float
     cost: float
     calls: int
+    read: int
+    written: int
 
 
 def count(exchanges: Sequence[Exchange]) -> Count:
     """Count what was asked and written."""
-    tokens, as_paper, cost = 0, 0.0, 0.0
+    read, wrote, as_paper, cost = 0, 0, 0.0, 0.0
     for n, each in enumerate(exchanges):
         asked, written = count_tokens(each.asked), count_tokens(each.written)
-        known = max((commonprefix([each.asked, before.asked]) for before in exchanges[:n]), key=len, default="")
-        cached = min(asked, count_tokens(known))
-        tokens += asked + written
+        known = max((_shared(each.asked, before.asked) for before in exchanges[:n]), default=0)
+        cached = min(asked, count_tokens(each.asked[:known]))
+        read, wrote = read + asked, wrote + written
         llm = each.prompt == AskModel.label()
         as_paper += (len(each.asked) + len(each.written)) // 4 if llm else asked + written
         cost += asked - cached + CACHED * cached + WRITTEN * written
-    return Count(tokens, as_paper, cost, len(exchanges))
+    return Count(read + wrote, as_paper, cost, len(exchanges), read, wrote)
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many characters two texts have in common from their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 async def counted(how: How, case: Case) -> Count:
@@ -237,9 +104,11 @@ async def measure(questions: Sequence[Question]) -> dict[str, Any]:
             "ratio_by_tokenizer": react.tokens / rewoo.tokens, "ratio_zero_shot": react0.tokens / rewoo0.as_paper,
             "react_zero_shot": react0.tokens, "rewoo_zero_shot": rewoo0.as_paper,
             "ratio_zero_shot_by_tokenizer": react0.tokens / rewoo0.tokens,
-            "cost_ratio_cached_prefix": react.cost / rewoo.cost, "cost_ratio_cached_zero_shot": react0.cost / rewoo0.cost,
+            "cost_ratio_cached_prefix": react.cost / rewoo.cost,
+            "cost_ratio_cached_zero_shot": react0.cost / rewoo0.cost,
             "react_without_exemplars": react0.tokens / rewoo.as_paper,
             "react_all_calls_at_once": at_once.tokens / rewoo.as_paper,
+            "read": react.read + rewoo.read, "written": react.written + rewoo.written,
         })  # fmt: skip
     return summary(rows)
 
@@ -273,3 +142,78 @@ def static_tokens() -> dict[str, Any]:
         "solver": header(AnswerFromEvidence(task="", steps=(), may_miss=True)),
         "react": header(ActOnTask(task="")), "llm_tool": header(AskModel(instruction="")), "authors": AUTHORS,
     }  # fmt: skip
+
+
+# Seconds.
+
+
+async def time_on_gguf(questions: Sequence[Question], name: str, shown: int) -> dict[str, Any]:
+    """Return how much longer ReAct takes than ReWOO where a model really reads and writes, with and without its cache."""
+    from tokens_gguf import HeldPlayer, load
+
+    engine = await load(name)
+    rows: list[dict[str, Any]] = []
+    for question in questions[:shown]:
+        case = Case(question, [each for each in questions if each is not question])
+        for cached in (True, False):
+            seconds: dict[str, float] = {}
+            for how in ("rewoo", "react"):
+                seconds[how] = await play(how, case, HeldPlayer(lines_of(how, case), engine, cached))
+            rows.append({"task": question.task, "cached": cached, **seconds})
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+
+    def ratio(cached: bool) -> float:
+        taken = [row for row in rows if row["cached"] is cached]
+        react, rewoo = (sum(float(row[how]) for row in taken) for how in ("react", "rewoo"))
+        return round(react / rewoo, 3)
+
+    return {"prompt_cache": ratio(True), "no_prompt_cache": ratio(False), "model": name, "runs": rows}
+
+
+# What is printed.
+
+
+async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Run what is wanted."""
+    questions = read_questions(arguments.data)
+    found: dict[str, Any] = {"load": os.getloadavg()[0], **await measure(questions)}
+    found["seconds_ratio"] = None
+    if arguments.gguf_questions:
+        found["seconds_ratio"] = await time_on_gguf(questions, arguments.gguf, arguments.gguf_questions)
+    if arguments.model:
+        from tokens_model import answer_by
+
+        read, written = (sum(row[key] for row in found["questions"]) for key in ("read", "written"))
+        found["model"] = await answer_by(arguments.model, questions, (read, written), arguments.yes)
+    return found
+
+
+def show(found: Mapping[str, Any]) -> None:
+    """Print the figures for people."""
+    for row in found["questions"]:
+        print(
+            f"{row['task'][:50]:50}  ReAct {row['react']:5} in {row['react_calls']} calls, ReWOO {row['rewoo']:5.0f} in "
+            f"{row['rewoo_calls']}: {row['ratio']:.2f}; without exemplars {row['ratio_zero_shot']:.2f}"
+        )
+    print(json.dumps({key: value for key, value in found.items() if key != "questions"}, indent=1))
+
+
+def main() -> None:
+    """Read the flags and run."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--data", type=Path, required=True, help="the authors' exemplars: authors_exemplars.json")
+    parser.add_argument("--gguf", default="local", help="local, or gguf:FILE")
+    parser.add_argument("--gguf-questions", type=int, default=1, help="so many are timed on it; 0: none")
+    parser.add_argument("--model", help="a real model answers, too")
+    parser.add_argument("--yes", action="store_true", help="spend what --model costs")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    found = asyncio.run(measured(arguments))
+    if arguments.json:
+        print(json.dumps(found))
+    else:
+        show(found)
+
+
+if __name__ == "__main__":
+    main()

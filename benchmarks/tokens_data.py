@@ -69,7 +69,9 @@ def _question(react: str, plan: str, mapping: dict[str, tuple[str, tuple[int, ..
     answer = rounds[-1].input
 
     def found(kind: str, at: tuple[int, ...]) -> str:
-        return answer if kind == ANSWER else "\n".join(rounds[n].seen if kind == OBSERVED else rounds[n].input for n in at)
+        return (
+            answer if kind == ANSWER else "\n".join(rounds[n].seen if kind == OBSERVED else rounds[n].input for n in at)
+        )
 
     task = react.partition("\n")[0].removeprefix("Question: ")
     return Question(task, answer, rounds, react, plan, {id: found(*each) for id, each in mapping.items()})

@@ -61,6 +61,18 @@ async def test_rewoo_asks_a_model_twice_and_its_evidence_is_the_plan_s() -> None
     assert "hometown of Jannik Sinner" in shown and "find where he is from" in shown and "Where is the winner" in shown
 
 
+async def test_the_solver_is_not_shown_long_evidence_twice() -> None:
+    async def read(page: str) -> str:
+        """Read a page."""
+        return f"The page {page}: " + "much that is known. " * 20
+
+    mind = model(make_plan="#E1 = read[a]\n#E2 = read[more of #E1]", answer_from_evidence="it")
+    solution = await solve("What?", tools=[tool(read)], models=mind)
+    assert str(solution.evidence["E2"].arguments["page"]).startswith("more of The page a: much")
+    shown = mind.asked[-1].messages[-1].text
+    assert "read[more of #E1]" in shown and shown.count("<evidence>") == 2
+
+
 async def test_react_asks_again_after_each_observation_and_leaves_a_plan_behind() -> None:
     library = Library()
     calls: list[Line] = [

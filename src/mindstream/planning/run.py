@@ -116,14 +116,10 @@ class Run:
 
     async def mend(self, insufficient: Collection[str]) -> bool:
         """Have the plan mended; return whether anything of it changed."""
-        text = await ask(
-            self.model("replanner"),
-            MendPlan(
-                task=self.task, tools=self.specs, plan=write_plan(self.plan, [tool.spec for tool in self.tools], with_task=False),
-                states=states_of(self.plan, self.evidence, insufficient),
-            ),
-            "replanner",
-        )  # fmt: skip
+        plan = write_plan(self.plan, [tool.spec for tool in self.tools], with_task=False)
+        states = states_of(self.plan, self.evidence, insufficient)
+        prompt = MendPlan(task=self.task, tools=self.specs, plan=plan, states=states)
+        text = await ask(self.model("replanner"), prompt, "replanner")
         steps = {step.id: step for step in self.plan.steps}
         for step in read(text, [tool.spec for tool in self.tools]).plan.steps:
             steps[step.id] = step
