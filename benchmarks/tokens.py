@@ -148,7 +148,7 @@ def static_tokens() -> dict[str, Any]:
 
 
 async def time_on_gguf(questions: Sequence[Question], name: str, shown: int) -> dict[str, Any]:
-    """Return how much longer ReAct takes than ReWOO where a model really reads and writes, with and without its cache."""
+    """Return how much longer ReAct takes than ReWOO where a model reads and writes, with and without its cache."""
     from tokens_gguf import HeldPlayer, load
 
     engine = await load(name)
@@ -192,7 +192,7 @@ def show(found: Mapping[str, Any]) -> None:
     """Print the figures for people."""
     for row in found["questions"]:
         print(
-            f"{row['task'][:50]:50}  ReAct {row['react']:5} in {row['react_calls']} calls, ReWOO {row['rewoo']:5.0f} in "
+            f"{row['task'][:48]:48} ReAct {row['react']:5} in {row['react_calls']} calls, ReWOO {row['rewoo']:5.0f} in "
             f"{row['rewoo_calls']}: {row['ratio']:.2f}; without exemplars {row['ratio_zero_shot']:.2f}"
         )
     print(json.dumps({key: value for key, value in found.items() if key != "questions"}, indent=1))

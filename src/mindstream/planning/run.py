@@ -11,7 +11,7 @@ from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.answer_from_evidence import AnswerFromEvidence, missing_steps, show_step
-from mindstream.planning.check import Fault, check
+from mindstream.planning.check import check, check_step
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.executor import Executor, Limits
@@ -56,6 +56,7 @@ class Run:
         plan: Plan | None,
     ) -> None:
         self.task, self.tools, self.name = task, tools, name
+        self._specs = [tool.spec for tool in tools]
         self.exemplars, self.replans, self.leave, self.watchers = exemplars, replans, leave, watchers
         self.given = plan or begun.plan
         self.plan = self.given or Plan(task=task)
@@ -74,7 +75,7 @@ class Run:
     @property
     def specs(self) -> tuple[str, ...]:
         """The tools as a planner is told of them, a line each."""
-        return tuple(describe(tool.spec) for tool in self.tools)
+        return tuple(describe(spec) for spec in self._specs)
 
     def take_call(self) -> None:
         """Count one call of a tool; raises BudgetSpent where no more is allowed."""
@@ -88,7 +89,7 @@ class Run:
     async def make_plan(self, executor: Executor | None = None) -> None:
         """Have the plan written; steps are handed to the executor, where there is one, as they come."""
         prompt = MakePlan(task=self.task, tools=self.specs, exemplars=tuple(self.exemplars))
-        reader, steps, words = open_reader("rewoo", [tool.spec for tool in self.tools]), list[PlannedStep](), ""
+        reader, steps, words = open_reader("rewoo", self._specs), list[PlannedStep](), ""
         async with aclosing(speak(self.model("planner"), prompt, "planner")) as pieces:
             async for piece in pieces:
                 words += piece
@@ -103,29 +104,23 @@ class Run:
         self, new: Sequence[PlannedStep], before: Sequence[PlannedStep], executor: Executor | None
     ) -> list[PlannedStep]:
         """Hand steps that are sound so far to the executor."""
-        taken: list[PlannedStep] = []
-        for step in new:
-            taken.append(step)
-            if executor and not self._faults(Plan(steps=(*before, *taken)), step.id):
+        for n, step in enumerate(new):
+            if executor and not check_step(step, (*before, *new[:n]), self._specs):
                 executor.begin(step)
-        return taken
-
-    def _faults(self, plan: Plan, step: str = "") -> list[Fault]:
-        faults = check(plan, [tool.spec for tool in self.tools])
-        return [fault for fault in faults if not step or fault.step == step]
+        return list(new)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
         """Have the plan mended; return whether anything of it changed."""
-        plan = write_plan(self.plan, [tool.spec for tool in self.tools], with_task=False)
+        plan = write_plan(self.plan, self._specs, with_task=False)
         states = states_of(self.plan, self.evidence, insufficient)
         prompt = MendPlan(task=self.task, tools=self.specs, plan=plan, states=states)
         text = await ask(self.model("replanner"), prompt, "replanner")
         steps = {step.id: step for step in self.plan.steps}
-        for step in read(text, [tool.spec for tool in self.tools]).plan.steps:
+        for step in read(text, self._specs).plan.steps:
             steps[step.id] = step
         mended = Plan(task=self.task, steps=tuple(steps.values()))
         changes = tuple(change for change in self.plan.diff(mended) if change.kind != "kept")
-        if not changes or self._faults(mended):
+        if not changes or check(mended, self._specs):
             return False
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
@@ -153,7 +148,8 @@ class Run:
         `executor`: it runs some of them already.
         """
         executor = executor or self.executor()
-        faults = {fault.step: fault for fault in self._faults(self.plan)}
+        is_checked = all(executor.has_begun(step) for step in steps)
+        faults = {} if is_checked else {fault.step: fault for fault in check(self.plan, self._specs)}
         for step in steps:
             if step.id in faults and step.id not in self.evidence:
                 executor.fail(step, str(faults[step.id]))
