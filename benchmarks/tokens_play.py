@@ -136,7 +136,7 @@ def tools_of(how: How, case: Case, player: Model) -> list[Tool]:
     """Return the tools, with what they found."""
     if how == "rewoo":
         return [Recorded(WIKIPEDIA, case.question.evidence), model_tool(player)]
-    found = {each.input: each.seen for each in case.question.rounds}
+    found = {each.input: each.seen for each in case.question.rounds[:-1]}
     return [Recorded(SEARCH, found), Recorded(LOOKUP, found)]
 
 

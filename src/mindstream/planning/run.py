@@ -35,6 +35,7 @@ class Run:
 
     Attributes:
         plan: as it stands; `evidence` of its steps, as far as it is there.
+        limits: how long one call of a tool may take, and so on.
         stopped: why the run ended before it had an answer.
         given: the plan is the caller's, or the one that a run made that was broken off.
     """
@@ -63,7 +64,7 @@ class Run:
         self.evidence: dict[str, Evidence] = dict(begun.evidence)
         self.changes: list[tuple[Change, ...]] = []
         self.stopped = ""
-        self._models, self._budget, self._limits = models, budget, limits
+        self._models, self._budget, self.limits = models, budget, limits
         self._tool_calls, self._called = tool_calls, 0
         self._executor: Executor | None = None
         self._began = time.monotonic()
@@ -137,7 +138,7 @@ class Run:
     def executor(self) -> Executor:
         """Return what runs steps; what has been found is not looked for again."""
         self._executor = Executor(
-            self.tools, run=self.name, limits=self._limits, leave=self.leave, watchers=self.watchers,
+            self.tools, run=self.name, limits=self.limits, leave=self.leave, watchers=self.watchers,
             found=self.evidence, take_call=self.take_call,
         )  # fmt: skip
         return self._executor
