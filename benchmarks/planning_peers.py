@@ -85,7 +85,7 @@ def pydantic_agent(graph: Graph) -> Runner:
     from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:  # noqa: ARG001
+    async def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:  # noqa: ARG001
         made = sum(isinstance(message, ModelResponse) for message in messages)
         if made == graph.steps:
             return ModelResponse(parts=[TextPart("42")])
