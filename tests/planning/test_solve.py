@@ -18,6 +18,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Call
 from mindstream.models.scripted import Line, Scripted
 from mindstream.models.wrappers.budget import Budget
+from mindstream.planning.executor import Limits
 from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
 from mindstream.planning.solve import How, solve
@@ -61,6 +62,18 @@ async def test_rewoo_asks_a_model_twice_and_its_evidence_is_the_plan_s() -> None
     assert "hometown of Jannik Sinner" in shown and "find where he is from" in shown and "Where is the winner" in shown
 
 
+async def test_the_solver_is_not_shown_long_evidence_twice() -> None:
+    async def read(page: str) -> str:
+        """Read a page."""
+        return f"The page {page}: " + "much that is known. " * 20
+
+    mind = model(make_plan="#E1 = read[a]\n#E2 = read[more of #E1]", answer_from_evidence="it")
+    solution = await solve("What?", tools=[tool(read)], models=mind)
+    assert str(solution.evidence["E2"].arguments["page"]).startswith("more of The page a: much")
+    shown = mind.asked[-1].messages[-1].text
+    assert "read[more of #E1]" in shown and shown.count("<evidence>") == 2
+
+
 async def test_react_asks_again_after_each_observation_and_leaves_a_plan_behind() -> None:
     library = Library()
     calls: list[Line] = [
@@ -76,6 +89,19 @@ async def test_react_asks_again_after_each_observation_and_leaves_a_plan_behind(
         plan=solution.plan,
     )  # fmt: skip
     assert again.answer == "Sexten" and again.spent.model_calls == 1
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(3_600, "did not answer within 0.05 seconds"), (0, "gave nothing")])
+async def test_a_tool_takes_no_longer_in_react_than_the_run_allows(seconds: float, words: str) -> None:
+    async def slow(query: str) -> str:
+        """Search slowly."""
+        await asyncio.sleep(seconds)
+        return " "
+
+    calls: list[Line] = [[Call("slow", '{"query": "x"}')], "not found"]
+    limits = Limits(timeout_s=0.05)
+    solution = await solve("What?", "react", tools=[tool(slow)], models=model(act_on_task=calls), limits=limits)
+    assert solution.answer == "not found" and words in solution.evidence["E1"].text and solution.missing == ("E1",)
 
 
 async def test_plan_and_execute_stops_as_soon_as_the_answer_is_there() -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from mindstream.models.prompt import Prompt, rule
+from mindstream.planning.arguments import Reference, Text, fill
+from mindstream.planning.evidence import Evidence
+from mindstream.planning.plan import PlannedStep
 
 MISSING = re.compile(r"^\W*MISSING\b(.*)", re.DOTALL)
 LONGEST = 200
+SHORT = 100
+"""Evidence of so many characters is shown in the calls that it fills; longer one is named there: it stands above."""
 
 
 class Shown(BaseModel):
@@ -23,6 +29,29 @@ class Shown(BaseModel):
     call: str
     text: str
     failed: bool = False
+
+    def __str__(self) -> str:
+        return "\n".join(line for line in (f"{self.id}: {self.why}", self.call, self.text) if line)
+
+
+def show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
+    """Return a step that has its evidence as the solver is to see it."""
+    came = evidence[step.id]
+
+    def brief(part: Reference | Text) -> JsonValue:
+        pieces = (part,) if isinstance(part, Reference) else part.pieces
+        return "".join(piece if isinstance(piece, str) else _brief(piece, evidence) for piece in pieces)
+
+    values = {name: fill(value, brief) for name, value in step.arguments.items()}
+    called = ", ".join(f"{name}: {value}" if len(values) > 1 else str(value) for name, value in values.items())
+    text = f"No evidence: {came.text}" if came.failed else came.text
+    return Shown(id=step.id, why=step.why, call=f"{step.tool}[{called[:LONGEST]}]", text=text, failed=came.failed)
+
+
+def _brief(reference: Reference, evidence: Mapping[str, Evidence]) -> str:
+    found = evidence.get(reference.step)
+    fits = found and not found.failed and not reference.path and len(found.text) <= SHORT and "\n" not in found.text
+    return found.text if found and fits else str(reference)
 
 
 class AnswerFromEvidence(Prompt[str]):

@@ -66,19 +66,21 @@ class Text:
 
 def parse_part(value: JsonValue) -> Reference | Text | None:
     """Return the reference, or the text of pieces, that a JSON value is; None where it is neither."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not (REF in value or TEXT in value):
         return None
-    if value.keys() == {TEXT} and isinstance(given := value[TEXT], list):
+    if len(value) == 1 and isinstance(given := value.get(TEXT), list):
         pieces = [each if isinstance(each, str) else _parse_reference(each) for each in given]
         return None if None in pieces else Text(tuple(piece for piece in pieces if piece is not None))
     return _parse_reference(value)
 
 
 def _parse_reference(value: JsonValue) -> Reference | None:
-    if not isinstance(value, dict) or not value.keys() <= {REF, PATH}:
+    if not isinstance(value, dict) or not isinstance(step := value.get(REF), str) or not STEP_ID.fullmatch(step):
         return None
-    step, path = value.get(REF), value.get(PATH, [])
-    if not isinstance(step, str) or not STEP_ID.fullmatch(step) or not isinstance(path, list):
+    if len(value) == 1:
+        return Reference(step)
+    path = value.get(PATH)
+    if len(value) > 2 or not isinstance(path, list):
         return None
     keys = [key for key in path if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool))]
     return Reference(step, tuple(keys)) if len(keys) == len(path) else None

@@ -57,6 +57,14 @@ def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -
     return tuple(faults)
 
 
+def check_step(step: PlannedStep, before: Sequence[PlannedStep], tools: Sequence[ToolSpec]) -> tuple[Fault, ...]:
+    """Return what is wrong with a step of a plan that is still being written: whether it can begin already."""
+    plan = Plan.model_construct(steps=(*before, step))
+    specs = {spec.name: spec for spec in tools}
+    double = [] if all(each.id != step.id for each in before) else [_double(step.id, 2)]
+    return (*double, *_check_call(step, specs), *_check_needs(step, plan, len(before), ()))
+
+
 def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
     if not 0 < len(plan.steps) <= most_steps:
         yield Fault("size", "", f"1 to {most_steps} steps", f"{len(plan.steps)}", "plan the task in as many")
@@ -65,7 +73,11 @@ def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
         yield Fault("size", "", f"at most {LONGEST} characters", came, "refer to evidence, do not copy it")
     for id, times in Counter(step.id for step in plan.steps).items():
         if times > 1:
-            yield Fault("double", id, "one step of each id", f"{times} called {id}", "give the others ids of their own")
+            yield _double(id, times)
+
+
+def _double(id: str, times: int) -> Fault:
+    return Fault("double", id, "one step of each id", f"{times} called {id}", "give the others ids of their own")
 
 
 def _check_call(step: PlannedStep, specs: dict[str, ToolSpec]) -> Iterator[Fault]:

@@ -66,6 +66,7 @@ class Executor:
         self._free_of: dict[str, asyncio.Semaphore] = {}
         self._batches = Batches()
         self._steps: dict[str, PlannedStep] = {}
+        self._needs: dict[str, tuple[str, ...]] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._due: defaultdict[str, asyncio.Future[Evidence]] = defaultdict(asyncio.get_running_loop().create_future)
         for id, evidence in self.evidence.items():
@@ -74,8 +75,12 @@ class Executor:
     def begin(self, step: PlannedStep) -> None:
         """Run a step as soon as what it needs has been found; one that was begun, or has its evidence, is left."""
         if step.id not in self._steps and not self._due[step.id].done():
-            self._steps[step.id] = step
+            self._steps[step.id], self._needs[step.id] = step, step.needs
             self._running[step.id] = asyncio.ensure_future(self._settle(step))
+
+    def has_begun(self, step: PlannedStep) -> bool:
+        """Tell whether this very step was begun; another one may have its id."""
+        return self._steps.get(step.id) is step
 
     def fail(self, step: PlannedStep, why: str) -> None:
         """Give a step that cannot be called as it is planned the reason for its evidence."""
@@ -89,7 +94,7 @@ class Executor:
         Raises:
             Whatever a watcher raised; the other steps are broken off.
         """
-        for id in {need for step in self._steps.values() for need in step.needs} - self._steps.keys():
+        for id in {need for needs in self._needs.values() for need in needs} - self._steps.keys():
             if not self._due[id].done():
                 self._due[id].set_result(Evidence(id, f"no step {id} was planned", failed=True))
         for step in self._knotted():
@@ -112,14 +117,14 @@ class Executor:
     def _knotted(self) -> list[PlannedStep]:
         """Return the steps that wait for each other."""
         left = {id: step for id, step in self._steps.items() if not self._due[id].done()}
-        while free := [id for id, step in left.items() if not left.keys() & set(step.needs)]:
+        while free := [id for id in left if not left.keys() & set(self._needs[id])]:
             for id in free:
                 del left[id]
         return list(left.values())
 
     async def _settle(self, step: PlannedStep) -> None:
         """Get a step's evidence, and hand it to whoever waits for it."""
-        needed = {id: await asyncio.shield(self._due[id]) for id in step.needs}
+        needed = {id: await self._wait_for(id) for id in self._needs[step.id]}
         if self._due[step.id].done():  # it was found to wait for itself
             evidence = self._due[step.id].result()
         else:
@@ -129,6 +134,10 @@ class Executor:
             await watcher.found(evidence)
         if not self._due[step.id].done():
             self._due[step.id].set_result(evidence)
+
+    async def _wait_for(self, id: str) -> Evidence:
+        due = self._due[id]
+        return due.result() if due.done() else await asyncio.shield(due)
 
     async def _find(self, step: PlannedStep, needed: Mapping[str, Evidence]) -> Evidence:
         tool = self._tools.get(step.tool)

@@ -8,10 +8,12 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
 from mindstream.errors import BudgetSpent, ReplyInvalid, ToolError
+from mindstream.isolation import Broken, Isolated, Overdue
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
 from mindstream.planning.act_on_task import ActOnTask
 from mindstream.planning.evidence import Evidence
+from mindstream.planning.executor import EMPTY
 from mindstream.planning.leave import Wish
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.run import Run
@@ -21,6 +23,8 @@ from mindstream.tools.traits import Traits, traits_of
 
 STEPS = 12
 """So often the model may be asked."""
+A_DAY_S = 86_400.0
+"""How long a call may take with what stands before it: a person may be asked for leave. Tools have their own time."""
 
 
 async def react(run: Run) -> str:
@@ -28,12 +32,13 @@ async def react(run: Run) -> str:
     watcher = _Watched(run)
     guarded = [_Guarded(tool, watcher) for tool in run.tools]
     prompt = ActOnTask(task=run.task, exemplars=tuple(run.exemplars))
-    return await loop.solve(run.model("worker"), prompt, guarded, watcher, steps=STEPS, role="worker")
+    model = run.model("worker")
+    return await loop.solve(model, prompt, guarded, watcher, steps=STEPS, role="worker", tool_timeout_s=A_DAY_S)
 
 
 @dataclass(frozen=True)
 class _Guarded:
-    """A tool that asks for leave before it changes the world, and whose calls are counted."""
+    """A tool that asks for leave before it changes the world, whose calls are counted and limited as the run says."""
 
     tool: Tool
     watched: _Watched
@@ -56,7 +61,19 @@ class _Guarded:
             wish = Wish(self.watched.step(call), call.arguments, foreign=self.watched.foreign)
             if not await run.leave(wish):
                 raise ToolError("not called: it changes the world, and nobody gave leave for it")
-        return await self.tool(call)
+        return await self._call(call)
+
+    async def _call(self, call: Call) -> str:
+        timeout_s = self.traits.timeout_s or self.watched.run.limits.timeout_s
+        try:
+            text = await Isolated(lambda: self.tool(call)).result(timeout_s)
+        except Overdue:
+            raise ToolError(f"{call.tool} did not answer within {timeout_s:g} seconds") from None
+        except Broken as error:
+            raise error.cause or ToolError(str(error)) from None
+        if isinstance(text, str) and not text.strip():
+            raise ToolError(EMPTY)
+        return text
 
 
 @dataclass

@@ -10,8 +10,8 @@ from mindstream.errors import BudgetSpent
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model
 from mindstream.models.wrappers.budget import Budget
-from mindstream.planning.answer_from_evidence import AnswerFromEvidence, Shown, missing_steps
-from mindstream.planning.check import Fault, check
+from mindstream.planning.answer_from_evidence import AnswerFromEvidence, missing_steps, show_step
+from mindstream.planning.check import check, check_step
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.executor import Executor, Limits
@@ -26,8 +26,8 @@ from mindstream.planning.solution import Solution, Spent
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 
-AS_CALLED = 300
-"""So much of a call is shown to the solver, in characters."""
+SAID = 300
+"""So much is told of what a planner said that wrote no plan, in characters."""
 
 
 class Run:
@@ -35,6 +35,7 @@ class Run:
 
     Attributes:
         plan: as it stands; `evidence` of its steps, as far as it is there.
+        limits: how long one call of a tool may take, and so on.
         stopped: why the run ended before it had an answer.
         given: the plan is the caller's, or the one that a run made that was broken off.
     """
@@ -56,13 +57,14 @@ class Run:
         plan: Plan | None,
     ) -> None:
         self.task, self.tools, self.name = task, tools, name
+        self._specs = [tool.spec for tool in tools]
         self.exemplars, self.replans, self.leave, self.watchers = exemplars, replans, leave, watchers
         self.given = plan or begun.plan
         self.plan = self.given or Plan(task=task)
         self.evidence: dict[str, Evidence] = dict(begun.evidence)
         self.changes: list[tuple[Change, ...]] = []
         self.stopped = ""
-        self._models, self._budget, self._limits = models, budget, limits
+        self._models, self._budget, self.limits = models, budget, limits
         self._tool_calls, self._called = tool_calls, 0
         self._executor: Executor | None = None
         self._began = time.monotonic()
@@ -74,7 +76,7 @@ class Run:
     @property
     def specs(self) -> tuple[str, ...]:
         """The tools as a planner is told of them, a line each."""
-        return tuple(describe(tool.spec) for tool in self.tools)
+        return tuple(describe(spec) for spec in self._specs)
 
     def take_call(self) -> None:
         """Count one call of a tool; raises BudgetSpent where no more is allowed."""
@@ -88,7 +90,7 @@ class Run:
     async def make_plan(self, executor: Executor | None = None) -> None:
         """Have the plan written; steps are handed to the executor, where there is one, as they come."""
         prompt = MakePlan(task=self.task, tools=self.specs, exemplars=tuple(self.exemplars))
-        reader, steps, words = open_reader("rewoo", [tool.spec for tool in self.tools]), list[PlannedStep](), ""
+        reader, steps, words = open_reader("rewoo", self._specs), list[PlannedStep](), ""
         async with aclosing(speak(self.model("planner"), prompt, "planner")) as pieces:
             async for piece in pieces:
                 words += piece
@@ -96,40 +98,30 @@ class Run:
         steps += self._take(reader.close(), steps, executor)
         self.plan = Plan(task=self.task, steps=tuple(steps))
         if not steps:
-            self.stopped = f"there is no plan: {' '.join(words.split())[:AS_CALLED]}"
+            self.stopped = f"there is no plan: {' '.join(words.split())[:SAID]}"
         await self.tell("made")
 
     def _take(
         self, new: Sequence[PlannedStep], before: Sequence[PlannedStep], executor: Executor | None
     ) -> list[PlannedStep]:
         """Hand steps that are sound so far to the executor."""
-        taken: list[PlannedStep] = []
-        for step in new:
-            taken.append(step)
-            if executor and not self._faults(Plan(steps=(*before, *taken)), step.id):
+        for n, step in enumerate(new):
+            if executor and not check_step(step, (*before, *new[:n]), self._specs):
                 executor.begin(step)
-        return taken
-
-    def _faults(self, plan: Plan, step: str = "") -> list[Fault]:
-        faults = check(plan, [tool.spec for tool in self.tools])
-        return [fault for fault in faults if not step or fault.step == step]
+        return list(new)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
         """Have the plan mended; return whether anything of it changed."""
-        text = await ask(
-            self.model("replanner"),
-            MendPlan(
-                task=self.task, tools=self.specs, plan=write_plan(self.plan, [tool.spec for tool in self.tools], with_task=False),
-                states=states_of(self.plan, self.evidence, insufficient),
-            ),
-            "replanner",
-        )  # fmt: skip
+        plan = write_plan(self.plan, self._specs, with_task=False)
+        states = states_of(self.plan, self.evidence, insufficient)
+        prompt = MendPlan(task=self.task, tools=self.specs, plan=plan, states=states)
+        text = await ask(self.model("replanner"), prompt, "replanner")
         steps = {step.id: step for step in self.plan.steps}
-        for step in read(text, [tool.spec for tool in self.tools]).plan.steps:
+        for step in read(text, self._specs).plan.steps:
             steps[step.id] = step
         mended = Plan(task=self.task, steps=tuple(steps.values()))
         changes = tuple(change for change in self.plan.diff(mended) if change.kind != "kept")
-        if not changes or self._faults(mended):
+        if not changes or check(mended, self._specs):
             return False
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
@@ -147,7 +139,7 @@ class Run:
     def executor(self) -> Executor:
         """Return what runs steps; what has been found is not looked for again."""
         self._executor = Executor(
-            self.tools, run=self.name, limits=self._limits, leave=self.leave, watchers=self.watchers,
+            self.tools, run=self.name, limits=self.limits, leave=self.leave, watchers=self.watchers,
             found=self.evidence, take_call=self.take_call,
         )  # fmt: skip
         return self._executor
@@ -158,7 +150,8 @@ class Run:
         `executor`: it runs some of them already.
         """
         executor = executor or self.executor()
-        faults = {fault.step: fault for fault in self._faults(self.plan)}
+        is_checked = all(executor.has_begun(step) for step in steps)
+        faults = {} if is_checked else {fault.step: fault for fault in check(self.plan, self._specs)}
         for step in steps:
             if step.id in faults and step.id not in self.evidence:
                 executor.fail(step, str(faults[step.id]))
@@ -169,19 +162,11 @@ class Run:
 
     async def answer(self, may_miss: bool) -> tuple[str, tuple[str, ...]]:
         """Have the task answered from what was found; return the answer, or the steps that it is missing from."""
-        shown = tuple(self._shown(step) for step in self.plan.steps if step.id in self.evidence)
+        shown = tuple(show_step(step, self.evidence) for step in self.plan.steps if step.id in self.evidence)
         prompt = AnswerFromEvidence(task=self.task, steps=shown, may_miss=may_miss)
         words = await ask(self.model("solver"), prompt, "solver")
         missing = missing_steps(words, tuple(step.id for step in shown)) if may_miss else None
         return (words, ()) if missing is None else ("", missing or ("nothing",))
-
-    def _shown(self, step: PlannedStep) -> Shown:
-        evidence = self.evidence[step.id]
-        called = ", ".join(f"{name}: {value}" for name, value in evidence.arguments.items())
-        return Shown(
-            id=step.id, why=step.why, call=f"{step.tool}[{called[:AS_CALLED]}]", failed=evidence.failed,
-            text=f"No evidence: {evidence.text}" if evidence.failed else evidence.text,
-        )  # fmt: skip
 
     async def close(self) -> None:
         """Break off what still runs."""

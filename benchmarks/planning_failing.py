@@ -1,0 +1,247 @@
+"""What is left of the answers when tools fail: by exceptions, by hanging, with nothing, with 10 MB, with broken text.
+
+Each question is a sum of 2 to 5 numbers that a tool finds. Searches fail by the given share, keyed by the seed. The
+scripted model answers only from what it is shown: the sum where all numbers are there, else it names what is missing;
+where it may, it has a search made once more in other words (one mended plan; in ReAct, one more call each). It knows
+nothing by itself, so nothing can be kept where everything fails; that a language mind can, from what it knows, is
+the paper's table 3.
+
+Every run must end in time, and its answer name each number that is missing; no prompt may be longer than MOST or
+unfit for UTF-8. The control runs the same plans as published code does: one step after another, the tool called as it
+is, its result put into the text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mindstream.models.model import Call, Part, Piece, Request, Usage
+from mindstream.models.wrappers.budget import Budget
+from mindstream.planning.executor import Limits
+from mindstream.planning.solution import Solution
+from mindstream.planning.solve import How, solve
+from mindstream.tools.tool import FunctionTool, tool
+
+KINDS = ("exception", "hang", "empty", "large", "not_utf8")
+RATES = (0.2, 0.5, 1.0)
+IN_TIME_S, TIMEOUT_S, MOST = 10.0, 0.05, 200_000
+LARGE = "x" * 10_000_000
+NUMBER = re.compile(r"number (\d+)")
+THING = re.compile(r"thing (\d+)")
+
+
+@dataclass
+class World:
+    """Numbers to be found by a search that fails, by kind and rate."""
+
+    kind: str
+    rate: float
+    seed: str
+    branch: int
+    calls: int = 0
+    prompts: list[str] = field(default_factory=list)
+
+    @property
+    def answer(self) -> str:
+        return str(sum(100 + n for n in range(1, self.branch + 1)))
+
+    async def search(self, query: str) -> Any:
+        """Find the number of a thing."""
+        self.calls += 1
+        if random.Random(f"{self.seed}/{query}").random() < self.rate:
+            return await _fail(self.kind)
+        return f"number {100 + int(THING.findall(query)[0])}"
+
+    def tools(self) -> list[FunctionTool]:
+        return [tool(self.search)]
+
+    def plan(self, again: Sequence[str] = ()) -> str:
+        """Return the plan, or the searches to be made again, in other words."""
+        words = ", once more" if again else ""
+        numbers = [int(id[1:]) for id in again] or range(1, self.branch + 1)
+        return "".join(f"Plan: Find it.\n#E{n} = search[thing {n}{words}]\n" for n in numbers)
+
+
+async def _fail(kind: str) -> Any:
+    if kind == "exception":
+        raise RuntimeError("the server is on fire")
+    if kind == "hang":
+        await asyncio.sleep(3_600)
+    return {"empty": "", "large": LARGE, "not_utf8": b"\xff\xfe number".decode("utf-8", "surrogateescape")}[kind]
+
+
+@dataclass
+class Reader:
+    """A model that answers from what it is shown, and only from that."""
+
+    world: World
+    name: str = "reader"
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        shown = "\n".join(message.text for message in request.messages)
+        self.world.prompts.append(shown)
+        label = request.prompt.label()
+        if label == "make_plan":
+            yield Piece(self.world.plan())
+        elif label == "mend_plan":
+            yield Piece(self.world.plan(re.findall(r"(E\d+): (?:failed|[^\n]*does not hold)", shown)) or "NOTHING")
+        elif label == "act_on_task":
+            yield self._act(request)
+        else:
+            yield Piece(self.answer(shown))
+        yield Usage(len(shown) // 4, 20)
+
+    def answer(self, shown: str) -> str:
+        """Return the sum of what is shown, or what is missing."""
+        blocks = re.findall(r"<evidence>\n(E\d+): (.*?)\n</evidence>", shown, re.DOTALL)
+        found = {id: number[1] for id, text in blocks if (number := NUMBER.search(text))}
+        missing = [id for id, _ in blocks if id not in found]
+        if missing and "MISSING" in shown.partition("<evidence>")[0]:
+            return f"MISSING {', '.join(missing)}"
+        return _say(found.values(), [f"thing {id[1:]}" for id in missing])
+
+    def _act(self, request: Request) -> Part:
+        asked = [json.loads(call.arguments)["query"] for message in request.turns for call in message.calls]
+        results = [message.text for message in request.turns if message.role == "tool"]
+        found = {
+            THING.findall(query)[0]: n[1]
+            for query, text in zip(asked, results, strict=True)
+            if (n := NUMBER.search(text))
+        }
+        things = [f"thing {n}" for n in range(1, self.world.branch + 1)]
+        for words in ("", ", once more"):
+            for thing in things:
+                if thing[6:] not in found and thing + words not in asked and request.tools:
+                    return Call("search", json.dumps({"query": thing + words}))
+        return Piece(_say(found.values(), [thing for thing in things if thing[6:] not in found]))
+
+
+def _say(found: Any, missing: Sequence[str]) -> str:
+    if missing:
+        return f"not known, for nothing was found of: {', '.join(missing)}"
+    return str(sum(map(int, found)))
+
+
+# One run.
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run: the answer was kept, or what is missing was said; nothing went wrong on the way."""
+
+    kept: bool
+    sound: bool
+    why: str = ""
+
+
+async def run(how: How, world: World, replans: int = 1) -> Solution:
+    """Solve a world's question."""
+    reader, limits = Reader(world), Limits(timeout_s=TIMEOUT_S)
+    return await solve("What is the sum?", how, tools=world.tools(), models=reader, replans=replans, limits=limits)
+
+
+async def run_naive(world: World) -> str:
+    """Run a plan as published code does, without any guard."""
+    reader = Reader(world)
+    evidence = ""
+    for n in range(1, world.branch + 1):
+        found = await world.search(f"thing {n}")
+        evidence += f"<evidence>\nE{n}: search[thing {n}]\n{found}\n</evidence>\n"
+    world.prompts.append(evidence)
+    return reader.answer(evidence) if len(evidence) < MOST else ""
+
+
+def judge(world: World, answer: str, seconds: float) -> Outcome:
+    """Say what an answer is worth."""
+    if answer == world.answer:
+        kept, why = True, ""
+    else:
+        kept, why = False, "" if "thing" in answer and "not known" in answer else f"it says {answer[:60]!r}"
+    if seconds > IN_TIME_S:
+        why = f"it took {seconds:.0f} s"
+    for prompt in world.prompts:
+        if len(prompt) > MOST:
+            why = f"a prompt of {len(prompt)} characters"
+        elif any("\ud800" <= sign <= "\udfff" for sign in prompt):
+            why = "a prompt that is no UTF-8"
+    return Outcome(kept and not why, not why, why)
+
+
+async def _judged(way: str, world: World) -> Outcome:
+    began = time.perf_counter()
+    try:
+        async with asyncio.timeout(IN_TIME_S if way != "naive" else 10 * TIMEOUT_S):
+            if way == "naive":
+                answer = await run_naive(world)
+            else:
+                how: How = "react" if way == "react" else "plan-execute" if way == "plan_execute" else "rewoo"
+                answer = (await run(how, world, replans=0 if way == "rewoo_unmended" else 1)).answer
+    except Exception as error:  # noqa: BLE001 (what ends a run is what is looked for)
+        return Outcome(False, False, f"{type(error).__name__}: {str(error)[:60]}")
+    return judge(world, answer, time.perf_counter() - began)
+
+
+WAYS = ("rewoo", "rewoo_unmended", "plan_execute", "react", "naive")
+
+
+async def measure_failing(runs: int, seed: str) -> dict[str, Any]:
+    """Run every kind of failure at every rate, each way; return the share kept, and what was not sound."""
+    rows = []
+    for kind in KINDS:
+        for rate in RATES:
+            row: dict[str, Any] = {"kind": kind, "rate": rate}
+            for way in WAYS:
+                worlds = [World(kind, rate, f"{seed}/{n}", 2 + n % 4) for n in range(runs)]
+                outcomes = await asyncio.gather(*(_judged(way, world) for world in worlds))
+                row[way] = sum(each.kept for each in outcomes) / runs
+                if faults := Counter(each.why for each in outcomes if not each.sound):
+                    row[f"{way}_unsound"] = dict(faults.most_common(3))
+            rows.append(row)
+    guarded = [way for way in WAYS if way != "naive"]
+    return {
+        "holds": not any(f"{way}_unsound" in row for row in rows for way in guarded),
+        "control_fails": sorted({row["kind"] for row in rows if "naive_unsound" in row}),
+        "kept": {rate: {way: _mean(rows, rate, way) for way in WAYS} for rate in RATES},
+        "budget": await measure_budgets(seed), "rows": rows,
+    }  # fmt: skip
+
+
+def _mean(rows: Sequence[dict[str, Any]], rate: float, way: str) -> float:
+    taken = [row[way] for row in rows if row["rate"] == rate]
+    return float(round(sum(taken) / len(taken), 3))
+
+
+# Budgets.
+
+
+async def measure_budgets(seed: str, most: int = 8) -> dict[str, Any]:
+    """Return by how many calls budgets were exceeded at most, where half of the searches fail; the control has none."""
+    ways: tuple[How, ...] = ("rewoo", "plan-execute", "react")
+    over = {"model_calls": 0, "tool_calls": 0, "tokens_in_calls": 0}
+    unsaid = 0
+    for how in ways:
+        for allowed in range(1, most):
+            world = World("exception", 0.5, f"{seed}/{how}/{allowed}", 5)
+            budget = Budget(calls=allowed)
+            found = await solve("What?", how, tools=world.tools(), models=Reader(world), budget=budget)
+            over["model_calls"] = max(over["model_calls"], len(world.prompts) - allowed)
+            unsaid += not (found.answer or found.stopped)
+            world = World("exception", 0.5, f"{seed}/{how}/{allowed}", 5)
+            await solve("What?", how, tools=world.tools(), models=Reader(world), tool_calls=allowed)
+            over["tool_calls"] = max(over["tool_calls"], world.calls - allowed)
+            world = World("exception", 0.5, f"{seed}/{how}/{allowed}", 5)
+            await solve("What?", how, tools=world.tools(), models=Reader(world), budget=Budget(tokens=100 * allowed))
+            spent = [len(prompt) // 4 + 20 for prompt in world.prompts]
+            beyond = sum(sum(spent[:n]) >= 100 * allowed for n in range(1, len(spent)))
+            over["tokens_in_calls"] = max(over["tokens_in_calls"], beyond)
+    naive = World("empty", 0.5, seed, 5)
+    await run_naive(naive)
+    return {"exceeded_by": over, "ended_without_a_word": unsaid, "control_exceeds_by": naive.calls - 1}

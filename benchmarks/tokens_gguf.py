@@ -1,0 +1,43 @@
+"""The recorded words, written by the small model in this process: it reads each request, and a grammar holds it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Mapping
+
+from tokens_play import Line, Player
+
+from mindstream.models.gguf import Engine
+from mindstream.models.wire import http_client
+
+WHOLE_BYTES = 8_000_000
+
+
+class HeldPlayer(Player):
+    """Plays back as `Player` does; a model reads what is asked and writes each reply, so that it takes its time."""
+
+    def __init__(self, lines: Mapping[str, deque[Line]], engine: Engine, cached: bool) -> None:
+        super().__init__(lines)
+        self._engine, self._cached = engine, cached
+
+    async def write(self, asked: str, words: str) -> None:
+        body = {
+            "prompt": asked, "n_predict": 4 * len(words) + 8, "cache_prompt": self._cached, "temperature": 0,
+            "grammar": f"root ::= {json.dumps(words, ensure_ascii=False)}",
+        }  # fmt: skip
+        url = self._engine.url.removesuffix("/v1") + "/completion"
+        async with http_client(WHOLE_BYTES, here=True) as client:
+            response = await client.post(url, json=body, headers={"Authorization": f"Bearer {self._engine.key}"})
+        response.raise_for_status()
+        if (written := response.json()["content"]) != words:
+            raise RuntimeError(f"the grammar held {words[:80]!r}, and {written[:80]!r} came")
+
+
+async def load(name: str) -> Engine:
+    """Load a model's file in a thread; raises as `mindstream.models.gguf.engine` does."""
+    from mindstream.models.address import address
+    from mindstream.models.gguf import engine
+
+    return await asyncio.to_thread(engine, address(name))
