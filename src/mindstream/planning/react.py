@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
+from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, ReplyInvalid, ToolError
 from mindstream.isolation import Broken, Isolated, Overdue
 from mindstream.models.model import Call, ToolSpec
@@ -21,6 +21,7 @@ from mindstream.tools import loop
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import Traits, traits_of
 
+CLOCK = SystemClock()
 STEPS = 12
 """So often the model may be asked."""
 A_DAY_S = 86_400.0
@@ -109,12 +110,12 @@ class _Watched:
 
     async def log_call(self, call: Call) -> None:
         step = self.step(call)
-        self._began[call.id] = time.monotonic()
+        self._began[call.id] = CLOCK.elapsed()
         for watcher in self.run.watchers:
             await watcher.began(step, call.arguments)
 
     async def log_observation(self, call: Call, text: str, failed: bool) -> None:
-        seconds = time.monotonic() - self._began.get(call.id, time.monotonic())
+        seconds = CLOCK.elapsed() - self._began.get(call.id, CLOCK.elapsed())
         await self._keep(self.step(call), text, failed, seconds)
 
     async def take_newer(self) -> str:

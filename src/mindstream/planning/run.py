@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 
+from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model
@@ -26,6 +26,7 @@ from mindstream.planning.solution import Solution, Spent
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 
+CLOCK = SystemClock()
 SAID = 300
 """So much is told of what a planner said that wrote no plan, in characters."""
 
@@ -67,7 +68,7 @@ class Run:
         self._models, self._budget, self.limits = models, budget, limits
         self._tool_calls, self._called = tool_calls, 0
         self._executor: Executor | None = None
-        self._began = time.monotonic()
+        self._began = CLOCK.elapsed()
 
     def model(self, role: str) -> Model:
         """Return who answers in a role."""
@@ -178,7 +179,7 @@ class Run:
         """Return what the run came to."""
         budget = self._budget
         spent = Spent(
-            budget.spent_calls, self._called, budget.spent_tokens, budget.spent_usd, time.monotonic() - self._began
+            budget.spent_calls, self._called, budget.spent_tokens, budget.spent_usd, CLOCK.elapsed() - self._began
         )
         return Solution(
             self.task, how, answer, self.plan, self.evidence, self.stopped, tuple(self.changes), spent, self.name
