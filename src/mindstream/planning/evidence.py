@@ -39,7 +39,7 @@ def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[
     What failed is tried again.
     """
     changed = {change.step for change in old.diff(new) if change.kind != "kept"}
-    for id in new.order():
-        if changed & set(new.step(id).needs) or (id in evidence and evidence[id].failed):
-            changed.add(id)
+    changed |= {id for id, each in evidence.items() if each.failed}
+    while more := {step.id for step in new.steps if changed & set(step.needs)} - changed:
+        changed |= more
     return {id: each for id, each in evidence.items() if id not in changed}

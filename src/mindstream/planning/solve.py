@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
+from mindstream import chance
 from mindstream.errors import BudgetSpent, InputError
+from mindstream.memory.door import checked_name
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.planning.evidence import still_valid
 from mindstream.planning.executor import Limits
 from mindstream.planning.journal import Begun, Journal, read_run
-from mindstream.planning.leave import Leave, refuse
+from mindstream.planning.leave import Leave, one_at_a_time, refuse
 from mindstream.planning.plan import Plan
 from mindstream.planning.plan_execute import plan_and_execute
 from mindstream.planning.react import react
@@ -43,7 +47,7 @@ async def solve(
     leave: Leave = refuse,
     watchers: Sequence[RunWatcher] = (),
     stream: Stream | None = None,
-    run: str = "run",
+    run: str = "",
 ) -> Solution:
     """Solve a task.
 
@@ -55,40 +59,61 @@ async def solve(
             has, and says so; at most one call more is made.
         replans: how often the plan may be mended, after steps failed or the answer was missing.
         leave: asked before a tool that changes the world is called.
-        stream: the run is written into its log; a run of that name that was broken off goes on where it stopped.
+        stream: the run is written into its log; a run of that name that was broken off goes on where it stopped, and
+            one that another process is still at goes on here: that process makes no further call.
+        run: its name, as names of streams are; a new one where it is not named.
 
     Raises:
-        InputError: there is no such way, two tools have one name, or the run was about another task.
+        InputError: there is no such way, two tools have one name, or the run was about another task, or solved in
+            another way.
+        LeaseLost: somebody else has taken up the run.
         ModelError: the planner or the solver failed. (A budget that is spent is no error: see `Solution.stopped`.)
         StorageError: the log cannot be written.
     """
     if how not in WAYS:
         raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(How))}")
+    run = checked_name(run or chance.token(), "run")
     journal = Journal(stream, run) if stream else None
     before = await read_run(stream, run) if stream else None
     if before and before.task and before.task != task:
         raise InputError(f"the run {run!r} is about another task: {before.task[:80]!r}; give this one another name")
+    if before and before.how and before.how != how:
+        raise InputError(f"the run {run!r} was begun by {before.how}: go on so, or give this one another name")
     if before and before.answer is not None and not before.stopped:
         return Solution(task, before.how, before.answer, before.plan or Plan(task=task), before.evidence, run=run)
+    if journal and stream:
+        await journal.begin(task, how)
+        before = await read_run(stream, run)  # again: from here on nobody else makes a call of it
+    begun = _begun(before or Begun(run), plan)
     allowed = budget or Budget()
     going = Run(
         task, checked_tools(tools), _models(models, allowed), tuple(exemplars), allowed, tool_calls, replans,
-        limits or Limits(), leave, (*([journal] if journal else []), *watchers), run, before or Begun(run), plan,
+        limits or Limits(), one_at_a_time(leave), (*([journal] if journal else []), *watchers), run, begun, plan,
     )  # fmt: skip
-    if journal:
-        await journal.begin(task, how)
+    if plan is not None and begun.plan != plan:
+        await going.announce("it was given")
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds) as limit:
             answer = await WAYS[how](going)
-    except (BudgetSpent, TimeoutError) as error:
-        words = f"the {seconds:g} seconds that were allowed are over" if isinstance(error, TimeoutError) else str(error)
-        going.stopped, answer = words, ""
+    except BudgetSpent as error:
+        going.stopped, answer = str(error), ""
+    except TimeoutError:
+        if not limit.expired():  # it is somebody else's: a watcher's, or of whoever is asked for leave
+            raise
+        going.stopped, answer = f"the {seconds:g} seconds that were allowed are over", ""
     finally:
         await going.close()
     solution = going.solution(how, answer)
     if journal:
         await journal.end(solution.answer, solution.stopped)
     return solution
+
+
+def _begun(before: Begun, plan: Plan | None) -> Begun:
+    """Return what a run begins with: where its plan is another one now, only the evidence that still holds."""
+    if plan is None or before.plan is None or plan == before.plan:
+        return before
+    return replace(before, evidence=still_valid(before.plan, plan, before.evidence))
 
 
 def _models(models: Models | Model | Mapping[str, Model], budget: Budget) -> dict[str, Model]:
