@@ -4,8 +4,8 @@
 
 Each step appends a line to a file. One tool takes an idempotency key and asks its file whether the key is there; the
 other takes none. A process runs the plan on a data folder and is killed at a random time between two lines; then
-another one runs it to its end. Expected: the keyed lines stand there once each; of the others at most those twice that were in
-flight when the process died; the answer is the same. The model is scripted; two steps go on at once.
+another one runs it to its end. Expected: the keyed lines stand there once each; of the others at most those twice that
+were in flight when the process died; the answer is the same. The model is scripted; two steps go on at once.
 """
 
 from __future__ import annotations

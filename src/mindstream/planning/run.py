@@ -171,8 +171,9 @@ class Run:
         executor = executor or self.executor()
         faults = {fault.step: fault for fault in self._faults(self.plan)}
         for step in steps:
-            if step.id in faults and step.id not in self.evidence:
-                executor.fail(step, str(faults[step.id]))
+            fault = faults.get(step.id) or faults.get("")  # "": the plan as a whole cannot run
+            if fault and step.id not in self.evidence:
+                executor.fail(step, str(fault))
             executor.begin(step)
         self.evidence = await executor.finish()
 
