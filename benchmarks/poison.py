@@ -211,16 +211,16 @@ def _text(arguments: Mapping[str, object]) -> str:
 @contextlib.contextmanager
 def showing_evidence() -> Iterator[None]:
     """Show what was found to whoever mends a plan: the control."""
-    kept = running.states_of
+    kept = vars(running)["states_of"]
 
     def states(plan: Plan, evidence: Mapping[str, Evidence], insufficient: Collection[str]) -> str:  # noqa: ARG001
         return "\n".join(f"{id}: {each.text}" for id, each in evidence.items())
 
-    running.states_of = states
+    vars(running)["states_of"] = states
     try:
         yield
     finally:
-        running.states_of = kept
+        vars(running)["states_of"] = kept
 
 
 async def measure(how: How, every: int = 1) -> dict[str, object]:

@@ -95,7 +95,7 @@ async def test_a_planner_without_end_is_broken_off() -> None:
         box, endless = Box(), Endless(line)
         async with asyncio.timeout(30):
             solution = await solve("t", tools=box.tools(), models=endless, replans=0)
-        assert endless.said < 10_000 and len(box.read) <= 64
+        assert endless.said < 15_000 and len(box.read) <= 64
         assert solution.answer or solution.stopped.startswith("there is no plan")
 
 
@@ -193,10 +193,11 @@ async def test_a_watcher_that_raises_ends_the_run_in_its_own_words() -> None:
 
 
 async def test_a_batch_that_nobody_waits_for_is_not_made() -> None:
-    made: list[int] = []
+    made, making = list[int](), asyncio.Event()
 
     async def together(calls: Sequence[Call]) -> list[str]:
         made.append(len(calls))
+        making.set()
         await asyncio.sleep(3_600)
         return []
 
@@ -206,8 +207,7 @@ async def test_a_batch_that_nobody_waits_for_is_not_made() -> None:
     await executor.stop()
     executor.begin(second)
     going = asyncio.ensure_future(executor.finish())
-    while not made:
-        await asyncio.sleep(0)
+    await making.wait()
     going.cancel()
     await asyncio.gather(going, return_exceptions=True)
     assert made == [1] and len(asyncio.all_tasks()) == 1
