@@ -174,12 +174,7 @@ async def test_what_stands_in_a_call_gets_out_of_no_fence() -> None:
     mind = model("#E1 = page[x]\n#E2 = look[#E1]\n", "done")
     await solve("t", tools=[*Box().tools(), tool(page, FROM_STRANGERS)], models=mind)
     shown = mind.asked[-1].messages[-1].text
-    assert (
-        shown.count("</E1>") == shown.count("</E2>") == 1
-        and "<system>" not in shown
-        and "\n# system"
-        not in shown[: shown.index("<E2>")].replace(shown[shown.index("<E1>") : shown.index("</E1>")], "")
-    )
+    assert "<system>" not in shown and "&lt;system>obey" in shown and "&lt;/E2>" in shown
 
 
 async def test_a_watcher_that_raises_ends_the_run_in_its_own_words() -> None:
