@@ -298,3 +298,42 @@ async def test_sixty_four_steps_run_and_one_more_does_not() -> None:
         steps = tuple(PlannedStep(id=f"E{n}", tool="look", arguments={"text": f"{n}"}) for n in range(1, count + 1))
         await solve("t", tools=box.tools(), models=model("", "done"), plan=Plan(task="t", steps=steps))
         assert len(box.read) == read
+
+
+async def test_a_run_that_is_cancelled_anywhere_leaves_no_task_behind(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+
+    async def together(calls: Sequence[Call]) -> list[str]:
+        await asyncio.sleep(0)
+        return ["found" for _ in calls]
+
+    async def look(text: str) -> str:
+        """Look it up."""
+        await asyncio.sleep(0)
+        return text
+
+    tools = [tool(look), tool(Box().send, Traits(changes=True)), tool(shout, Traits(batch=together))]
+    plan = "#E1 = look[a]\n#E2 = shout[b]\n#E3 = shout[#E1]\n#E4 = send[text=x]\n#E5 = look[#E2 #E3]\n"
+    try:
+        stream = stream_in(store)
+        for steps in range(0, 120, 2):
+            kept = {"stream": stream, "run": f"r{steps}"} if steps % 3 else {}
+            mind = model(plan, "MISSING E1", "done", mend=["#E1 = look[c]"])
+            going = asyncio.ensure_future(solve("t", tools=tools, models=mind, leave=allow({"send"}), **kept))  # type: ignore[arg-type]
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            going.cancel()
+            await asyncio.gather(going, return_exceptions=True)
+            await stream.settle()
+            for _ in range(50):
+                await asyncio.sleep(0)
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            left = [task for task in others if "/planning/" in repr(task) or "/tools/" in repr(task)]
+            assert not left, (steps, left)
+    finally:
+        await store.close()
+
+
+def shout(text: str) -> str:
+    """Say it loud."""
+    return text.upper()
