@@ -14,6 +14,7 @@ from mindstream.models.model import Call, Model
 from mindstream.models.prompt import Prompt
 from mindstream.reasoners.conversation import Line
 from mindstream.text.language import language_of
+from mindstream.tools.call import Observation
 from mindstream.tools.loop import solve
 
 
@@ -79,7 +80,7 @@ class Agent:
     async def log_call(self, call: Call) -> None:
         """Nobody watches."""
 
-    async def log_observation(self, call: Call, text: str, failed: bool) -> None:
+    async def log_observation(self, call: Call, found: Observation) -> None:
         """Nobody watches."""
 
     async def take_newer(self) -> str:

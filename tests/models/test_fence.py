@@ -21,6 +21,7 @@ from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.repair import Repair
 from mindstream.reasoners.conversation import Line
 from mindstream.service.prompts import prompts
+from mindstream.tools.call import Observation
 from mindstream.tools.loop import solve
 from mindstream.tools.tool import tool
 
@@ -252,7 +253,7 @@ class Listener:
 
     async def log_call(self, call: Call) -> None: ...
 
-    async def log_observation(self, call: Call, text: str, failed: bool) -> None: ...
+    async def log_observation(self, call: Call, found: Observation) -> None: ...
 
     async def take_newer(self) -> str:
         return attack("plain", "newest_utterances")

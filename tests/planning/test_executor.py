@@ -123,7 +123,7 @@ async def test_a_call_that_failed_is_made_again_where_it_may_be() -> None:
     for traits, tries, keys in (
         (Traits(retries=2), 3, {""}),
         (Traits(retries=2, changes=True), 1, {""}),  # it may have had its effect
-        (Traits(retries=2, changes=True, key="key"), 3, {"mine/E1"}),
+        (Traits(retries=2, changes=True, key="key"), 3, {"mine/E1/ed85f22ade5b"}),
     ):
         made.clear()
         executor = Executor([tool(flaky, traits)], run="mine", leave=allow({"flaky"}))
@@ -206,7 +206,7 @@ async def test_so_many_calls_at_once_and_no_more() -> None:
 async def test_a_call_that_is_not_allowed_any_more_is_not_made() -> None:
     left = 3
 
-    def take() -> None:
+    def take(cost_usd: float) -> None:
         nonlocal left
         if not left:
             raise BudgetSpent("3 calls are made")

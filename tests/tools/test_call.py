@@ -14,7 +14,7 @@ from mindstream.models.model import Call
 from mindstream.models.prompt import Prompt
 from mindstream.models.scripted import Scripted
 from mindstream.tools import threads
-from mindstream.tools.call import LONGEST, call_tool
+from mindstream.tools.call import LONGEST, Observation, call_tool
 from mindstream.tools.loop import AT_ONCE, CALLS, SAME, solve
 from mindstream.tools.tool import tool
 
@@ -43,7 +43,7 @@ class Watching:
     async def log_call(self, call: Call) -> None:
         self.calls += 1
 
-    async def log_observation(self, call: Call, text: str, failed: bool) -> None: ...
+    async def log_observation(self, call: Call, found: Observation) -> None: ...
 
     async def take_newer(self) -> str:
         return ""

@@ -10,6 +10,7 @@ from mindstream.errors import ReplyInvalid, ToolError
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import Prompt
 from mindstream.models.scripted import Scripted
+from mindstream.tools.call import Observation
 from mindstream.tools.loop import solve
 from mindstream.tools.tool import tool
 
@@ -42,8 +43,8 @@ class Watching:
     async def take_newer(self) -> str:
         return self.news.pop(0) if self.news else ""
 
-    async def log_observation(self, call: Call, text: str, failed: bool) -> None:
-        self.seen.append(f"{'failed' if failed else 'got'} {text}")
+    async def log_observation(self, call: Call, found: Observation) -> None:
+        self.seen.append(f"{'failed' if found.failed else 'got'} {found.text}")
 
 
 def add(a: int, b: int = 1) -> int:

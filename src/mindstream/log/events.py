@@ -153,6 +153,8 @@ class Observed(Event):
     text: str
     """All of it that was taken (see tools/call)."""
     failed: bool = False
+    foreign: bool = False
+    """Strangers wrote it."""
     id: str = ""
     """The call's."""
 

@@ -23,6 +23,8 @@ FADING: frozenset[Kind] = frozenset({"note", "observation", "thought", "dream"})
 """Kinds that strengthen and fade; the others never do."""
 UNIQUE: frozenset[Kind] = frozenset({"note", "thought", "exemplar"})
 """Kinds in which the same words are not kept twice."""
+TAINTED = "tainted"
+"""The field of data that is true where strangers wrote a record, or what it was drawn from (see memory/writing)."""
 SLOTTED: frozenset[Kind] = frozenset({"belief", "plan"})
 
 Vector: TypeAlias = NDArray[np.float16]
@@ -142,6 +144,11 @@ def new_id(now: Moment, drawn: str = "") -> str:
         milliseconds, digit = divmod(milliseconds, 32)
         digits.append("0123456789abcdefghjkmnpqrstvwxyz"[digit])
     return "".join(reversed(digits)) + (drawn or chance.token(CHANCE))
+
+
+def is_tainted(record: Record) -> bool:
+    """Tell whether strangers wrote a record, or anything that it was drawn from."""
+    return bool(record.data.get(TAINTED))
 
 
 def normalised(text: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from mindstream.errors import Conflict, LeaseLost
 from mindstream.log.events import BeliefChanged
 from mindstream.memory.belief import Belief, Patch, merged, render_belief
-from mindstream.memory.record import New
+from mindstream.memory.record import TAINTED, New, is_tainted
 from mindstream.memory.store import Entry
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ async def revision(
     if not changed:
         return None
     event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
+    before = stream.last_version(slot)
+    taint = {TAINTED: True} if before and is_tainted(before) else {}  # what it said goes on standing in this one
     new = New(
         text=render_belief(slot, value), kind="belief", by=by, evidence=tuple(evidence), slot=slot,
-        version=event.version, data={"value": value.model_dump(mode="json"), "patch": changed},
+        version=event.version, data={"value": value.model_dump(mode="json"), "patch": changed, **taint},
     )  # fmt: skip
     return Entry(event, by, tuple(await stream.build_records([new])))

@@ -10,7 +10,7 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
 from mindstream.memory.door import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
-from mindstream.memory.record import UNIQUE, New, Record, Vector, normalised
+from mindstream.memory.record import TAINTED, UNIQUE, New, Record, Vector, is_tainted, normalised
 from mindstream.memory.store import Entry
 
 if TYPE_CHECKING:
@@ -61,30 +61,40 @@ async def build_records(stream: Stream, news: Sequence[New]) -> list[Record]:
     texts = [fitted_text(new.text) for new in news]
     vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
-    depths = await _depths(stream, [new.evidence for new in news])
+    drawn = await _drawn(stream, [new.evidence for new in news])
     records = [
-        _record(stream, new, text, vector, now, depth)
-        for new, text, vector, depth in zip(news, texts, vectors, depths, strict=True)
+        _record(stream, new, text, vector, now, depth, tainted)
+        for new, text, vector, (depth, tainted) in zip(news, texts, vectors, drawn, strict=True)
     ]
     stream.missing.owe(records)
     return records
 
 
-def _record(stream: Stream, new: New, text: str, vector: Vector | None, now: Moment, depth: int) -> Record:
+def _record(
+    stream: Stream, new: New, text: str, vector: Vector | None, now: Moment, depth: int, tainted: bool
+) -> Record:
     created = now if new.created is None else new.created
     record = Record(
         id=stream.ids.make(checked_moment(created, "created"), new.kind, text), stream=stream.name, kind=new.kind,
         text=text, created=created, accessed=now, by=new.by, episode=new.episode, importance=new.importance,
         valid_from=new.valid_from, valid_until=new.valid_until, about=new.about, keywords=new.keywords,
         evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot, version=new.version,
-        data=new.data, vector=vector, embedder="" if vector is None else stream.embedder.name,
+        data={**new.data, TAINTED: True} if tainted else new.data, vector=vector,
+        embedder="" if vector is None else stream.embedder.name,
     )  # fmt: skip
     return legible_record(record)
 
 
-async def _depths(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[int]:
-    """Return the depth of each record that is drawn from such evidence: 1 + the deepest, 0 without any."""
+async def _drawn(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[tuple[int, bool]]:
+    """Return of each record that is drawn from such evidence its depth (1 + the deepest, 0 without any), and its taint.
+
+    It is tainted where anything is that it is drawn from; it stays so when that is erased.
+    """
     ids = list(dict.fromkeys(id_ for some in evidence for id_ in some if isinstance(id_, str)))
-    known = {record.id: record.depth for record in await stream.store.records(stream.name, ids)} if ids else {}
-    deepest = [max((known.get(id_, 0) for id_ in some if isinstance(id_, str)), default=0) for some in evidence]
-    return [min(MAX_DEPTH, 1 + depth) if some else 0 for some, depth in zip(evidence, deepest, strict=True)]
+    known = {record.id: record for record in await stream.store.records(stream.name, ids)} if ids else {}
+    found: list[tuple[int, bool]] = []
+    for some in evidence:
+        there = [known[id_] for id_ in some if isinstance(id_, str) and id_ in known]
+        deepest = max((record.depth for record in there), default=0)
+        found.append((min(MAX_DEPTH, 1 + deepest) if some else 0, any(map(is_tainted, there))))
+    return found

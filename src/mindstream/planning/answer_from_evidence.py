@@ -74,6 +74,12 @@ def missing_steps(answer: str, ids: tuple[str, ...]) -> tuple[str, ...] | None:
     return named or ids
 
 
+def is_bare_miss(answer: str, ids: tuple[str, ...]) -> bool:
+    """Tell whether an answer says that it is missing, and nothing else."""
+    found = MISSING.match(answer)
+    return found is not None and all(word in ids for word in re.findall(r"\w+", found[1]))
+
+
 @rule(AnswerFromEvidence)
 def answer_with_last(ask: AnswerFromEvidence) -> str:
     """Give what the last step found, of a calculator's lines the last: rules plan so that it is the answer."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mindstream.isolation import Broken, Isolated
 from mindstream.models.model import Call
-from mindstream.tools.call import Observation, cut
+from mindstream.tools.call import Observation, observe_text
 from mindstream.tools.traits import Batch
 
 MOST = 32
@@ -32,11 +32,18 @@ class Batches:
         return await came
 
     def _flush(self, tool: str, batch: Batch, timeout_s: float) -> None:
-        gathered = self._gathered.pop(tool)
+        gathered = [each for each in self._gathered.pop(tool) if not each[1].done()]  # done: nobody waits any more
         for at in range(0, len(gathered), MOST):
             task = asyncio.ensure_future(_make(gathered[at : at + MOST], batch, timeout_s))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
+
+    async def stop(self) -> None:
+        """Break off what is being made: nobody waits for it any more."""
+        running = list(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 async def _make(gathered: Sequence[tuple[Call, asyncio.Future[Observation]]], batch: Batch, timeout_s: float) -> None:
@@ -61,5 +68,5 @@ def _observed(call: Call, result: object) -> Observation:
     if isinstance(result, Observation):
         return result
     if isinstance(result, str):
-        return Observation(cut(result))
+        return observe_text(result)
     return Observation(f"{call.tool} failed: it returned {type(result).__name__} where text is due", failed=True)

@@ -36,10 +36,12 @@ class Evidence:
 def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:
     """Return what holds of the evidence when a plan is changed: of steps that are as they were, as is all they need.
 
-    What failed is tried again.
+    What failed is tried again. A step for which only another reason is given is the same step.
     """
-    changed = {change.step for change in old.diff(new) if change.kind != "kept"}
-    for id in new.order():
-        if changed & set(new.step(id).needs) or (id in evidence and evidence[id].failed):
-            changed.add(id)
-    return {id: each for id, each in evidence.items() if id not in changed}
+    before = {step.id: step for step in old.steps}
+    changed = {step.id for step in new.steps if not step.is_same_call(before.get(step.id))}
+    changed |= {id for id, each in evidence.items() if each.failed}
+    while more := {step.id for step in new.steps if changed & set(step.needs)} - changed:
+        changed |= more
+    ids = {step.id for step in new.steps}
+    return {id: each for id, each in evidence.items() if id in ids and id not in changed}

@@ -10,7 +10,8 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 from pydantic import JsonValue
 
@@ -43,9 +44,9 @@ class Executor:
     """Runs steps that are handed to it with `begin`, then `finish`.
 
     Args:
-        run: the run's name: with the step's id it makes the idempotency key of a call.
+        run: the run's name, a part of the idempotency key of a call (see `key_of`).
         found: evidence from before; its steps are not run again.
-        take_call: counts one call of a tool; raises BudgetSpent where no more is allowed.
+        take_call: counts one call of a tool, and what it costs; raises BudgetSpent where no more is allowed.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Executor:
         leave: Leave = refuse,
         watchers: Sequence[RunWatcher] = (),
         found: Mapping[str, Evidence] | None = None,
-        take_call: Callable[[], None] = lambda: None,
+        take_call: Callable[[float], None] = lambda _: None,
     ) -> None:
         self.evidence: dict[str, Evidence] = dict(found or {})
         self._tools = {tool.spec.name: tool for tool in checked_tools(tools)}
@@ -69,6 +70,7 @@ class Executor:
         self._steps: dict[str, PlannedStep] = {}
         self._needs: dict[str, tuple[str, ...]] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._ended: list[asyncio.Task[None]] = []
         self._due: defaultdict[str, asyncio.Future[Evidence]] = defaultdict(asyncio.get_running_loop().create_future)
         for id, evidence in self.evidence.items():
             self._due[id].set_result(evidence)
@@ -84,9 +86,13 @@ class Executor:
         return self._steps.get(step.id) is step
 
     def fail(self, step: PlannedStep, why: str) -> None:
-        """Give a step that cannot be called as it is planned the reason for its evidence."""
+        """Give a step that cannot be called as it is planned the reason for its evidence; if it runs, it is ended."""
+        if running := self._running.pop(step.id, None):
+            running.cancel()
+            self._ended.append(running)
+        self._steps.setdefault(step.id, step)
+        self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
         if not self._due[step.id].done():
-            self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
             self._due[step.id].set_result(self.evidence[step.id])
 
     async def finish(self) -> dict[str, Evidence]:
@@ -110,7 +116,7 @@ class Executor:
         """Break off what runs; `why` becomes the evidence of all that is not there yet."""
         for task in self._running.values():
             task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await asyncio.gather(self._batches.stop(), *self._running.values(), *self._ended, return_exceptions=True)
         for step in self._steps.values():
             if why and step.id not in self.evidence:
                 self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
@@ -143,7 +149,7 @@ class Executor:
     async def _find(self, step: PlannedStep, needed: Mapping[str, Evidence]) -> Evidence:
         tool = self._tools.get(step.tool)
         traits = traits_of(tool)
-        foreign = traits.foreign or any(each.foreign for each in needed.values())
+        foreign = any(each.foreign for each in needed.values())
 
         def failed(why: str, arguments: Mapping[str, JsonValue] | None = None, tries: int = 0) -> Evidence:
             return Evidence(step.id, why, True, foreign, step.tool, arguments or {}, tries)
@@ -158,13 +164,14 @@ class Executor:
         except InputError as error:
             return failed(f"not called: {error}")
         if traits.key and traits.key in tool.spec.parameters.get("properties", {}):
-            arguments[traits.key] = f"{self._run}/{step.id}"
+            arguments[traits.key] = key_of(self._run, step.id, {**arguments, traits.key: ""})
         written = json.dumps(arguments, ensure_ascii=False)
-        if traits.changes and not await self._leave(Wish(step, written, any(e.foreign for e in needed.values()))):
+        if traits.changes and not await self._leave(Wish(step, written, foreign)):
             return failed("not called: it changes the world, and nobody gave leave for it", arguments)
         began = CLOCK.elapsed()
         observed, tries = await self._observe(step, tool, traits, written)
         seconds = CLOCK.elapsed() - began
+        foreign = foreign or observed.foreign
         return Evidence(step.id, observed.text, observed.failed, foreign, step.tool, arguments, tries, seconds)
 
     async def _observe(self, step: PlannedStep, tool: Tool, traits: Traits, written: str) -> tuple[Observation, int]:
@@ -174,7 +181,7 @@ class Executor:
         for attempt in range(1, wanted + 1):
             async with self._free_for(step.tool, traits):
                 try:
-                    self._take_call()
+                    self._take_call(traits.cost_usd or 0.0)
                 except BudgetSpent as error:
                     return Observation(f"not called: {error}", failed=True), attempt - 1
                 for watcher in self._watchers:
@@ -188,14 +195,21 @@ class Executor:
         timeout_s = traits.timeout_s or self._limits.timeout_s
         if traits.batch:
             observed = await self._batches.call(call, traits.batch, timeout_s)
+            observed = replace(observed, foreign=observed.foreign or traits.foreign)
         else:
             async with self._free:
                 observed = await call_tool(call, [tool], timeout_s)
-        return observed if observed.failed or observed.text.strip() else Observation(EMPTY, failed=True)
+        return observed if observed.failed or observed.text.strip() else replace(observed, text=EMPTY, failed=True)
 
     def _free_for(self, tool: str, traits: Traits = PLAIN) -> asyncio.Semaphore:
         """Return what is held while one of a tool's calls goes on."""
         return self._free_of.setdefault(tool, asyncio.Semaphore(traits.at_once if not traits.batch else 10_000))
+
+
+def key_of(run: str, step: str, arguments: Mapping[str, JsonValue]) -> str:
+    """Make the idempotency key of a call: a step that is called with something else has another one."""
+    written = json.dumps(arguments, sort_keys=True, ensure_ascii=False).encode(errors="replace")
+    return f"{run}/{step}/{blake2b(written, digest_size=6).hexdigest()}"
 
 
 def _cannot_do_without(step: PlannedStep, needed: Mapping[str, Evidence]) -> list[Evidence]:

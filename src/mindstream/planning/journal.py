@@ -1,13 +1,16 @@
 """A run in the log of a mind: each step before and after its call, so that it goes on after `kill -9` where it stopped.
 
 What stands in `step_found` is not done again. A call that was begun and gave nothing is made again, with the same
-idempotency key where its tool takes one: at most the calls in flight are made twice.
+idempotency key where its tool takes one: at most the calls in flight are made twice. Whoever takes a run up that
+somebody else is still at takes it over: the other one makes no further call.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
+from mindstream.errors import LeaseLost
+from mindstream.log.events import Event
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
@@ -44,26 +47,40 @@ class Journal:
     def __init__(self, stream: Stream, run: str) -> None:
         self.run = run
         self._stream = stream
+        self._seen = 0
 
     async def begin(self, task: str, how: str) -> None:
-        """Note that the run began, or goes on."""
-        await self._stream.commit(Entry(Solving(run=self.run, task=task, how=how), PLANNER))
+        """Note that the run began, or goes on: whoever else is at it has lost it from here on."""
+        (row,) = await self._stream.commit(Entry(Solving(run=self.run, task=task, how=how), PLANNER))
+        self._seen = row.seq
 
     async def planned(self, plan: Plan, because: str) -> None:
         event = RunPlanned(run=self.run, plan=plan.model_dump(mode="json", exclude_defaults=True), because=because)
-        await self._stream.commit(Entry(event, PLANNER))
+        await self._write(event)
 
     async def began(self, step: PlannedStep, arguments: str) -> None:
         event = StepBegan(run=self.run, step=step.id, tool=step.tool, arguments=arguments)
         await self._stream.commit(Entry(event, PLANNER))
+        await self._check_ours()  # after it is written: whoever takes the run over now knows of this call
 
     async def found(self, evidence: Evidence) -> None:
         if evidence.tries or evidence.failed:
-            await self._stream.commit(Entry(StepFound(run=self.run, **asdict(evidence)), PLANNER))
+            await self._write(StepFound(run=self.run, **asdict(evidence)))
 
     async def end(self, answer: str, stopped: str) -> None:
         """Note how the run ended."""
-        await self._stream.commit(Entry(Solved(run=self.run, answer=answer, stopped=stopped), PLANNER))
+        await self._write(Solved(run=self.run, answer=answer, stopped=stopped))
+
+    async def _write(self, event: Event) -> None:
+        await self._check_ours()
+        await self._stream.commit(Entry(event, PLANNER))
+
+    async def _check_ours(self) -> None:
+        """Raise LeaseLost where the run was taken up by somebody else."""
+        for row in await self._stream.store.events(self._stream.name, self._seen, ("solving",), A_PAGE):
+            self._seen = row.seq
+            if getattr(row.event, "run", "") == self.run:
+                raise LeaseLost(f"the run {self.run!r} was taken up by another process, and goes on there")
 
 
 async def read_run(stream: Stream, run: str) -> Begun | None:
@@ -89,6 +106,8 @@ def _after(begun: Begun, event: object) -> Begun:
     held = dict(begun.__dict__)
     match event:
         case Solving():
+            if begun.plan is None and begun.how != "react":  # it is planned anew, and its steps may be others
+                held["evidence"] = {}
             held |= {"task": event.task, "how": event.how, "answer": None, "stopped": ""}
         case RunPlanned():
             held["plan"] = plan = Plan.model_validate(event.plan)

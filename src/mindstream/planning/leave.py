@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -39,3 +40,14 @@ def allow(tools: Collection[str], otherwise: Leave = refuse) -> Leave:
         return (wish.step.tool in tools and not wish.foreign) or await otherwise(wish)
 
     return leave
+
+
+def one_at_a_time(leave: Leave) -> Leave:
+    """Ask for the next call when the one before is answered: a person reads one question at a time."""
+    asking = asyncio.Lock()
+
+    async def ask(wish: Wish) -> bool:
+        async with asking:
+            return await leave(wish)
+
+    return ask

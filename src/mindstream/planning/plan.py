@@ -62,6 +62,10 @@ class PlannedStep(BaseModel):
         found = (reference.step for reference in find_references(self.arguments))
         return tuple(dict.fromkeys((*found, *self.after)))
 
+    def is_same_call(self, other: PlannedStep | None) -> bool:
+        """Tell whether another step calls the same with the same, after the same, whatever it gives for a reason."""
+        return other is not None and self.model_copy(update={"why": other.why}) == other
+
 
 class Plan(BaseModel):
     """What is to be done for a task, written down before any of it is done."""

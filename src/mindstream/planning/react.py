@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from pydantic import JsonValue
 
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, ReplyInvalid, ToolError
@@ -12,12 +14,14 @@ from mindstream.isolation import Broken, Isolated, Overdue
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
 from mindstream.planning.act_on_task import ActOnTask
+from mindstream.planning.arguments import find_parts
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.executor import EMPTY
+from mindstream.planning.executor import EMPTY, key_of
 from mindstream.planning.leave import Wish
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import TOOL_NAME, Plan, PlannedStep
 from mindstream.planning.run import Run
 from mindstream.tools import loop
+from mindstream.tools.call import Observation
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import Traits, traits_of
 
@@ -55,14 +59,14 @@ class _Guarded:
     async def __call__(self, call: Call) -> str:
         run = self.watched.run
         try:
-            run.take_call()
+            run.take_call(self.traits.cost_usd or 0.0)
         except BudgetSpent as error:
             raise ToolError(f"not called: {error}. Answer with what there is.") from None
         if self.traits.changes:
             wish = Wish(self.watched.step(call), call.arguments, foreign=self.watched.foreign)
             if not await run.leave(wish):
                 raise ToolError("not called: it changes the world, and nobody gave leave for it")
-        return await self._call(call)
+        return await self._call(self.watched.with_key(call, self))
 
     async def _call(self, call: Call) -> str:
         timeout_s = self.traits.timeout_s or self.watched.run.limits.timeout_s
@@ -83,7 +87,7 @@ class _Watched:
 
     run: Run
     foreign: bool = False
-    _steps: dict[str, PlannedStep] = field(default_factory=dict)
+    _steps: dict[tuple[str, str, str], PlannedStep] = field(default_factory=dict)
     _began: dict[str, float] = field(default_factory=dict)
     _given: defaultdict[tuple[str, str], deque[Evidence]] = field(default_factory=lambda: defaultdict(deque))
 
@@ -94,18 +98,32 @@ class _Watched:
 
     def step(self, call: Call) -> PlannedStep:
         """Return a call as a step; the model has seen all that was found before it."""
-        if call.id not in self._steps:
-            arguments = _arguments(call)
-            name = call.tool if any(tool.spec.name == call.tool for tool in self.run.tools) else "unknown"
-            self._steps[call.id] = PlannedStep(id=f"E{len(self._steps) + 1}", tool=name, arguments=arguments)
-        return self._steps[call.id]
+        this = call.id, call.tool, call.arguments  # some models give every call the same id
+        if this not in self._steps:
+            known = TOOL_NAME.fullmatch(call.tool) and any(tool.spec.name == call.tool for tool in self.run.tools)
+            name = call.tool if known else "unknown"
+            self._steps[this] = PlannedStep(id=f"E{len(self._steps) + 1}", tool=name, arguments=_arguments(call))
+        return self._steps[this]
+
+    def with_key(self, call: Call, tool: Tool) -> Call:
+        """Return a call with its idempotency key, where its tool takes one: the n-th such call has always the same."""
+        name = traits_of(tool).key
+        if not name or name not in tool.spec.parameters.get("properties", {}):
+            return call
+        step = self.step(call)
+        same = [each.id for each in self._steps.values() if (each.tool, each.arguments) == (step.tool, step.arguments)]
+        done = [id for id in same if id in self.run.evidence and not self.run.evidence[id].failed]
+        given = {**_arguments(call), name: ""}
+        key = key_of(self.run.name, f"{call.tool}.{len(done) + 1}", given)
+        return replace(call, arguments=json.dumps({**given, name: key}, ensure_ascii=False))
 
     async def recorded_result(self, call: Call) -> str | None:
         held = self._given.get((call.tool, _written(_arguments(call))))
         if not held:
             return None
         evidence = held.popleft()
-        await self._keep(self.step(call), evidence.text, evidence.failed, evidence.seconds, tell=False)
+        found = Observation(evidence.text, evidence.failed, evidence.foreign)
+        await self._keep(self.step(call), found, evidence.seconds, tell=False)
         return evidence.text
 
     async def log_call(self, call: Call) -> None:
@@ -114,30 +132,32 @@ class _Watched:
         for watcher in self.run.watchers:
             await watcher.began(step, call.arguments)
 
-    async def log_observation(self, call: Call, text: str, failed: bool) -> None:
+    async def log_observation(self, call: Call, found: Observation) -> None:
         seconds = CLOCK.elapsed() - self._began.get(call.id, CLOCK.elapsed())
-        await self._keep(self.step(call), text, failed, seconds)
+        await self._keep(self.step(call), found, seconds)
 
     async def take_newer(self) -> str:
         return ""
 
-    async def _keep(self, step: PlannedStep, text: str, failed: bool, seconds: float, tell: bool = True) -> None:
-        tool = next((tool for tool in self.run.tools if tool.spec.name == step.tool), None)
-        self.foreign = self.foreign or traits_of(tool).foreign
-        evidence = Evidence(step.id, text, failed, self.foreign, step.tool, step.arguments, 1, seconds)
+    async def _keep(self, step: PlannedStep, found: Observation, seconds: float, tell: bool = True) -> None:
+        self.foreign = self.foreign or found.foreign
+        evidence = Evidence(step.id, found.text, found.failed, self.foreign, step.tool, step.arguments, 1, seconds)
         self.run.evidence[step.id] = evidence
         self.run.plan = Plan(task=self.run.task, steps=tuple(self._steps.values()))
         for watcher in self.run.watchers if tell else ():
             await watcher.found(evidence)
 
 
-def _arguments(call: Call) -> dict[str, object]:
-    """Return a call's arguments; {} where they are none (the tool says so)."""
+def _arguments(call: Call) -> dict[str, JsonValue]:
+    """Return a call's arguments; {} where they are none (the tool says so).
+
+    What looks like a reference is none, for nothing is filled in here: such arguments are kept as text.
+    """
     try:
         value = first_json(call.arguments, dict)
     except ReplyInvalid:
         return {}
-    return value if isinstance(value, dict) else {}
+    return {"arguments": call.arguments} if any(True for _ in find_parts(value)) else value
 
 
 def _written(arguments: object) -> str:

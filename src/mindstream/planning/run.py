@@ -9,9 +9,10 @@ from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model
+from mindstream.models.thoughts import Thinking
 from mindstream.models.wrappers.budget import Budget
-from mindstream.planning.answer_from_evidence import AnswerFromEvidence, missing_steps, show_step
-from mindstream.planning.check import check, check_step
+from mindstream.planning.answer_from_evidence import AnswerFromEvidence, is_bare_miss, missing_steps, show_step
+from mindstream.planning.check import LONGEST, MOST_STEPS, check, check_step
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.executor import Executor, Limits
@@ -25,6 +26,7 @@ from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.solution import Solution, Spent
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
+from mindstream.tools.traits import traits_of
 
 CLOCK = SystemClock()
 SAID = 300
@@ -79,35 +81,46 @@ class Run:
         """The tools as a planner is told of them, a line each."""
         return tuple(describe(spec) for spec in self._specs)
 
-    def take_call(self) -> None:
-        """Count one call of a tool; raises BudgetSpent where no more is allowed."""
+    def take_call(self, cost_usd: float) -> None:
+        """Count one call of a tool, and what it costs; raises BudgetSpent where no more is allowed."""
         if self._tool_calls is not None and self._called >= self._tool_calls:
             raise BudgetSpent(f"the {self._tool_calls} calls of tools that were allowed are made")
         self._budget.check()
         self._called += 1
+        self._budget.spent_usd += cost_usd
 
     # Planning.
 
     async def make_plan(self, executor: Executor | None = None) -> None:
-        """Have the plan written; steps are handed to the executor, where there is one, as they come."""
+        """Have the plan written; steps are handed to the executor, where there is one, as they come.
+
+        A planner that does not come to an end is broken off when its plan cannot run any more.
+        """
         prompt = MakePlan(task=self.task, tools=self.specs, exemplars=tuple(self.exemplars))
-        reader, steps, words = open_reader("rewoo", self._specs), list[PlannedStep](), ""
+        reader, steps = open_reader("rewoo", self._specs), list[PlannedStep]()
+        thinking, words, length = Thinking(), "", 0
         async with aclosing(speak(self.model("planner"), prompt, "planner")) as pieces:
             async for piece in pieces:
-                words += piece
-                steps += self._take(reader.feed(piece), steps, executor)
-        steps += self._take(reader.close(), steps, executor)
+                _, plain = thinking.part(piece)
+                words, length = (words + plain)[:LONGEST], length + len(piece)
+                steps += self._take(reader.feed(plain), steps, executor)
+                if length > LONGEST or len(steps) > MOST_STEPS:
+                    break
+        rest = thinking.rest()
+        steps += self._take([*reader.feed(rest), *reader.close()], steps, executor)
         self.plan = Plan(task=self.task, steps=tuple(steps))
         if not steps:
-            self.stopped = f"there is no plan: {' '.join(words.split())[:SAID]}"
+            self.stopped = f"there is no plan: {' '.join((words + rest).split())[:SAID]}"
         await self.tell("made")
 
     def _take(
         self, new: Sequence[PlannedStep], before: Sequence[PlannedStep], executor: Executor | None
     ) -> list[PlannedStep]:
-        """Hand steps that are sound so far to the executor."""
+        """Hand steps that are sound so far to the executor; what changes the world waits until the plan is written."""
+        changing = {tool.spec.name for tool in self.tools if traits_of(tool).changes}
         for n, step in enumerate(new):
-            if executor and not check_step(step, (*before, *new[:n]), self._specs):
+            waits = executor is None or step.tool in changing or len(before) + n >= MOST_STEPS
+            if executor and not waits and not check_step(step, (*before, *new[:n]), self._specs):
                 executor.begin(step)
         return list(new)
 
@@ -126,12 +139,12 @@ class Run:
             return False
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
-        self.plan = mended
+        self.plan, self._executor = mended, None  # what it found may belong to the old plan
         await self.tell(f"{', '.join(insufficient)} did not give what was needed")
         return True
 
     async def tell(self, because: str) -> None:
-        """Tell the watchers of the plan as it stands."""
+        """Tell the watchers of the plan as it stands now."""
         for watcher in self.watchers:
             await watcher.planned(self.plan, because)
 
@@ -154,8 +167,9 @@ class Run:
         is_checked = all(executor.has_begun(step) for step in steps)
         faults = {} if is_checked else {fault.step: fault for fault in check(self.plan, self._specs)}
         for step in steps:
-            if step.id in faults and step.id not in self.evidence:
-                executor.fail(step, str(faults[step.id]))
+            fault = faults.get(step.id) or faults.get("")  # "": the plan as a whole cannot run
+            if fault and step.id not in self.evidence:
+                executor.fail(step, str(fault))
             executor.begin(step)
         self.evidence = await executor.finish()
 
@@ -166,7 +180,11 @@ class Run:
         shown = tuple(show_step(step, self.evidence) for step in self.plan.steps if step.id in self.evidence)
         prompt = AnswerFromEvidence(task=self.task, steps=shown, may_miss=may_miss)
         words = await ask(self.model("solver"), prompt, "solver")
-        missing = missing_steps(words, tuple(step.id for step in shown)) if may_miss else None
+        ids = tuple(step.id for step in shown)
+        if not may_miss and is_bare_miss(words, ids):
+            self.stopped = "the evidence does not hold the answer"
+            return "", ()
+        missing = missing_steps(words, ids) if may_miss else None
         return (words, ()) if missing is None else ("", missing or ("nothing",))
 
     async def close(self) -> None:

@@ -43,5 +43,10 @@ class Solution:
     run: str = ""
 
     @property
+    def foreign(self) -> bool:
+        """Whether the answer was drawn from what strangers wrote: whoever keeps it marks it as tainted."""
+        return any(each.foreign for each in self.evidence.values())
+
+    @property
     def missing(self) -> tuple[str, ...]:
         return tuple(id for id, each in self.evidence.items() if each.failed)

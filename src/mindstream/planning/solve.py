@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
+from mindstream import chance
 from mindstream.errors import BudgetSpent, InputError
+from mindstream.memory.door import checked_name
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
@@ -15,7 +17,7 @@ from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.evidence import still_valid
 from mindstream.planning.executor import Limits
 from mindstream.planning.journal import Begun, Journal, read_run
-from mindstream.planning.leave import Leave, refuse
+from mindstream.planning.leave import Leave, one_at_a_time, refuse
 from mindstream.planning.plan import Plan
 from mindstream.planning.plan_execute import plan_and_execute
 from mindstream.planning.react import react
@@ -47,7 +49,7 @@ async def solve(
     leave: Leave = refuse,
     watchers: Sequence[RunWatcher] = (),
     stream: Stream | None = None,
-    run: str = "run",
+    run: str = "",
     remembered: RememberedPlans | None = None,
 ) -> Solution:
     """Solve a task.
@@ -60,43 +62,55 @@ async def solve(
             has, and says so; at most one call more is made.
         replans: how often the plan may be mended, after steps failed or the answer was missing.
         leave: asked before a tool that changes the world is called.
-        stream: the run is written into its log; a run of that name that was broken off goes on where it stopped.
+        stream: the run is written into its log; a run of that name that was broken off goes on where it stopped, and
+            one that another process is still at goes on here: that process makes no further call.
+        run: its name, as names of streams are; a new one where it is not named.
         remembered: a plan that solved a task of the same form is run without asking the planner, and one that is made
             and ends well is kept (not for `react`, which plans nothing beforehand).
 
     Raises:
-        InputError: there is no such way, two tools have one name, or the run was about another task.
+        InputError: there is no such way, two tools have one name, or the run was about another task, or solved in
+            another way.
+        LeaseLost: somebody else has taken up the run.
         ModelError: the planner or the solver failed. (A budget that is spent is no error: see `Solution.stopped`.)
         StorageError: the log cannot be written.
     """
     if how not in WAYS:
         raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(How))}")
+    run = checked_name(run or chance.token(), "run")
     journal = Journal(stream, run) if stream else None
     before = await read_run(stream, run) if stream else None
     if before and before.task and before.task != task:
         raise InputError(f"the run {run!r} is about another task: {before.task[:80]!r}; give this one another name")
+    if before and before.how and before.how != how:
+        raise InputError(f"the run {run!r} was begun by {before.how}: go on so, or give this one another name")
     if before and before.answer is not None and not before.stopped:
         return Solution(task, before.how, before.answer, before.plan or Plan(task=task), before.evidence, run=run)
+    if journal and stream:
+        await journal.begin(task, how)
+        before = await read_run(stream, run)  # again: from here on nobody else makes a call of it
     begun = _begun(before or Begun(run), plan)
     allowed, specs = budget or Budget(), [tool.spec for tool in tools]
     plans = remembered if how != "react" and not plan and not (before and before.plan) else None
     known = await plans.find(task, specs) if plans else None
     going = Run(
         task, checked_tools(tools), _models(models, allowed), tuple(exemplars), allowed, tool_calls, replans,
-        limits or Limits(), leave, (*([journal] if journal else []), *watchers), run, begun, plan or known,
+        limits or Limits(), one_at_a_time(leave), (*([journal] if journal else []), *watchers), run, begun,
+        plan or known,
     )  # fmt: skip
-    if journal:
-        await journal.begin(task, how)
     if plan is not None and begun.plan != plan:
         await going.tell("it was given")
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds) as limit:
             if known:
                 await going.tell("remembered")
             answer = await WAYS[how](going)
-    except (BudgetSpent, TimeoutError) as error:
-        words = f"the {seconds:g} seconds that were allowed are over" if isinstance(error, TimeoutError) else str(error)
-        going.stopped, answer = words, ""
+    except BudgetSpent as error:
+        going.stopped, answer = str(error), ""
+    except TimeoutError:
+        if not limit.expired():  # it is somebody else's: a watcher's, or of whoever is asked for leave
+            raise
+        going.stopped, answer = f"the {seconds:g} seconds that were allowed are over", ""
     finally:
         await going.close()
     solution = going.solution(how, answer)

@@ -7,6 +7,7 @@ from collections import defaultdict, deque
 from mindstream.log.events import Observed, Thought, ToolCalled
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
+from mindstream.tools.call import ForeignText
 
 FRESH_S = 600.0
 """What a tool gave longer ago is asked for again."""
@@ -46,5 +47,6 @@ class Calls:
                     made[row.event.id] = row.event
                 case Observed() if row.event.slot == slot and not row.event.failed and now - row.at <= FRESH_S:
                     if call := made.pop(row.event.id, None):
-                        given[call.tool, call.arguments].append(row.event.text)
+                        text = ForeignText(row.event.text) if row.event.foreign else row.event.text
+                        given[call.tool, call.arguments].append(text)
         return given

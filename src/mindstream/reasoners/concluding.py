@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from mindstream.errors import Conflict, LeaseLost
 from mindstream.isolation import Isolated
 from mindstream.log.events import Logged, Thought
+from mindstream.memory.record import TAINTED
 from mindstream.memory.store import Entry, WorkDone
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 
@@ -33,7 +35,8 @@ async def conclude(
 
     async def writing() -> Writing:
         entries, revisions = await conclusion.write()
-        return [*entries, *await speak_up(occasion, conclusion, entries)], revisions
+        entries = [*entries, *await speak_up(occasion, conclusion, entries)]
+        return [_tainted(entry) for entry in entries] if occasion.strangers else entries, revisions
 
     thought = Thought(
         slot=occasion.slot, about=about, text=conclusion.thought, model=conclusion.model, words=conclusion.words,
@@ -47,6 +50,12 @@ async def conclude(
         except Conflict:
             await asyncio.sleep(0)  # another writer was first: write against what it wrote
     return await _written(occasion, thought, await Isolated(writing).result(WRITING_S), finish)
+
+
+def _tainted(entry: Entry) -> Entry:
+    """Return what is to be written, marked as drawn from what strangers wrote."""
+    marked = (replace(record, data={**record.data, TAINTED: True}) for record in entry.records)
+    return replace(entry, records=tuple(marked))
 
 
 async def _written(occasion: Occasion, thought: Thought, writing: Writing, finish: WorkDone | None) -> list[Logged]:

@@ -16,6 +16,7 @@ from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
 from mindstream.reasoners.calls import Calls
 from mindstream.reasoners.trigger import Trigger
+from mindstream.tools.call import ForeignText, Observation
 from mindstream.tools.tool import Tool
 
 
@@ -54,7 +55,8 @@ class Occasion:
         newer: claims what was said since, so that this run thinks about it too.
         tools: what the mind lets its reasoners call.
         events: the rows of the log that woke it, oldest first: utterances, and whatever else triggers ask for.
-        found: what tools have given so far.
+        found: what tools have given so far; `strangers`: what of it strangers wrote. Where there is any, all that the
+            run comes to is tainted.
     """
 
     slot: str
@@ -67,6 +69,7 @@ class Occasion:
     tools: Sequence[Tool] = ()
     events: Sequence[Logged] = ()
     found: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
 
     @property
     def session(self) -> str:
@@ -82,6 +85,7 @@ class Occasion:
         given = await self.calls.recorded_result(call)
         if given is not None:
             self.found.append(given)
+            self.strangers.extend([given] * isinstance(given, ForeignText))
         return given
 
     async def log_call(self, call: Call) -> None:
@@ -89,11 +93,15 @@ class Occasion:
         event = ToolCalled(slot=self.slot, tool=call.tool, arguments=call.arguments, id=call.id)
         await self.stream.commit(Entry(event, self.slot))
 
-    async def log_observation(self, call: Call, text: str, failed: bool) -> None:
+    async def log_observation(self, call: Call, found: Observation) -> None:
         """Log what a tool gave back."""
-        if not failed:
-            self.found.append(text)
-        event = Observed(slot=self.slot, tool=call.tool, text=text, failed=failed, id=call.id)
+        if not found.failed:
+            self.found.append(found.text)
+        if found.foreign:
+            self.strangers.append(found.text)
+        event = Observed(
+            slot=self.slot, tool=call.tool, text=found.text, failed=found.failed, foreign=found.foreign, id=call.id
+        )
         await self.stream.commit(Entry(event, self.slot))
 
     @cached_property

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mindstream.errors import ToolError
 from mindstream.isolation import Broken, Isolated, Overdue
 from mindstream.models.model import Call
 from mindstream.tools.tool import Tool
+from mindstream.tools.traits import traits_of
 from mindstream.tracing import span
 
 LONGEST = 8_000
@@ -17,10 +18,17 @@ LONGEST = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What came of a call: what the tool returned, or why it failed."""
+    """What came of a call: what the tool returned, or why it failed; `foreign`: strangers wrote it."""
 
     text: str
     failed: bool = False
+    foreign: bool = False
+
+
+class ForeignText(str):
+    """What a tool returns where it is not always, but this time, the words of strangers."""
+
+    __slots__ = ()
 
 
 async def call_tool(call: Call, tools: Sequence[Tool], timeout_s: float = 30.0) -> Observation:
@@ -31,6 +39,8 @@ async def call_tool(call: Call, tools: Sequence[Tool], timeout_s: float = 30.0) 
         return Observation(f"there is no tool {call.tool[:80]!r}; there are: {names}", failed=True)
     with span("execute_tool", call.tool, tool_name=call.tool) as traced:
         observation = await _observe(tool, call, timeout_s)
+        if traits_of(tool).foreign:
+            observation = replace(observation, foreign=True)
         traced.set_attribute("mindstream.failed", observation.failed)
         return observation
 
@@ -45,7 +55,12 @@ async def _observe(tool: Tool, call: Call, timeout_s: float) -> Observation:
         return Observation(words, failed=True)
     if not isinstance(result, str):
         return Observation(f"{call.tool} failed: it returned {type(result).__name__} where text is due", failed=True)
-    return Observation(cut(result))
+    return observe_text(result)
+
+
+def observe_text(result: str) -> Observation:
+    """Return what is taken of a tool's text, and whose words it is."""
+    return Observation(cut(result), foreign=isinstance(result, ForeignText))
 
 
 def cut(text: str) -> str:

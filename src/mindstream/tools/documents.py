@@ -16,13 +16,13 @@ from typing import Annotated
 from pydantic import Field
 
 from mindstream.errors import ToolError
-from mindstream.memory.record import New, Record
+from mindstream.memory.record import TAINTED, New, Record
 from mindstream.memory.store import read_all
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.folder import MOST_FILES, Folder, passages
 from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FOREIGN
+from mindstream.tools.traits import FROM_STRANGERS
 
 MOST_PASSAGES, AT_ONCE = 20_000, 200
 PART = 6_000
@@ -88,7 +88,7 @@ class Documents:
         news = [
             New(
                 text=f"{name}, {each.place}:\n{each.text}", kind="document", by=name[:200],
-                data={"file": name, "place": each.place, "hash": digest, "parts": parts, "tainted": True},
+                data={"file": name, "place": each.place, "hash": digest, "parts": parts, TAINTED: True},
             )
             for each in found
         ]  # fmt: skip
@@ -124,7 +124,7 @@ class Documents:
             _, document = await self.folder.read(name)
             return _part(document.lines, from_line)
 
-        return tuple(tool(each, FOREIGN) for each in (search_documents, list_documents, read_document))
+        return tuple(tool(each, FROM_STRANGERS) for each in (search_documents, list_documents, read_document))
 
 
 def _part(lines: tuple[str, ...], from_line: int) -> str:

@@ -31,7 +31,7 @@ class Watcher(Protocol):
 
     async def log_call(self, call: Call) -> None: ...
 
-    async def log_observation(self, call: Call, text: str, failed: bool) -> None: ...
+    async def log_observation(self, call: Call, found: Observation) -> None: ...
 
     async def take_newer(self) -> str:
         """Return what has come up since the loop began and should be minded; "" for nothing."""
@@ -50,8 +50,8 @@ class ToolLog:
     async def log_call(self, call: Call) -> None:
         self.calls.append(call)
 
-    async def log_observation(self, call: Call, text: str, failed: bool) -> None:  # noqa: ARG002
-        self.results.append((call.tool, text))
+    async def log_observation(self, call: Call, found: Observation) -> None:
+        self.results.append((call.tool, found.text))
 
     async def take_newer(self) -> str:
         return ""
@@ -133,5 +133,5 @@ async def _answered(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout
     else:
         await watcher.log_call(call)
         found = await call_tool(call, tools, timeout_s)
-        await watcher.log_observation(call, found.text, found.failed)
+        await watcher.log_observation(call, found)
     return Message("tool", fenced(found.text, "result"), call_id=call.id, tool=call.tool)

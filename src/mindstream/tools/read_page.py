@@ -10,7 +10,7 @@ from pydantic import Field
 from mindstream.errors import ToolError
 from mindstream.tools.child import run_child
 from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FOREIGN
+from mindstream.tools.traits import FROM_STRANGERS
 from mindstream.tools.web import Answer, Web
 
 PART = 6_000
@@ -36,7 +36,7 @@ def page_tool(web: Web) -> FunctionTool:
             return f"{part}\n… (characters {from_character} to {end} of {len(text)}; the next part is from {end})"
         return f"{part}\n… (the page was too large, and its end is cut off)" if answer.is_cut else part
 
-    return tool(read_page, FOREIGN)
+    return tool(read_page, FROM_STRANGERS)
 
 
 async def readable(answer: Answer) -> str:

@@ -1,4 +1,4 @@
-"""A mind's own memory as a tool."""
+"""A mind's own memory as a tool: what is tainted in it comes back as the words of strangers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Annotated
 from pydantic import Field
 
 from mindstream.errors import ToolError
-from mindstream.memory.record import Record
+from mindstream.memory.record import Record, is_tainted
 from mindstream.memory.stream import Stream
+from mindstream.tools.call import ForeignText
 from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FOREIGN
+from mindstream.tools.traits import FROM_STRANGERS
 
 LONGEST = 1_000
 Count = Annotated[int, Field(ge=1, le=20)]
@@ -25,13 +26,14 @@ def recall_tool(stream: Stream) -> FunctionTool:
         if not query.strip():
             raise ToolError("there is nothing to look for: the query is empty")
         found = await stream.recall(query, count, touch=False)
-        return "\n".join(_line(each.record) for each in found) or "nothing is remembered"
+        text = "\n".join(_line(each.record) for each in found) or "nothing is remembered"
+        return ForeignText(text) if any(is_tainted(each.record) for each in found) else text
 
-    return tool(recall, FOREIGN)
+    return tool(recall, FROM_STRANGERS)
 
 
 def _line(record: Record) -> str:
     day = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d")
     by = f" by {record.by}" if record.by else ""
-    mark = ", from outside" if record.data.get("tainted") else ""
+    mark = ", from outside" if is_tainted(record) else ""
     return f"{day} ({record.kind}{by}{mark}): {' '.join(record.text[:LONGEST].split())}"

@@ -38,7 +38,8 @@ class Traits:
 
 
 PLAIN = Traits()
-FOREIGN = Traits(foreign=True)
+FROM_STRANGERS = Traits(foreign=True)
+"""Those of a tool that only reads what strangers wrote."""
 
 
 def traits_of(tool: object) -> Traits:

@@ -12,7 +12,7 @@ from mindstream.errors import ToolError
 from mindstream.models.secrets import mask, remember
 from mindstream.tools.threads import run_in_thread
 from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FOREIGN
+from mindstream.tools.traits import FROM_STRANGERS
 from mindstream.tools.web import Web, checked_url
 
 MOST, LONGEST_QUERY = 10, 400
@@ -96,7 +96,7 @@ def search_tool(search: Search) -> FunctionTool:
         lines = [f"{n}. {each.title}\n{each.link}\n{each.snippet}" for n, each in enumerate(found, 1)]
         return "\n\n".join(lines) or "nothing was found"
 
-    return tool(web_search, FOREIGN)
+    return tool(web_search, FROM_STRANGERS)
 
 
 def _results(found: Any, link: str, snippet: str) -> list[Result]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mindstream.errors import ToolError
 from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FOREIGN
+from mindstream.tools.traits import FROM_STRANGERS
 from mindstream.tools.web import Web
 
 LONGEST_QUERY, EXTRACT, OTHER = 300, 4_000, 200
@@ -49,7 +49,7 @@ def wikipedia_tool(source: Wikipedia) -> FunctionTool:
         """
         return await source.look_up(query, language)
 
-    return tool(wikipedia, FOREIGN)
+    return tool(wikipedia, FROM_STRANGERS)
 
 
 def _parameters(query: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from mindstream.errors import ToolError
 from mindstream.models.secrets import mask, remember
 from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FOREIGN
+from mindstream.tools.traits import FROM_STRANGERS
 from mindstream.tools.web import Web
 
 LONGEST_QUERY, LONGEST = 400, 4_000
@@ -51,4 +51,4 @@ def wolfram_tool(source: Wolfram) -> FunctionTool:
         """
         return await source.look_up(query)
 
-    return tool(wolfram, FOREIGN)
+    return tool(wolfram, FROM_STRANGERS)

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from mindstream.errors import BudgetSpent
+from mindstream.models.limits import all_tokens
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
 from mindstream.models.shorten import request_tokens
 
@@ -17,9 +18,9 @@ from mindstream.models.shorten import request_tokens
 class Budget:
     """What may be spent, shared by any number of models, and what has been; exceeded by one call at most.
 
-    A call waits while those that go on might leave nothing for it: they are taken to need what they asked with and as
-    much as the dearest call so far, and the first one goes alone. An endpoint that tells no usage is counted by an
-    estimate. A call whose price is not known (a local model) adds nothing to `spent_usd`.
+    A call waits while those that go on might leave nothing for it: they are taken to need what they asked with, all
+    that they may write, and as much as the dearest call so far; the first one goes alone. An endpoint that tells no
+    usage is counted by an estimate. A call whose price is not known (a local model) adds nothing to `spent_usd`.
     """
 
     calls: int | None = None
@@ -29,7 +30,8 @@ class Budget:
     spent_tokens: int = 0
     spent_usd: float = 0.0
     _going_on: list[int] = field(default_factory=list, repr=False)
-    _dearest: Usage | None = field(default=None, repr=False)
+    _dearest: int | None = field(default=None, repr=False)
+    _price: float = field(default=0.0, repr=False)
     _ended: asyncio.Event | None = field(default=None, repr=False)
 
     def take_call(self) -> None:
@@ -54,24 +56,25 @@ class Budget:
                 )
 
     async def begin(self, request: Request) -> int:
-        """Count one call as soon as it can go on beside the others; return what it is taken to ask with, in tokens.
+        """Count one call as soon as it can go on beside the others; return what it may take, in tokens.
 
         Raises:
             BudgetSpent: nothing is left for it.
         """
-        asks = 0 if self.tokens is None and self.cost_usd is None else request_tokens(request)
+        bounded = self.tokens is not None or self.cost_usd is not None
+        most = request_tokens(request) + all_tokens(request) if bounded else 0
         self.check()
         while self._going_on and self._may_leave_nothing():
             self._ended = self._ended or asyncio.Event()
             await self._ended.wait()
             self.check()
         self.take_call()
-        self._going_on.append(asks)
-        return asks
+        self._going_on.append(most)
+        return most
 
-    def end(self, asks: int, used: Usage | None) -> None:
+    def end(self, most: int, used: Usage | None) -> None:
         """Count what a call took that was begun."""
-        self._going_on.remove(asks)
+        self._going_on.remove(most)
         if used is not None:
             self.spend(used)
         if self._ended is not None:
@@ -80,26 +83,22 @@ class Budget:
 
     def spend(self, used: Usage) -> None:
         """Count what a call took."""
-        self.spent_tokens += used.input_tokens + used.output_tokens
+        tokens = used.input_tokens + used.output_tokens
+        self.spent_tokens += tokens
         self.spent_usd += used.cost_usd or 0.0
-        before = self._dearest or used
-        self._dearest = Usage(
-            max(used.input_tokens, before.input_tokens), max(used.output_tokens, before.output_tokens),
-            max(used.cost_usd or 0.0, before.cost_usd or 0.0),
-        )  # fmt: skip
+        self._dearest = max(tokens, self._dearest or 0)
+        self._price = max((used.cost_usd or 0.0) / max(tokens, 1), self._price)
 
     def _may_leave_nothing(self) -> bool:
         """Tell whether what goes on may take all that is allowed."""
         if self.tokens is None and self.cost_usd is None:
             return False
-        dearest = self._dearest
-        if dearest is None:
+        if self._dearest is None:
             return True
-        tokens = sum(max(asks, dearest.input_tokens) + dearest.output_tokens for asks in self._going_on)
-        dollars = len(self._going_on) * (dearest.cost_usd or 0.0)
+        tokens = sum(max(most, self._dearest) for most in self._going_on)
         return (
             self.spent_tokens + tokens >= (math.inf if self.tokens is None else self.tokens)
-            or self.spent_usd + dollars >= (math.inf if self.cost_usd is None else self.cost_usd)
+            or self.spent_usd + tokens * self._price >= (math.inf if self.cost_usd is None else self.cost_usd)
         )  # fmt: skip
 
 
@@ -112,7 +111,7 @@ class Budgeted:
         self._budget = budget
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        asks = await self._budget.begin(request)
+        most = await self._budget.begin(request)
         told: Usage | None = None
         characters = 0
         try:
@@ -126,4 +125,4 @@ class Budgeted:
         finally:
             if told is None and characters:
                 told = Usage(request_tokens(request), characters // 4)
-            self._budget.end(asks, told)
+            self._budget.end(most, told)

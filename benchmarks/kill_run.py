@@ -1,0 +1,202 @@
+"""`kill -9` in the middle of a run of twelve steps, and the run taken up again: what was done how often?
+
+    python benchmarks/kill_run.py --json [--points 60]
+
+Each step appends a line to a file. One tool takes an idempotency key and asks its file whether the key is there; the
+other takes none. A process runs the plan on a data folder and is killed at a random time between two lines; then
+another one runs it to its end. Expected: the keyed lines stand there once each; of the others at most those twice that
+were in flight when the process died; the answer is the same. The model is scripted; two steps go on at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Call, Request
+from mindstream.models.scripted import Scripted
+from mindstream.planning.leave import allow
+from mindstream.planning.solve import How, solve
+from mindstream.tools.tool import FunctionTool, tool
+from mindstream.tools.traits import Traits
+
+STEPS, TASK, RUN = 12, "Append twelve lines.", "killed"
+LONGEST_WAIT_S = 0.03
+"""A step takes about so long."""
+FORK = multiprocessing.get_context("fork")
+WAYS: tuple[How, ...] = ("rewoo", "react", "plan-execute")
+
+
+def tools(folder: Path) -> tuple[FunctionTool, ...]:
+    """Make the two tools; each takes a few milliseconds before and after it has its effect."""
+
+    async def append(line: str) -> str:
+        """Append a line."""
+        await asyncio.sleep(0.01)
+        _add(folder / "plain", line)
+        await asyncio.sleep(0.01)
+        return f"line {line}"
+
+    async def append_once(line: str, key: str = "") -> str:
+        """Append a line, once for each key."""
+        await asyncio.sleep(0.01)
+        if not any(key == each.partition(" ")[0] for each in _lines(folder / "keyed")):
+            _add(folder / "keyed", f"{key} {line}")
+        await asyncio.sleep(0.01)
+        return f"line {line}"
+
+    return tool(append, Traits(changes=True)), tool(append_once, Traits(changes=True, key="key"))
+
+
+def _add(file: Path, line: str) -> None:
+    with file.open("a") as opened:
+        opened.write(f"{line}\n")
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def written(folder: Path) -> int:
+    """Count the lines that both tools have written."""
+    return len(_lines(folder / "plain")) + len(_lines(folder / "keyed"))
+
+
+def call(n: int) -> tuple[str, str]:
+    """Return the tool and the line of the n-th step: by turns twice the one, twice the other."""
+    return ("append", "append_once")[(n - 1) // 2 % 2], f"{n}"
+
+
+def plan() -> str:
+    """Write the plan: two chains of six steps, side by side."""
+    lines = []
+    for n in range(1, STEPS + 1):
+        name, line = call(n)
+        after = f" after #E{n - 2}" if n > 2 else ""
+        lines.append(f"Plan: append.\n#E{n}{after} = {name}[line={line}]\n")
+    return "".join(lines)
+
+
+def model() -> Scripted:
+    """Return the model; a process that goes on asks it from the start again, as one that remembers nothing."""
+    calls = [[Call(*_written(n)), Call(*_written(n + 1))] for n in range(1, STEPS, 2)]
+
+    def answer(request: Request) -> str:
+        return "done" if f"line {STEPS}" in request.messages[-1].text else "MISSING"
+
+    return Scripted({
+        "make_plan": [plan()], "act_on_task": [*calls, "done"], "answer_from_evidence": [answer] * STEPS,
+    })  # fmt: skip
+
+
+def _written(n: int) -> tuple[str, str]:
+    name, line = call(n)
+    return name, json.dumps({"line": line})
+
+
+async def run(folder: Path, how: How, said: Callable[[str], None]) -> None:
+    """Solve the task on a folder, or go on where it was broken off; say so when it begins and ends."""
+    async with Stream.open(folder, "ada") as stream:
+        said("began")
+        solution = await solve(
+            TASK, how, tools=tools(folder), models=model(), leave=allow({"append", "append_once"}), replans=0,
+            stream=stream, run=RUN,
+        )  # fmt: skip
+        said(f"answer {solution.answer}")
+
+
+def start(folder: Path, how: How) -> tuple[BaseProcess, Connection]:
+    """Start a process that runs it, and wait until it begins; it is a fork, so that it has nothing to import."""
+    ours, theirs = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=_work, args=(folder, how, theirs))
+    process.start()
+    theirs.close()
+    assert ours.recv() == "began"
+    return process, ours
+
+
+def _work(folder: Path, how: How, told: Connection) -> None:
+    asyncio.run(run(folder, how, told.send))
+
+
+def last_words(process: BaseProcess, told: Connection) -> str:
+    """Wait for the process's end, and return what it said before."""
+    try:
+        return str(told.recv())
+    except EOFError:
+        return ""
+    finally:
+        process.join()
+
+
+async def in_flight(folder: Path) -> int:
+    """Count the steps that the log has begun and not ended."""
+    async with Stream.open(folder, "ada") as stream:
+        rows = await stream.store.events(stream.name, 0, ("step_began", "step_found"), 10_000)
+        steps = [(row.event.kind, getattr(row.event, "step", "")) for row in rows]
+        return len({step for kind, step in steps if kind == "step_began"}
+                   - {step for kind, step in steps if kind == "step_found"})  # fmt: skip
+
+
+def kill_at(how: How, lines: int, seconds: float) -> dict[str, object]:
+    """Kill a run so many seconds after it has written so many lines, run it to its end, and count."""
+    with tempfile.TemporaryDirectory() as given:
+        folder = Path(given)
+        process, told = start(folder, how)
+        while written(folder) < lines:
+            time.sleep(0.001)
+        time.sleep(seconds)
+        process.kill()
+        last_words(process, told)
+        flying, there = asyncio.run(in_flight(folder)), written(folder)
+        answer = last_words(*start(folder, how))
+        plain, keyed = Counter(_lines(folder / "plain")), Counter(_lines(folder / "keyed"))
+        return {
+            "lines_when_killed": there, "in_flight": flying, "same_answer": answer == "answer done",
+            "plain": len(plain), "plain_repeated": sum(plain.values()) - len(plain),
+            "keyed": len({line.partition(" ")[2] for line in keyed}), "keyed_lines": sum(keyed.values()),
+        }  # fmt: skip
+
+
+def measure(how: How, points: int, seed: int) -> dict[str, object]:
+    """Kill a run at so many points, at random between two lines."""
+    draw = random.Random(seed)
+    found = [kill_at(how, n % STEPS, draw.random() * LONGEST_WAIT_S) for n in range(points)]
+    half = STEPS // 2
+    return {
+        "points": points,
+        "killed_in_the_middle": sum(0 < int(str(each["lines_when_killed"])) < STEPS for each in found),
+        "same_answer": sum(bool(each["same_answer"]) for each in found),
+        "keyed_once_each": sum(each["keyed"] == each["keyed_lines"] == half for each in found),
+        "plain_all_there": sum(each["plain"] == half for each in found),
+        "plain_repeats": sum(int(str(each["plain_repeated"])) for each in found),
+        "repeats_beyond_in_flight": sum(
+            int(str(each["plain_repeated"])) > int(str(each["in_flight"])) for each in found
+        ),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--points", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--how", choices=WAYS)
+    given = parser.parse_args()
+    found = {how: measure(how, given.points, given.seed) for how in ([given.how] if given.how else WAYS)}
+    print(json.dumps(found, indent=1) if given.json else "\n".join(f"{how}: {row}" for how, row in found.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""What strangers wrote stays theirs: what is drawn from it is marked, and is foreign again when it is recalled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from mindstream.clock import ManualClock
+from mindstream.log.events import Remembered
+from mindstream.memory.record import New, is_tainted
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Call
+from mindstream.reasoners.concluding import conclude
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.tools.call import ForeignText, Observation, call_tool
+from mindstream.tools.recall import recall_tool
+from mindstream.tools.tool import tool
+from mindstream.tools.traits import FROM_STRANGERS
+
+PAGE = "A page says that the museum opens at nine."
+
+
+class Trip(BaseModel):
+    goal: str = ""
+    day: str = ""
+
+
+async def test_what_is_drawn_from_a_page_is_still_tainted_next_week(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with Stream.open(tmp_path, "ada", clock=clock) as stream:
+        page = await stream.remember(PAGE, "evidence", data={"tainted": True})
+        own = await stream.remember("Ada likes museums.", "note")
+        note = await stream.remember("The museum opens at nine.", "note", evidence=[own.id, page.id])
+        thought = await stream.remember("Going early would suit her.", "thought", evidence=[note.id])
+        corrected = await stream.supersede(note.id, "The museum opens at half past nine.")
+        first = await stream.believe("trip", {"goal": "museum at nine"}, Trip, evidence=[page.id])
+        await stream.believe("trip", {"day": "Sunday"}, Trip, evidence=[own.id])
+        belief = await stream.version("trip")
+        assert first.version == 1 and belief and belief.version == 2
+        assert not is_tainted(own) and all(map(is_tainted, (note, thought, corrected, belief)))
+        await stream.store.erase(stream.name, [page.id])  # the file was changed, or the page forgotten
+        clock.advance(7 * 86_400)
+        look = recall_tool(stream)
+        found = await call_tool(Call("recall", json.dumps({"query": "when does the museum open?"})), [look])
+        assert found.foreign and "from outside" in found.text
+        found = await call_tool(Call("recall", json.dumps({"query": "likes museums", "count": 1})), [look])
+        assert not found.foreign and "Ada likes museums" in found.text
+
+
+async def test_what_a_run_comes_to_that_read_a_page_is_tainted(tmp_path: Path) -> None:
+    def page() -> str:
+        """Read a page."""
+        return PAGE
+
+    def some() -> str:
+        """Read a page or not."""
+        return ForeignText(PAGE)
+
+    async def nothing_more(*_: object) -> Sequence[Entry]:
+        return ()
+
+    async with Stream.open(tmp_path, "ada") as stream:
+
+        async def write() -> Writing:
+            records = await stream.build_records([New(text="It opens at nine.", kind="note")])
+            return [Entry(Remembered(count=1, kinds={"note": 1}), "facts", tuple(records))], ()
+
+        for read in (tool(page, FROM_STRANGERS), tool(some), None):
+            occasion = Occasion("facts", stream, (), ())
+            call = Call("page" if read else "none", "{}", "c1")
+            found = await call_tool(Call(read.spec.name, "{}"), [read]) if read else Observation("own words")
+            await occasion.log_call(call)
+            await occasion.log_observation(call, found)
+            await conclude(occasion, Conclusion("", "", write), nothing_more, (), None)
+            (record,) = await stream.latest("note")
+            assert is_tainted(record) is (read is not None)
+        (row,) = await stream.store.events(stream.name, 0, ["observed"], 1)
+        assert row.event.model_dump()["foreign"] is True

@@ -1,0 +1,18 @@
+"""`kill -9` in the middle of a run: what was done is not done again, and the answer is the same."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from kill_run import measure
+
+from mindstream.planning.solve import How
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
+@pytest.mark.parametrize("how", ["rewoo", "react", "plan-execute"])
+def test_a_run_that_is_killed_does_nothing_twice_that_has_a_key(how: How) -> None:
+    found = measure(how, points=3, seed=7)
+    assert found["same_answer"] == found["keyed_once_each"] == found["plain_all_there"] == 3
+    assert found["repeats_beyond_in_flight"] == 0
