@@ -45,7 +45,7 @@ async def test_a_question_that_needs_documents_is_answered_by_a_planner(folder: 
     models = Models(Rules(), {"reasoner": reasoner, "facts": Rules()})
     async with named_tools([f"documents:{shelf}"]) as tools:
         solver = planner_tool(tools, planner)
-        async with Mind.open(folder, user="ann", models=models, tools=[solver]) as mind:
+        async with Mind.open(folder, user="ann", models=models, tools=[solver], gate="belief") as mind:
             for said in ("Coffee keeps me awake. Make me a plan.", ASKED):
                 await mind.say(said)
                 await mind.settled()

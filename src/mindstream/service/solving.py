@@ -157,7 +157,7 @@ async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
 async def _tools(
     settings: Settings, task: Task, means: Means, approve: Approve | None, opened: AsyncExitStack
 ) -> tuple[tuple[Tool, ...], dict[str, str]]:
-    usual = ("calculator", *(("llm",) if means.model else ()))
+    usual = ("calculator", "llm") if means.model else ("calculator", "extract", "compare")
     folders = (f"documents:{folder}" for folder in task.docs)
     names = (*(usual if task.tools is None else task.tools), *folders)
     found = await opened.enter_async_context(named_tools(names, means))

@@ -12,7 +12,6 @@ from mindstream.memory.record import Record, is_tainted
 from mindstream.memory.stream import Stream
 from mindstream.tools.call import ForeignText
 from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import FROM_STRANGERS
 
 LONGEST = 1_000
 Count = Annotated[int, Field(ge=1, le=20)]
@@ -29,7 +28,7 @@ def recall_tool(stream: Stream) -> FunctionTool:
         text = "\n".join(_line(each.record) for each in found) or "nothing is remembered"
         return ForeignText(text) if any(is_tainted(each.record) for each in found) else text
 
-    return tool(recall, FROM_STRANGERS)
+    return tool(recall)
 
 
 def _line(record: Record) -> str:
