@@ -35,10 +35,10 @@ async def compare(which: Literal["more", "less"], names: Pair, values: Pair) -> 
     (kind, first), (other, second) = map(_measure, values)
     if kind != other:
         raise ToolError(f"{values[0][:60]!r} and {values[1][:60]!r} cannot be compared: they are of different kinds")
-    against = f"{values[0]} against {values[1]}"
     if first == second:
-        return f"neither: {against}"
-    return f"{names[int((first > second) is (which == 'less'))]} ({against})"
+        return f"neither: {values[0]} against {values[1]}"
+    won = int((first > second) is (which == "less"))
+    return f"{names[won]} ({values[won]} against {values[1 - won]})"
 
 
 def _measure(text: str) -> tuple[str, tuple[float, ...]]:

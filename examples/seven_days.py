@@ -1,0 +1,62 @@
+"""One mind on one stream for seven simulated days: it talks, notes facts, reflects, plans over documents, sleeps."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from mindstream import ManualClock, Mind
+from mindstream.clock import DAY_S, HOUR_S
+from mindstream.memory.record import KINDS
+from mindstream.models.rules import Rules
+from mindstream.planning.remembered import RememberedPlans
+from mindstream.planning.solve import solve
+from mindstream.reasoners.reflect.reflect import reflect_if_due
+from mindstream.tools.named import Means, named_tools
+
+DOCUMENTS = Path(__file__).with_name("documents")
+DAYS = (
+    ("I wake at three and my thoughts race.", "My daughter Iris starts school on Monday."),
+    ("I drink two espressos after lunch.", "Can you make me a plan?"),
+    ("I tried it. What comes next?", "My neighbour Rui plays the drums."),
+    ("No, three espressos, not two.", "thanks, talk tomorrow"),
+    ("Slept better, six hours.", "When do I wake?"),
+    ("What is my daughter's name?", "How many espressos do I drink?"),
+    ("Who plays the drums?", "good night"),
+)
+TASKS = {
+    1: "Which is higher, Mount Everest or K2?",
+    3: "What is the hometown of the winner of the men's singles of the 2024 Australian Open?",
+    5: "Which is higher, K2 or Mount Everest?",
+}
+
+
+async def main() -> None:
+    clock = ManualClock()
+    with tempfile.TemporaryDirectory() as folder:
+        for day, lines in enumerate(DAYS):
+            print(f"\nDay {day + 1}")
+            async with Mind.open(folder, user="ann", session=f"day {day + 1}", clock=clock) as mind:
+                for line in lines:
+                    clock.advance(60)
+                    answer = await mind.say(line)
+                    print(f"> {line}\n  {answer.splitlines()[0]}")
+                    await mind.settled()
+                if task := TASKS.get(day):
+                    names = ("calculator", "extract", "compare", f"documents:{DOCUMENTS}")
+                    async with named_tools(names, Means(stream=mind.stream, data=Path(folder))) as tools:
+                        solution = await solve(
+                            task, tools=tools, models=Rules(), stream=mind.stream, run=f"task {day + 1}",
+                            remembered=RememberedPlans(mind.stream),
+                        )  # fmt: skip
+                    print(f"? {task}\n  {solution.answer or solution.stopped} ({len(solution.plan.steps)} steps)")
+                clock.advance(12 * HOUR_S)
+                reflected = await reflect_if_due(mind.stream, Rules(), start=20)
+                dream = await mind.stream.sleep(n=200)
+                print(f"  night: {'reflected, ' if reflected else ''}{'dreamt: ' + dream if dream else 'no dream'}")
+                kinds = {kind: len(await mind.stream.latest(kind, 1_000)) for kind in KINDS}
+            clock.advance(DAY_S - 12 * HOUR_S - 60 * len(lines))
+        print("\nmemory:", {kind: count for kind, count in kinds.items() if count})
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
