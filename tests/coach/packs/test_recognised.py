@@ -10,7 +10,7 @@ from mindstream.coach.packs.recogniser import KINDS, names
 from mindstream.coach.packs.safety import find_alarm, find_hint, find_raised
 
 PHASE = Phase(name="asking", goal="To know.", instructions="Ask.", thinking="What?", fields=())
-LEGS = "Evenings on the couch my calves crawl with ants and I have to walk laps round the kitchen"
+LEGS = "Each evening my calves fizz and crawl and I have to get up and walk about"
 
 
 def pack(*alarms: Alarm) -> Pack:
@@ -40,7 +40,7 @@ def test_words_go_before_what_is_recognised_and_harmless_phrases_are_not_read() 
     both = pack(alarm("medical/restless_legs", patterns={"en": ["calves"]}))
     raised = find_raised(both, LEGS)
     assert raised and raised.basis == "words"
-    spared = alarm("medical/restless_legs", unless={"en": ["calves crawl with ants and I have to walk"]})
+    spared = alarm("medical/restless_legs", unless={"en": ["calves fizz and crawl and I have to get up"]})
     assert find_alarm(pack(spared), LEGS) is None
 
 

@@ -47,7 +47,7 @@ def find_raised(pack: Pack, text: str) -> Raised | None:
     Asked more than once about the same words, it answers from memory. No classifier takes back what a pattern finds,
     and none stops the talk: what it hears of an alarm that would is a hint.
     """
-    return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_raised, pack)))(text)
+    return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_sure, pack)))(text)
 
 
 def find_hint(pack: Pack, text: str) -> Raised | None:
@@ -58,7 +58,7 @@ def find_hint(pack: Pack, text: str) -> Raised | None:
     return pack.cached(("alarms", "hint"), lambda: remember(REMEMBERED)(partial(_hinted, pack)))(text)
 
 
-def _raised(pack: Pack, text: str) -> Raised | None:
+def _sure(pack: Pack, text: str) -> Raised | None:
     plain = _plain(text)
     raised = _matching(pack, plain)
     if sure := next((alarm for alarm in raised if alarm.stops), next(iter(raised), None)):
