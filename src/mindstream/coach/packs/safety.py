@@ -13,6 +13,7 @@ from mindstream.coach.packs.recogniser import recognises
 from mindstream.coach.packs.together import Together
 from mindstream.text.pattern import Patterns, pattern
 from mindstream.text.traditional import simplify
+from mindstream.text.windows import both_ends
 
 SAFETY = "safety"
 """Named as the model of an answer that an alarm gave."""
@@ -63,8 +64,9 @@ def _sure(pack: Pack, text: str) -> Raised | None:
     raised = _matching(pack, plain)
     if sure := next((alarm for alarm in raised if alarm.stops), next(iter(raised), None)):
         return Raised(sure, "words")
+    ends = both_ends(plain)
     beside = (alarm for alarm in pack.alarms if alarm.recogniser and not alarm.stops)
-    heard = (alarm for alarm in beside if recognises(str(alarm.recogniser), _without(alarm, plain)))
+    heard = (alarm for alarm in beside if recognises(str(alarm.recogniser), _without(alarm, ends)))
     return next((Raised(alarm, "recogniser") for alarm in heard), None)
 
 
