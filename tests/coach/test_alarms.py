@@ -226,3 +226,11 @@ async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: P
             while not (failed := await mind.stream.store.events("ann", kinds=["error"])):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert isinstance(failed[0].event, Failed) and await follow_ups(mind) == []
+
+
+async def test_a_sign_that_only_a_recogniser_hears_is_told_before_the_answer_and_once(folder: Path) -> None:
+    said = "they found me in my socks at the bus stop, fast asleep on my feet"
+    async with Mind.open(folder, user="ann") as mind:
+        first, second = await answer(mind, said), await answer(mind, said + "!")
+        assert "walking in one's sleep" in first.text and "walking in one's sleep" not in second.text
+        assert await alarmed(mind) == [("sure", "recogniser", True), ("sure", "recogniser", False)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mindstream.coach.events import Alarmed, Basis, Strength
 from mindstream.coach.gates.gate import Situation
 from mindstream.coach.packs.pack import Alarm, Pack, in_language
-from mindstream.coach.packs.safety import find_alarm, find_hint
+from mindstream.coach.packs.safety import Raised, find_alarm, find_hint, find_raised
 from mindstream.coach.packs.saying import phrases
 from mindstream.coach.talker import SENTENCE
 from mindstream.text.language import Language, language_of
@@ -63,7 +63,7 @@ class Verdict:
         whole: the whole answer; "" where somebody else answers.
         first, ask: what is said before that answer, and what is asked after it.
         urgent: a life may be in danger: it waits for nobody.
-        beside: another alarm, for sure, that does not stop the talk: whose words `first` are.
+        beside: another alarm, that does not stop the talk: whose words `first` are.
     """
 
     alarm: Alarm | None = None
@@ -73,14 +73,15 @@ class Verdict:
     first: str = ""
     ask: str = ""
     urgent: bool = False
-    beside: Alarm | None = None
+    beside: Raised | None = None
 
     def events(self, session: str, heard: int) -> list[Alarmed]:
         """Return what the log is told."""
         told: list[tuple[Alarm | None, Strength, Basis, bool]] = [
-            (self.beside, "sure", "words", bool(self.first)),
-            (self.alarm, self.strength, self.basis, bool(self.whole or self.ask or (self.first and not self.beside))),
+            (self.alarm, self.strength, self.basis, bool(self.whole or self.ask or (self.first and not self.beside)))
         ]
+        if self.beside:
+            told.insert(0, (self.beside.alarm, "sure", self.beside.basis, bool(self.first)))
         return [
             Alarmed(session=session, answers=heard, alarm=alarm.id, strength=strength, basis=basis, spoken=spoken)
             for alarm, strength, basis, spoken in told
@@ -115,7 +116,8 @@ class Alarms:
     def judge(self, situation: Situation) -> Verdict:
         """Decide what an utterance raises, from its words and from what was said and asked before; changes nothing."""
         text, language = situation.text, language_of(situation.text, self._pack.languages)
-        alarm = find_alarm(self._pack, text)
+        raised = find_raised(self._pack, text)
+        alarm = raised.alarm if raised else None
         if alarm and alarm.stops:
             return Verdict(alarm, whole=self._words(alarm, language), urgent=True)
         if self._open.alarm and (answer := self._answer(self._open, text, language)):
@@ -124,8 +126,8 @@ class Alarms:
         if hint := find_hint(self._pack, text):
             silent = (hint.alarm.id, hint.basis) in self._asked or self._told[hint.alarm.id]
             ask = "" if silent else in_language(hint.alarm.hint_ask, language)
-            return Verdict(hint.alarm, "hint", hint.basis, first=first, ask=ask, beside=alarm)
-        return Verdict(beside=alarm, first=first)
+            return Verdict(hint.alarm, "hint", hint.basis, first=first, ask=ask, beside=raised)
+        return Verdict(beside=raised, first=first)
 
     def agree(self, alarm: Alarm, text: str) -> Verdict | None:
         """Return what is said when a model hears an alarm: sure where the words hint at it too, else asked about."""

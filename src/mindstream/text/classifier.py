@@ -71,10 +71,9 @@ class Classifier:
         with np.load(path) as kept:
             self.kinds: tuple[str, ...] = tuple(map(str, kept["kinds"]))
             self.named: tuple[str, ...] = tuple(map(str, kept["named"]))
-            # One place more at the end, for what is greater than all hashes: it weighs nothing.
+            # One place more at the end, for what is not known: it weighs nothing.
             self._hashes: NDArray[np.uint32] = np.append(kept["hashes"], np.uint32(2**32 - 1))
             self._rarity = np.append(kept["rarity"], kept["rarest"]).astype(np.float32)
-            self._rarest = np.float32(kept["rarest"])
             self._weights = np.pad(kept["weights"].astype(np.float32), ((0, 0), (0, 1)))
             self._bias, self._named_weights = kept["bias"].astype(np.float32), kept["named_weights"].astype(np.float32)
 
@@ -83,10 +82,10 @@ class Classifier:
         total: NDArray[np.float32] = self._bias.copy()
         for view in seen:
             at = self._hashes.searchsorted(view.hashes)
-            known = self._hashes[at] == view.hashes
-            values = view.sizes * np.where(known, self._rarity[at], self._rarest)
-            if known.any():
-                total += self._weights[:, at] @ (values * known) / math.sqrt(values @ values)
+            at[self._hashes[at] != view.hashes] = -1
+            values = view.sizes * self._rarity[at]
+            if length := math.sqrt(values @ values):
+                total += self._weights.take(at, axis=1) @ values / length
         if named:
             total += self._named_weights @ np.array([named.get(name, 0.0) for name in self.named], dtype=np.float32)
         return dict(zip(self.kinds, map(float, total), strict=True))

@@ -98,7 +98,7 @@ def _alarms(pack: Pack) -> Iterator[str]:
         for language in pack.languages:
             if not any(said.get(language) for said in (alarm.patterns, alarm.together, alarm.hints)):
                 yield f"alarm {alarm.id!r} has no patterns in {language!r}"
-        if alarm.hints or alarm.recogniser:
+        if alarm.hints or (alarm.recogniser and alarm.stops):
             yield from _missing(pack, f"alarm {alarm.id!r}", "hint_ask", alarm.hint_ask)
         for source in alarm.sources():
             if pattern(source).is_always_searched:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from mindstream.coach.packs.dangling import dangling
+from mindstream.coach.packs.recogniser import names
 from mindstream.text.language import Language
 from mindstream.text.pattern import pattern as read_pattern
 
@@ -52,8 +53,15 @@ def _groups(groups: list[str]) -> list[str]:
     return groups
 
 
+def _recogniser(name: str) -> str:
+    if name not in names():
+        raise ValueError(f"{name!r} is no recogniser; there are {', '.join(names())}")
+    return name
+
+
 Identifier: TypeAlias = Annotated[str, AfterValidator(_identifier)]
 Pattern: TypeAlias = Annotated[str, AfterValidator(_pattern)]
+Recogniser: TypeAlias = Annotated[str, AfterValidator(_recogniser)]
 Groups: TypeAlias = Annotated[list[str], AfterValidator(_groups)]
 
 
@@ -152,8 +160,11 @@ class Alarm(PackPart):
     """Regular expressions, searched without regard to case: words that say it, for sure."""
     together: dict[Language, list[Groups]] = Field(default_factory=dict)
     """Words that say it for sure where they stand near each other, in any order: `[doze|nod off, wheel|driving]`."""
-    recogniser: Literal["danger"] | None = None
-    """A classifier that hears a hint of it in other words: `danger` to life."""
+    recogniser: Recogniser | None = None
+    """A classifier that hears it in other words: `danger` to life, or a sign for a doctor (`medical/cataplexy`).
+
+    What it hears of an alarm that stops is a hint; one that does not is told.
+    """
     hints: dict[Language, list[Pattern]] = Field(default_factory=dict)
     """Regular expressions for words that may mean it, and may not."""
     hint_ask: Texts = ""

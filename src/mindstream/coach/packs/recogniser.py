@@ -1,4 +1,4 @@
-"""Recognisers that alarms may name: classifiers that hear a hint of danger in whatever words it comes."""
+"""Recognisers that alarms may name: classifiers that hear danger or a sign for a doctor in whatever words they come."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from mindstream.caches import remember
 from mindstream.text.classifier import TOKEN, Classifier, View, views
 from mindstream.text.windows import sentences, windows
 
@@ -19,31 +20,58 @@ MANY = 64
 """Of so many pieces at most each two are read together."""
 WHOLE = 400
 """A text longer than this is read in its parts only."""
-ABOVE = {"danger": 0.0}
+IN_PARTS = {"danger": 0, "medical": LONG}
+"""A text longer than this is read in its parts too."""
+KINDS: dict[str, tuple[str, ...]] = {
+    "danger": (),
+    "medical": (
+        "acting_out_dreams", "acts_on_a_sleeping_pill", "cataplexy", "chest_pain", "drowsy_driving", "mania",
+        "more_pills_than_prescribed", "morning_headache_and_thirst", "night_sweats_and_weight_loss",
+        "pills_and_alcohol", "restless_legs", "seizures_at_night", "sleep_apnoea", "sleep_attacks", "sleep_paralysis",
+        "sleepwalking_outside",
+    ),
+}  # fmt: skip
+"""What a recogniser tells apart, once it has found that a text is of its kind at all."""
+ABOVE = {"danger": 0.0, "medical": -0.75}
 """The log odds that must be left when any one word is taken out of a text, before a recogniser speaks up.
 
 No single word may carry it, so short texts of common words need more. No harmless sentence of the shipped packs' lists
-reaches it, and of the 14,000 in benchmarks/training six do.
+reaches it, and of the 14,000 in benchmarks/training six reach that of danger.
 """
+LIKELY = -1.0
+"""The log odds that the likeliest kind must have: a text of no kind in particular is of none."""
 STRONGEST = 8
 """Of so many parts of a text, those that a recogniser is surest of, it is asked what is left without a word."""
 SURER = 1.0
 """How much surer it must be of a part than of the whole: torn from the rest, many a sentence sounds darker."""
+REMEMBERED = 64
 
 
 def names() -> tuple[str, ...]:
-    """Name the recognisers there are."""
-    return tuple(ABOVE)
+    """Name what an alarm can have recognised: `danger`, `medical/cataplexy`."""
+    return tuple(f"{name}/{kind}" if kind else name for name, kinds in KINDS.items() for kind in kinds or ("",))
 
 
 def recognises(name: str, text: str) -> bool:
-    """Tell whether a recogniser finds in a text, or in a part of it, what it is for."""
+    """Tell whether a recogniser finds in a text, or in a part of it, what it is for; of several kinds, this one."""
+    whole, _, kind = name.partition("/")
+    found = _find(whole, text)
+    if found is None or not kind:
+        return found is not None
+    odds = _loaded(whole).log_odds(views(found))
+    return odds[kind] > LIKELY and kind == max(KINDS[whole], key=odds.__getitem__)
+
+
+@remember(REMEMBERED)
+def _find(name: str, text: str) -> str | None:
+    """Return the text, or the part of it, in which a recogniser finds what it is for."""
     if len(text) <= WHOLE and _holds(name, text, ABOVE[name]):
-        return True
+        return text
+    if len(text) <= IN_PARTS[name]:
+        return None
     seen = {part: _odds(name, views(part)) for part in dict.fromkeys(parts(text))}
-    return any(
-        _holds(name, part, ABOVE[name] + SURER) for part in heapq.nlargest(STRONGEST, seen, key=seen.__getitem__)
-    )
+    surest = heapq.nlargest(STRONGEST, seen, key=seen.__getitem__)
+    return next((part for part in surest if _holds(name, part, ABOVE[name] + SURER)), None)
 
 
 def _holds(name: str, text: str, above: float) -> bool:

@@ -13,21 +13,21 @@ from mindstream.coach.packs.recogniser import recognises
 from mindstream.coach.packs.together import Together
 from mindstream.text.pattern import Patterns, pattern
 from mindstream.text.traditional import simplify
+from mindstream.text.windows import both_ends
 
 SAFETY = "safety"
 """Named as the model of an answer that an alarm gave."""
 LONG = 1_000
 """Longer texts, in characters, are looked over in a thread; a short one takes some milliseconds."""
 REMEMBERED = 200
-Heard = Literal["words", "recogniser"]
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
-    """What may be meant, and is asked about: of which alarm, and by what it was heard."""
+class Raised:
+    """An alarm that an utterance raises or hints at, and by what it was heard."""
 
     alarm: Alarm
-    basis: Heard
+    basis: Literal["words", "recogniser"]
 
 
 async def look_over(pack: Pack, text: str) -> None:
@@ -37,14 +37,21 @@ async def look_over(pack: Pack, text: str) -> None:
 
 
 def find_alarm(pack: Pack, text: str) -> Alarm | None:
-    """Return the first alarm that the words of an utterance raise for sure, one that stops before one that does not.
+    """Return the alarm that an utterance raises, one that stops before one that does not."""
+    raised = find_raised(pack, text)
+    return raised.alarm if raised else None
 
-    Asked more than once about the same words, it answers from memory. No classifier takes back what a pattern finds.
+
+def find_raised(pack: Pack, text: str) -> Raised | None:
+    """Return the first alarm that an utterance raises by its words, else one that only a recogniser hears.
+
+    Asked more than once about the same words, it answers from memory. No classifier takes back what a pattern finds,
+    and none stops the talk: what it hears of an alarm that would is a hint.
     """
     return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_sure, pack)))(text)
 
 
-def find_hint(pack: Pack, text: str) -> Hint | None:
+def find_hint(pack: Pack, text: str) -> Raised | None:
     """Return what an utterance only hints at: by a pack's `hints`, else by what a recogniser hears.
 
     Where an alarm stops the talk for sure there is nothing left to hint at.
@@ -52,18 +59,25 @@ def find_hint(pack: Pack, text: str) -> Hint | None:
     return pack.cached(("alarms", "hint"), lambda: remember(REMEMBERED)(partial(_hinted, pack)))(text)
 
 
-def _sure(pack: Pack, text: str) -> Alarm | None:
-    raised = _matching(pack, _plain(text))
-    return next((alarm for alarm in raised if alarm.stops), next(iter(raised), None))
+def _sure(pack: Pack, text: str) -> Raised | None:
+    plain = _plain(text)
+    raised = _matching(pack, plain)
+    if sure := next((alarm for alarm in raised if alarm.stops), next(iter(raised), None)):
+        return Raised(sure, "words")
+    ends = both_ends(plain)
+    beside = (alarm for alarm in pack.alarms if alarm.recogniser and not alarm.stops)
+    heard = (alarm for alarm in beside if recognises(str(alarm.recogniser), _without(alarm, ends)))
+    return next((Raised(alarm, "recogniser") for alarm in heard), None)
 
 
-def _hinted(pack: Pack, text: str) -> Hint | None:
+def _hinted(pack: Pack, text: str) -> Raised | None:
     if (sure := find_alarm(pack, text)) and sure.stops:
         return None
     for alarm in _matching(pack, _plain(text), "hints"):
-        return Hint(alarm, "words")
-    heard = (alarm for alarm in pack.alarms if alarm.recogniser and recognises(alarm.recogniser, _spared(alarm, text)))
-    return next((Hint(alarm, "recogniser") for alarm in heard), None)
+        return Raised(alarm, "words")
+    stopping = (alarm for alarm in pack.alarms if alarm.recogniser and alarm.stops)
+    heard = (alarm for alarm in stopping if recognises(str(alarm.recogniser), _spared(alarm, text)))
+    return next((Raised(alarm, "recogniser") for alarm in heard), None)
 
 
 def _plain(text: str) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.json_schema import SkipJsonSchema
 
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt, rule
@@ -46,8 +45,11 @@ class Facts(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     facts: list[Fact] = Field(default_factory=list, max_length=20)
-    let_go: SkipJsonSchema[list[int]] = Field(default_factory=list)
-    """Numbers of known facts that are taken back, or are to be forgotten: nothing comes in their place."""
+    let_go: list[int] = Field(
+        default_factory=list,
+        max_length=200,
+        description="Numbers of known facts that the user takes back or wants forgotten, with nothing in their place.",
+    )
 
 
 class ExtractFacts(Prompt[Facts]):
