@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.models.model import Call
 from mindstream.planning.arguments import bind, find_parts
@@ -27,6 +27,7 @@ from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.tool import Tool, checked_tools
 from mindstream.tools.traits import PLAIN, Traits, traits_of
 
+CLOCK = SystemClock()
 EMPTY = "the tool gave nothing"
 
 
@@ -161,9 +162,9 @@ class Executor:
         written = json.dumps(arguments, ensure_ascii=False)
         if traits.changes and not await self._leave(Wish(step, written, any(e.foreign for e in needed.values()))):
             return failed("not called: it changes the world, and nobody gave leave for it", arguments)
-        began = time.monotonic()
+        began = CLOCK.elapsed()
         observed, tries = await self._observe(step, tool, traits, written)
-        seconds = time.monotonic() - began
+        seconds = CLOCK.elapsed() - began
         return Evidence(step.id, observed.text, observed.failed, foreign, step.tool, arguments, tries, seconds)
 
     async def _observe(self, step: PlannedStep, tool: Tool, traits: Traits, written: str) -> tuple[Observation, int]:

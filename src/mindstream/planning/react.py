@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
 from mindstream.planning.act_on_task import ActOnTask
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.executor import EMPTY
+from mindstream.planning.executor import CLOCK, EMPTY
 from mindstream.planning.leave import Wish
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.run import Run
@@ -109,12 +108,12 @@ class _Watched:
 
     async def log_call(self, call: Call) -> None:
         step = self.step(call)
-        self._began[call.id] = time.monotonic()
+        self._began[call.id] = CLOCK.elapsed()
         for watcher in self.run.watchers:
             await watcher.began(step, call.arguments)
 
     async def log_observation(self, call: Call, text: str, failed: bool) -> None:
-        seconds = time.monotonic() - self._began.get(call.id, time.monotonic())
+        seconds = CLOCK.elapsed() - self._began.get(call.id, CLOCK.elapsed())
         await self._keep(self.step(call), text, failed, seconds)
 
     async def take_newer(self) -> str:

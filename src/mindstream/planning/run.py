@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 
@@ -14,7 +13,7 @@ from mindstream.planning.answer_from_evidence import AnswerFromEvidence, missing
 from mindstream.planning.check import check, check_step
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
-from mindstream.planning.executor import Executor, Limits
+from mindstream.planning.executor import CLOCK, Executor, Limits
 from mindstream.planning.formats.read import open_reader, read
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.journal import Begun
@@ -67,7 +66,7 @@ class Run:
         self._models, self._budget, self.limits = models, budget, limits
         self._tool_calls, self._called = tool_calls, 0
         self._executor: Executor | None = None
-        self._began = time.monotonic()
+        self._began = CLOCK.elapsed()
 
     def model(self, role: str) -> Model:
         """Return who answers in a role."""
@@ -177,7 +176,7 @@ class Run:
         """Return what the run came to."""
         budget = self._budget
         spent = Spent(
-            budget.spent_calls, self._called, budget.spent_tokens, budget.spent_usd, time.monotonic() - self._began
+            budget.spent_calls, self._called, budget.spent_tokens, budget.spent_usd, CLOCK.elapsed() - self._began
         )
         return Solution(
             self.task, how, answer, self.plan, self.evidence, self.stopped, tuple(self.changes), spent, self.name
