@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import statistics
@@ -117,6 +118,7 @@ async def measure_overhead(graphs: Sequence[Graph], rounds: int) -> dict[str, An
     taken: dict[str, list[float]] = {name: [] for name in runners}
     for _ in range(rounds + 1):
         for name, runs in runners.items():
+            gc.collect()  # what the engine before it left behind is not its work
             began = time.perf_counter()
             for run in runs:
                 if await run() != "42":

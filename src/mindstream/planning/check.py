@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,9 +48,10 @@ def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -
         return tuple(faults)
     specs = {spec.name: spec for spec in tools}
     circle = _find_circle(plan)
+    ids = [step.id for step in plan.steps]
     for position, step in enumerate(plan.steps):
         faults += _check_call(step, specs)
-        faults += _check_needs(step, plan, position, circle)
+        faults += _check_needs(step, ids[:position], ids, circle)
     if circle:
         way = " → ".join((*circle, circle[0]))
         faults.append(Fault("circular", circle[0], "steps of which one can begin", way, "take one reference away"))
@@ -59,10 +60,10 @@ def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -
 
 def check_step(step: PlannedStep, before: Sequence[PlannedStep], tools: Sequence[ToolSpec]) -> tuple[Fault, ...]:
     """Return what is wrong with a step of a plan that is still being written: whether it can begin already."""
-    plan = Plan.model_construct(steps=(*before, step))
+    earlier = [each.id for each in before]
+    double = [_double(step.id, 2)] if step.id in earlier else []
     specs = {spec.name: spec for spec in tools}
-    double = [] if all(each.id != step.id for each in before) else [_double(step.id, 2)]
-    return (*double, *_check_call(step, specs), *_check_needs(step, plan, len(before), ()))
+    return (*double, *_check_call(step, specs), *_check_needs(step, earlier, [*earlier, step.id], ()))
 
 
 def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
@@ -112,16 +113,16 @@ def _find_malformed(value: JsonValue) -> Iterator[JsonValue]:
         yield from _find_malformed(each)
 
 
-def _check_needs(step: PlannedStep, plan: Plan, position: int, circle: Sequence[str]) -> Iterator[Fault]:
-    earlier = {each.id for each in plan.steps[:position]}
-    ids = {each.id for each in plan.steps}
+def _check_needs(
+    step: PlannedStep, earlier: Collection[str], ids: Collection[str], circle: Sequence[str]
+) -> Iterator[Fault]:
     for need in step.needs:
         if need == step.id:
             yield Fault(
                 "self", step.id, "what other steps found", f"#{need}, its own", f"refer to a step before {need}"
             )
         elif need not in ids:
-            there = ", ".join(each.id for each in plan.steps if each is not step) or "none"
+            there = ", ".join(id for id in ids if id != step.id) or "none"
             yield Fault("missing", step.id, f"one of the steps {there}", f"#{need}", f"add {need}, or refer to another")
         elif need not in earlier and not (need in circle and step.id in circle):
             yield Fault("forward", step.id, "a step that comes before", f"#{need}", f"put {need} before {step.id}")

@@ -15,7 +15,7 @@ from mindstream.planning.answer_from_evidence import AnswerFromEvidence, is_bare
 from mindstream.planning.check import LONGEST, MOST_STEPS, check, check_step
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
-from mindstream.planning.executor import Executor, Limits
+from mindstream.planning.executor import CLOCK, Executor, Limits
 from mindstream.planning.formats.read import open_reader, read
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.journal import Begun
