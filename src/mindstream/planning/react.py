@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
-from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, ReplyInvalid, ToolError
 from mindstream.isolation import Broken, Isolated, Overdue
 from mindstream.models.model import Call, ToolSpec
@@ -16,7 +15,7 @@ from mindstream.models.reply import first_json
 from mindstream.planning.act_on_task import ActOnTask
 from mindstream.planning.arguments import find_parts
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.executor import EMPTY, key_of
+from mindstream.planning.executor import CLOCK, EMPTY, key_of
 from mindstream.planning.leave import Wish
 from mindstream.planning.plan import TOOL_NAME, Plan, PlannedStep
 from mindstream.planning.run import Run
@@ -25,7 +24,6 @@ from mindstream.tools.call import Observation
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import Traits, traits_of
 
-CLOCK = SystemClock()
 STEPS = 12
 """So often the model may be asked."""
 A_DAY_S = 86_400.0

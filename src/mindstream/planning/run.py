@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 
-from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model
@@ -28,7 +27,6 @@ from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
 
-CLOCK = SystemClock()
 SAID = 300
 """So much is told of what a planner said that wrote no plan, in characters."""
 
