@@ -57,11 +57,11 @@ async def test_arithmetic_is_exact_as_people_write_it(text: str, result: str) ->
 @pytest.mark.parametrize(
     ("text", "result"),
     [
-        ("2x + 3 = 11", "x = 4"),
+        ("2x + 3 = 11", "4"),
         ("Toby = 2*Thomas-10; Rebecca = Toby-8; Thomas + Toby + Rebecca = 157", "Toby = 64\nThomas = 37\nRebecca = 56"),
         ("x + y = 10, x - y = 2", "x = 6\ny = 4"),
         ("bat = ball + 1 and bat + ball = 1.1", "bat = 1.05\nball = 0.05"),
-        ("30% of x = 45", "x = 150"),
+        ("30% of x = 45", "150"),
         ("小明 = 3*2; 小明 + 1", "小明 = 6\n7"),
         ("x + y = 3", "x = 3 - y\ny can be anything"),
         ("x = 1; x = 2", "no solution: the equations contradict one another"),

@@ -1,0 +1,53 @@
+"""Tasks that a language mind planned, worked on and answered, played back: recorded behind a local endpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mindstream import Models
+from mindstream.planning.solve import How, solve
+from mindstream.tools.named import Means, named_tools
+
+ROOT = Path(__file__).parents[2]
+HOURS = (
+    "Thomas, Toby, and Rebecca worked a total of 157 hours in one week. Thomas worked x hours. Toby worked 10 hours "
+    "less than twice what Thomas worked, and Rebecca worked 8 hours less than Toby. How many hours did Rebecca work?"
+)
+SEED = "What is the hometown of the winner of the men's 2024 Australian Open?"
+TASKS: list[tuple[str, How, str]] = [
+    (SEED, "rewoo", "Sexten"),
+    (SEED, "react", "Sexten"),
+    (SEED, "plan-execute", "Sexten"),
+    (HOURS, "rewoo", "56"),
+    (HOURS, "react", "56"),
+    ("Which is longer, the Danube or the Changjiang, and by how much?", "rewoo", "3,450"),
+    ("Who wrote Frankenstein, and how old was the author when it was first published?", "rewoo", "Mary Shelley"),
+    (
+        "What is the capital of the country whose longest border... no: what is the capital of France and how many people "
+        "live there?",
+        "rewoo",
+        "2.1 million",
+    ),
+    ("Which of the two mountains in the library is higher, and which was climbed first?", "rewoo", "1953"),
+    ("Who discovered penicillin and in which year?", "rewoo", "1928"),
+]
+
+
+RECORDED = [
+    json.loads(line) for line in (ROOT / "tests" / "recordings" / "planning.jsonl").read_text("utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize(("run", "task", "how", "answer"), [(n, *each) for n, each in enumerate(TASKS)])
+async def test_a_mind_solves_it(run: int, task: str, how: How, answer: str, tmp_path: Path) -> None:
+    recording = tmp_path / "recording.jsonl"
+    recording.write_text("".join(json.dumps(line) + "\n" for line in RECORDED if line["run"] == run), "utf-8")
+    async with Models.named({"default": f"playback:{recording}"}) as models:
+        names = ("calculator", f"documents:{ROOT / 'examples' / 'documents'}", "llm")
+        async with named_tools(names, Means(model=models.of("worker"), data=tmp_path / "data")) as tools:
+            solution = await solve(task, how, tools=tools, models=models)
+    assert answer in solution.answer and not solution.stopped, solution
+    assert all(not evidence.failed for evidence in solution.evidence.values()), solution.evidence
