@@ -168,7 +168,7 @@ def test_what_is_nearly_right_is_not_taken_for_right(name: str) -> None:
         ("a trailing comma", r"broken: .* at .*\]\}"),
         ("cut off", "not finished"),
         ("the list alone", "only a list"),
-        ("a fact alone", "none of the fields facts; it has text"),
+        ("a fact alone", "none of the fields facts, let_go; it has text"),
         ("two that differ", "2 JSON values"),
         ("thoughts that do not end", "does not come out of its <think>"),
         ("single quotes", "double quotes"),

@@ -118,6 +118,7 @@ FILLERS = re.compile(
     re.IGNORECASE,
 )
 FILLERS_ZH = re.compile(r"^(?:其实|应该|才|就|大概|差不多|是|叫|在|为)+|(?:才对|而已|了|呢|啊|吧|啦|的){1,4}$")
+APOLOGY = re.compile(r"\b(?:so+r+y|soz|excuse me|my bad|typo)\b|\bi (?:meant?|ment|mean)(?: to say)?\b", re.IGNORECASE)
 CLEFT = re.compile(r"^(?P<who>.+?) (?:who|that|which) (?P<does>.+)$", re.IGNORECASE)
 
 
@@ -233,7 +234,7 @@ def _trimmed(words: str) -> str:
     if ZH.search(words):
         first = re.sub("^[^是]+的是", "", re.split("[，。；,]", words.strip())[0])
         return FILLERS_ZH.sub("", first).strip()
-    first = re.split(r"[,;.!](?:\s|$)", words.strip(), maxsplit=1)[0]
+    first = re.split(r"[,;.!](?:\s|$)", APOLOGY.sub(" ", words).strip(), maxsplit=1)[0]
     if found := CLEFT.match(first):
         first = found["who"]
     return FILLERS.sub("", first).strip(" ,.;!")

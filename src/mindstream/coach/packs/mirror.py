@@ -32,13 +32,22 @@ ASKING = re.compile(
 FRAGMENT = re.compile(
     r"(?:since|when|if|as|although|while|after|before|until|than|or|which|that's why)\b", re.IGNORECASE
 )
+PUTS_RIGHT = re.compile(
+    r"\b(?:so+r+y|soz|excuse me|meant|ment|typo|misspoke|mistake)\b"
+    r"|\b(?:came|was|is|wrote|said|got) (?:it |that )?(?:out )?wrong\b"
+    r"|[说說讲講写寫打弄记記]错|[说說讲講写寫打弄记記]錯|不好意思|抱歉",
+    re.IGNORECASE,
+)
+"""Who puts something right is not told back how they said so."""
 LONGEST = 110
 
 
 def mirror(text: str, language: Language) -> str:
     """Return what was said as said to its speaker, without its last mark; "" where that would not read well."""
     plain = " ".join(text.replace("’", "'").split()).strip().rstrip(".!。！…~～ ")
-    if not plain or len(plain) > LONGEST or SECOND.search(plain) or re.search(r"[?？!！\n*_`<>]", plain):
+    if not plain or len(plain) > LONGEST or SECOND.search(plain) or PUTS_RIGHT.search(plain):
+        return ""
+    if re.search(r"[?？!！\n*_`<>]", plain):
         return ""
     if language == "zh":
         bare = OPENINGS_ZH.sub("", plain)
