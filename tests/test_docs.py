@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def run(code: str, folder: Path) -> str:
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+def run(code: str | Path, folder: Path) -> str:
+    script = [str(code)] if isinstance(code, Path) else ["-c", code]
+    done = subprocess.run([sys.executable, *script], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -35,7 +36,7 @@ def test_what_a_page_shows_is_what_is_printed(code: str, output: str, tmp_path: 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
 def test_every_example_runs(path: Path, tmp_path: Path) -> None:
-    assert run(path.read_text("utf-8"), tmp_path)
+    assert run(path, tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -26,8 +26,8 @@ TASKS: list[tuple[str, How, str]] = [
     ("Which is longer, the Danube or the Changjiang, and by how much?", "rewoo", "3,450"),
     ("Who wrote Frankenstein, and how old was the author when it was first published?", "rewoo", "Mary Shelley"),
     (
-        "What is the capital of the country whose longest border... no: what is the capital of France and how many people "
-        "live there?",
+        "What is the capital of the country whose longest border... no: what is the capital of France and how many "
+        "people live there?",
         "rewoo",
         "2.1 million",
     ),

@@ -45,7 +45,13 @@ def show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
     values = {name: fill(value, brief) for name, value in step.arguments.items()}
     called = ", ".join(f"{name}: {value}" if len(values) > 1 else str(value) for name, value in values.items())
     text = f"No evidence: {came.text}" if came.failed else came.text
-    return Shown(id=step.id, why=step.why, call=f"{step.tool}[{called[:LONGEST]}]", text=text, failed=came.failed)
+    return Shown(
+        id=step.id,
+        why=step.why,
+        call=f"{step.tool}[{called if len(called) <= LONGEST else called[: LONGEST - 1] + '…'}]",
+        text=text,
+        failed=came.failed,
+    )
 
 
 def _brief(reference: Reference, evidence: Mapping[str, Evidence]) -> str:

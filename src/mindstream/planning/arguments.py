@@ -113,7 +113,8 @@ def find_references(value: JsonValue) -> Iterator[Reference]:
 def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Fill in what the steps that are referred to have found.
 
-    A reference that stands alone becomes the evidence as it is; in a text it becomes text.
+    A reference that stands alone becomes the evidence as it is; in a text it becomes text, of several lines on lines of
+    its own.
 
     Raises:
         InputError: there is no evidence of a step, or a path leads to nothing in it.
@@ -122,10 +123,17 @@ def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) 
     def found(part: Reference | Text) -> JsonValue:
         if isinstance(part, Reference):
             return _look_up(part, evidence)
-        values = (piece if isinstance(piece, str) else _look_up(piece, evidence) for piece in part.pieces)
-        return "".join(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values)
+        return "".join(
+            piece if isinstance(piece, str) else _as_piece(_look_up(piece, evidence)) for piece in part.pieces
+        )
 
     return {name: fill(value, found) for name, value in arguments.items()}
+
+
+def _as_piece(value: JsonValue) -> str:
+    """Write evidence as a piece of a text; what has several lines stands on lines of its own."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"\n{text.strip()}\n" if "\n" in text.strip() else text
 
 
 def _look_up(reference: Reference, evidence: Mapping[str, JsonValue]) -> JsonValue:

@@ -20,7 +20,7 @@ async def calculator(expression: str) -> str:
     """Compute or solve exactly what is written as a formula, not in words.
 
     Arithmetic: 17.5 * (3 + 4), 15% of 80, 2^10, sqrt(2), 5!, round(10/3, 2). Equations, several between ";", with
-    unknowns by any name: "2x + 3 = 11" gives 4; or "Tim = 2*Ann; Tim + Ann = 30; Ann + 5" (the last is then worked out).
+    unknowns by any name: "2x + 3 = 11" is 4, or "Tim = 2*Ann; Tim + Ann = 30; Ann + 5" (the last is worked out).
     """
     formulas = read_formulas(expression)
     equations = [(left, right) for each in formulas for left, right in zip(each.sides, each.sides[1:], strict=False)]

@@ -7,6 +7,7 @@ bounds lie far from both.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import pkgutil
 import random
@@ -33,11 +34,13 @@ from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import choices
 from mindstream.coach.packs.recogniser import parts
 from mindstream.coach.talker import unless_asked
-from mindstream.errors import PackError
+from mindstream.errors import PackError, ToolError
 from mindstream.memory import audit
 from mindstream.memory.columns import Columns
 from mindstream.memory.question import understood
 from mindstream.minds.mind import Mind
+from mindstream.planning.make_plan import MakePlan
+from mindstream.planning.rules.plan_by_rules import plan_by_rules
 from mindstream.reasoners.conversation import Line
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, facts_by_clauses
 from mindstream.text import dates
@@ -47,16 +50,29 @@ from mindstream.text.pattern import pattern
 from mindstream.text.spelling import correct_spelling
 from mindstream.text.windows import sentences
 from mindstream.text.words import terms
+from mindstream.tools.algebra.formula import read_formulas
+from mindstream.tools.extract import extract
 
 SLEEP = load("sleep")
 HANGS = "hahahahahahahahahahahahahahahahahahahahahahahahahahaha, I still cannot sleep"
 HALF = SIZE // 2
 SQUARE = 0.2
 """What goes over half a text again from each place takes longer than this, in seconds; a straight pattern 0.005."""
-AT_A_PLACE = {"mindstream.models.reply.BRACKET"}
+AT_A_PLACE = {
+    "mindstream.models.reply.BRACKET",
+    *(f"mindstream.planning.formats.{name}" for name in ("compiler.NAMED", "compiler.ALONE", "compiler.THOUGHT")),
+    *(f"mindstream.planning.formats.{name}" for name in ("inputs.KEY", "inputs._CLOSING")),
+}
 """What is not searched for, but matched where the text has been read to."""
-SHORT = tuple(f"mindstream.coach.{name}." for name in ("answer_from_memory", "asked_value", "memory_question"))
-"""What is searched for in a question, or the beginning of a line, of 300 characters: the reader is tried whole."""
+SHORT = tuple(
+    f"mindstream.{name}."
+    for name in (
+        "coach.answer_from_memory", "coach.asked_value", "coach.memory_question",
+        "planning.rules.arithmetic", "planning.rules.comparison", "planning.rules.word_problem",
+        "planning.rules.word_problem_zh", "tools.algebra.formula", "tools.extract",
+    )
+)  # fmt: skip
+"""Modules that search in short texts only, however long the whole is: their readers are tried, below."""
 MOST = 1.0
 """The most that a reader may take here; on a machine with nothing else to do it is a tenth."""
 
@@ -147,6 +163,24 @@ ATTACKS = [
     *distinct(), HANGS,
 ]  # fmt: skip
 ASKED = read_question("when did I say my daughter's birthday is?") or MemoryQuestion("what", "", True, True)
+TOOLS = (
+    "calculator[expression]: computes",
+    "search[query]: searches",
+    "extract[of=…]: finds",
+    "compare[a=…]: tells",
+)
+
+
+def read_formula(text: str) -> None:
+    with contextlib.suppress(ToolError):
+        read_formulas(text)
+
+
+async def read_passage(text: str) -> None:
+    with contextlib.suppress(ToolError):
+        await extract("capital", "France", text)
+
+
 READERS: dict[str, Callable[[str], object]] = {
     "read": lambda text: reading._read(SLEEP, text),
     "moves": lambda text: (moves_module.moves_of(text, "en"), moves_module.moves_of(text, "zh")),
@@ -161,6 +195,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "said back": lambda text: (mirror(text, "en"), mirror(text, "zh"), goes_on(text, "en")),
     "memory question": lambda text: (is_question(text), only_asks_for_own(text)),
     "answer from memory": lambda text: find_answer(ASKED, [text, text[1:]], [0.0, 0.0]),
+    "plan by rules": lambda text: plan_by_rules(MakePlan(task=text, tools=TOOLS)),
+    "formula": read_formula,
+    "extract": lambda text: asyncio.run(read_passage(text)),
     "junk": audit._junk,
     "asked before": asked_before,
     "sentences": sentences,
