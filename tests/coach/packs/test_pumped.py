@@ -176,9 +176,9 @@ def read_formula(text: str) -> None:
         read_formulas(text)
 
 
-async def read_passage(text: str) -> None:
+def read_passage(text: str) -> None:
     with contextlib.suppress(ToolError):
-        await extract("capital", "France", text)
+        extract("capital", "France", text)
 
 
 READERS: dict[str, Callable[[str], object]] = {
@@ -197,7 +197,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "answer from memory": lambda text: find_answer(ASKED, [text, text[1:]], [0.0, 0.0]),
     "plan by rules": lambda text: plan_by_rules(MakePlan(task=text, tools=TOOLS)),
     "formula": read_formula,
-    "extract": lambda text: asyncio.run(read_passage(text)),
+    "extract": read_passage,
     "junk": audit._junk,
     "asked before": asked_before,
     "sentences": sentences,
