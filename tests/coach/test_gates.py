@@ -126,6 +126,11 @@ def test_small_talk_after_a_question_is_no_answer_unless_it_holds_one() -> None:
         assert QUICK.decide(Situation(answer, UNDERSTANDING, {"sleep_concerns": ["noise"]}, said=asked)).thinks
 
 
+@pytest.mark.parametrize("text", ["forget what i said about the dog", "no, four, not three", "床垫那个不用管了 忘了吧"])
+def test_what_is_put_right_or_to_be_forgotten_is_thought_about(text: str) -> None:
+    assert QUICK.decide(Situation(text, UNDERSTANDING, {"sleep_concerns": ["noise"]})).thinks
+
+
 def test_there_is_nothing_to_wait_for_before_a_trouble_is_known() -> None:
     assert not QUICK.decide(Situation("Make me a plan", UNDERSTANDING)).waits
     assert QUICK.decide(Situation("The noise is awful. Make me a plan", UNDERSTANDING)).waits

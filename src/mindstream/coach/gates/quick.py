@@ -13,6 +13,7 @@ from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.logistic import sigmoid
 from mindstream.coach.packs.pack import Pack
 from mindstream.text.classifier import Classifier, View, views, words
+from mindstream.text.corrections import read_correction
 from mindstream.text.windows import both_ends
 
 FILE = Path(__file__).with_name("quick.npz")
@@ -62,7 +63,9 @@ class QuickGate:
         odds = shipped_classifier().log_odds(classifier_input(situation), numbers)
         waits = odds["waits"] > 0
         may_answer = rule.thinks and numbers["answers a question"] > 0
-        thinks = waits or may_answer or odds["thinks"] > (ASLEEP if rule.thinks else AWAKE)
+        correction = read_correction(situation.text)
+        puts_right = correction is not None and bool(correction.sure or correction.old or correction.forgets)
+        thinks = waits or may_answer or puts_right or odds["thinks"] > (ASLEEP if rule.thinks else AWAKE)
         return Decision(waits, thinks, f"by rule: {rule.why}", sigmoid(odds["waits"]))
 
     def numbers(self, situation: Situation) -> tuple[dict[str, float], Decision]:
