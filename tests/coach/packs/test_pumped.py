@@ -68,7 +68,7 @@ SHORT = tuple(
     f"mindstream.{name}."
     for name in (
         "coach.answer_from_memory", "coach.asked_value", "coach.memory_question",
-        "planning.rules.arithmetic", "planning.rules.comparison", "planning.rules.word_problem",
+        "planning.rules.arithmetic", "planning.rules.chain", "planning.rules.comparison", "planning.rules.word_problem",
         "planning.rules.word_problem_zh", "tools.algebra.formula", "tools.extract",
     )
 )  # fmt: skip
