@@ -12,7 +12,7 @@ import json
 import os
 import threading
 import urllib.request
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,7 +35,7 @@ TOP = 100
 LOCAL_TOKENS = 500
 """How long a reply of `local` gets: it never knows when to stop, and says less with every word."""
 TRIES = 3
-"""So often a model is asked that says nothing at all: small ones end before they begin, now and then."""
+"""So often a model is asked that says nothing at all, or no JSON to its end: small ones do so now and then."""
 CHARACTERS_A_TOKEN = 1.6
 """Of the oddest text that small models write, in lists and names; prose has four."""
 
@@ -53,6 +53,10 @@ class Gguf:
             request = replace(request, tools=())
         if self._longest:
             request = replace(request, longest_reply=min(request.longest_reply or self._longest, self._longest))
+        if request.schema is not None and not request.options:
+            async for arrival in self._structured(request):
+                yield arrival
+            return
         for attempt in range(1, TRIES + 1):
             empty: list[Arrival] | None = []
             async with aclosing(self._chat.stream(request)) as arrivals:
@@ -69,6 +73,16 @@ class Gguf:
                 for each in empty:
                     yield each
 
+    async def _structured(self, request: Request) -> AsyncGenerator[Arrival]:
+        """Give a reply that is held to a schema, whole; one that its limit of tokens cut in two is asked for again."""
+        for attempt in range(1, TRIES + 1):
+            async with aclosing(self._chat.stream(request)) as arrivals:
+                whole = [arrival async for arrival in arrivals]
+            if attempt == TRIES or any(not isinstance(each, Delta | Usage) for each in whole) or _is_finished(whole):
+                for each in whole:
+                    yield each
+                return
+
     async def aclose(self) -> None:
         await self._chat.aclose()
         await asyncio.to_thread(self._let_go)
@@ -80,6 +94,15 @@ class Gguf:
 def _says_something(arrival: Arrival) -> bool:
     """Tell whether there is anything in an arrival to read; what a reply took is none of it."""
     return bool(arrival.text.strip()) if isinstance(arrival, Delta) else not isinstance(arrival, Usage)
+
+
+def _is_finished(arrivals: Sequence[Arrival]) -> bool:
+    """Tell whether a reply is JSON to its end."""
+    try:
+        json.loads("".join(each.text for each in arrivals if isinstance(each, Delta)))
+    except ValueError:
+        return False
+    return True
 
 
 class _Chat(OpenAIChat):
