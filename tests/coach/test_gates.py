@@ -134,6 +134,7 @@ def test_what_is_put_right_or_to_be_forgotten_is_thought_about(text: str) -> Non
 def test_there_is_nothing_to_wait_for_before_a_trouble_is_known() -> None:
     assert not QUICK.decide(Situation("Make me a plan", UNDERSTANDING)).waits
     assert QUICK.decide(Situation("The noise is awful. Make me a plan", UNDERSTANDING)).waits
+    assert QUICK.decide(Situation("Make me a plan", UNDERSTANDING, unthought=1)).waits  # it is being thought about
 
 
 def test_an_unknown_gate_is_refused_by_name() -> None:

@@ -53,7 +53,8 @@ class QuickGate:
 
     def decide(self, situation: Situation) -> Decision:
         """Decide; twice the same for the same situation, at the price of one."""
-        looked_at = replace(situation, unthought=0)  # which it does not look at
+        belief = situation.belief if situation.known or not situation.unthought else {"unthought": True}
+        looked_at = replace(situation, belief=belief, unthought=0)  # what is being thought about will be known
         if self._last is None or self._last[0] != looked_at:
             self._last = (looked_at, self._decide(looked_at))
         return self._last[1]
