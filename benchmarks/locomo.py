@@ -1,6 +1,6 @@
 """Recall of evidence on LoCoMo: which turns of a long conversation answer a question.
 
-    python benchmarks/locomo.py --data ../shared/data/locomo/locomo3.json --json [--embedder NAME] [--ablate]
+    python benchmarks/locomo.py --data FILE --json [--embedder NAME] [--ablate]
 
 Protocol: every conversation is a stream of its own in a real store; the unit is the turn (its words and what its
 picture shows); gold is the evidence that the data names; the question as it stands, no category or hint, asked at the

@@ -1,6 +1,6 @@
 """Remembered plans on ParallelQA: reuse with other entities, and none where the question is another.
 
-    python benchmarks/plan_reuse.py --data ../shared/data/llmcompiler/parallelqa.json --json
+    python benchmarks/plan_reuse.py --data FILE --json
 
 Each question gets a plan by a scripted planner: a search for each thing that is named, then one step that works out the
 question from what was found. Then variants are asked: the same question of other things and numbers (`hits`: the plan

@@ -13,7 +13,7 @@ Tools = Annotated[
     list[str] | None,
     typer.Option(
         "--tools", metavar="A,B", help="Its tools: calculator, web, wikipedia, wolfram, read_page, llm, recall"
-        " [calculator, and llm with a model].",
+        " [calculator; llm with a model, else extract and compare].",
     ),
 ]  # fmt: skip
 Docs = Annotated[
