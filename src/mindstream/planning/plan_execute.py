@@ -12,17 +12,16 @@ async def plan_and_execute(run: Run) -> str:
         if run.stopped:
             return ""
     while True:
-        left = [step for step in run.plan.steps if step.id not in run.evidence]
-        ready = [step for step in left if all(need in run.evidence for need in step.needs)] or left
-        last = len(ready) == len(left)
-        await run.carry_out(ready)
-        answer, missing = await run.answer(may_miss=run.replans > 0 or not last)
-        if not missing:
-            return answer
-        failed = any(run.evidence[step.id].failed for step in ready)
-        if run.replans > 0 and (failed or last):
-            run.replans -= 1
-            if await run.mend(missing):
-                continue
-        if last:
+        is_due, missing = bool(run.missing), run.missing
+        if not is_due:
+            left = [step for step in run.plan.steps if step.id not in run.evidence]
+            ready = [step for step in left if all(need in run.evidence for need in step.needs)] or left
+            await run.carry_out(ready)
+            answer, missing = await run.answer(may_miss=run.may_mend or len(ready) < len(left))
+            if not missing:
+                return answer
+            is_due = run.may_mend and (len(ready) == len(left) or any(run.evidence[step.id].failed for step in ready))
+        if is_due and await run.mend(missing):
+            continue
+        if all(step.id in run.evidence for step in run.plan.steps):
             return (await run.answer(may_miss=False))[0]

@@ -57,7 +57,7 @@ class _Guarded:
     async def __call__(self, call: Call) -> str:
         run = self.watched.run
         try:
-            run.take_call(self.traits.cost_usd or 0.0)
+            run.allowance.take_call(self.traits.cost_usd or 0.0)
         except BudgetSpent as error:
             raise ToolError(f"not called: {error}. Answer with what there is.") from None
         if self.traits.changes:

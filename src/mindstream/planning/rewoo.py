@@ -14,11 +14,11 @@ async def rewoo(run: Run) -> str:
         if run.stopped:
             return ""
     while True:
-        await run.carry_out(run.plan.steps, executor)
-        executor = None
-        answer, missing = await run.answer(may_miss=run.replans > 0)
-        if not missing:
-            return answer
-        run.replans -= 1
+        if not (missing := run.missing):
+            await run.carry_out(run.plan.steps, executor)
+            executor = None
+            answer, missing = await run.answer(may_miss=run.may_mend)
+            if not missing:
+                return answer
         if not await run.mend(missing):
             return (await run.answer(may_miss=False))[0]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 
-from mindstream.errors import BudgetSpent
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model
 from mindstream.models.thoughts import Thinking
-from mindstream.models.wrappers.budget import Budget
+from mindstream.planning.allowance import Allowance
 from mindstream.planning.answer_from_evidence import AnswerFromEvidence, is_bare_miss, missing_steps, show_step
 from mindstream.planning.check import LONGEST, MOST_STEPS, check, check_step
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
-from mindstream.planning.executor import CLOCK, Executor, Limits
+from mindstream.planning.executor import Executor, Limits
 from mindstream.planning.formats.read import open_reader, read
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.journal import Begun
@@ -22,7 +21,7 @@ from mindstream.planning.leave import Leave
 from mindstream.planning.make_plan import MakePlan, describe
 from mindstream.planning.mend_plan import MendPlan, states_of
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.solution import Solution, Spent
+from mindstream.planning.solution import Solution
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
@@ -39,6 +38,8 @@ class Run:
         limits: how long one call of a tool may take, and so on.
         stopped: why the run ended before it had an answer.
         given: the plan is the caller's, or the one that a run made that was broken off.
+        replans: how often the plan may still be mended.
+        missing: the steps for which it is to be mended, where the run was broken off before it was.
     """
 
     def __init__(
@@ -47,8 +48,7 @@ class Run:
         tools: Sequence[Tool],
         models: Mapping[str, Model],
         exemplars: Sequence[str],
-        budget: Budget,
-        tool_calls: int | None,
+        allowance: Allowance,
         replans: int,
         limits: Limits,
         leave: Leave,
@@ -59,16 +59,17 @@ class Run:
     ) -> None:
         self.task, self.tools, self.name = task, tools, name
         self._specs = [tool.spec for tool in tools]
-        self.exemplars, self.replans, self.leave, self.watchers = exemplars, replans, leave, watchers
-        self.given = plan or begun.plan
+        self.exemplars, self.leave, self.watchers = exemplars, leave, watchers
+        self.replans = replans - begun.replans
+        self.missing = begun.missing if self.replans >= 0 else ()
+        self._is_kept = begun.kept
+        self.given = plan
         self.plan = self.given or Plan(task=task)
-        self.evidence: dict[str, Evidence] = dict(begun.evidence)
+        self.evidence: dict[str, Evidence] = begun.settled()
         self.changes: list[tuple[Change, ...]] = []
         self.stopped = ""
-        self._models, self._budget, self.limits = models, budget, limits
-        self._tool_calls, self._called = tool_calls, 0
+        self._models, self.allowance, self.limits = models, allowance, limits
         self._executor: Executor | None = None
-        self._began = CLOCK.elapsed()
 
     def model(self, role: str) -> Model:
         """Return who answers in a role."""
@@ -79,13 +80,10 @@ class Run:
         """The tools as a planner is told of them, a line each."""
         return tuple(describe(spec) for spec in self._specs)
 
-    def take_call(self, cost_usd: float) -> None:
-        """Count one call of a tool, and what it costs; raises BudgetSpent where no more is allowed."""
-        if self._tool_calls is not None and self._called >= self._tool_calls:
-            raise BudgetSpent(f"the {self._tool_calls} calls of tools that were allowed are made")
-        self._budget.check()
-        self._called += 1
-        self._budget.spent_usd += cost_usd
+    @property
+    def may_mend(self) -> bool:
+        """Whether the plan may be mended: not when nothing was done since nothing of it was."""
+        return self.replans > 0 and not self._is_kept
 
     # Planning.
 
@@ -107,9 +105,10 @@ class Run:
         rest = thinking.rest()
         steps += self._take([*reader.feed(rest), *reader.close()], steps, executor)
         self.plan = Plan(task=self.task, steps=tuple(steps))
-        if not steps:
+        if steps:
+            await self.tell("made")
+        else:
             self.stopped = f"there is no plan: {' '.join((words + rest).split())[:SAID]}"
-        await self.tell("made")
 
     def _take(
         self, new: Sequence[PlannedStep], before: Sequence[PlannedStep], executor: Executor | None
@@ -123,7 +122,12 @@ class Run:
         return list(new)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
-        """Have the plan mended; return whether anything of it changed."""
+        """Have the plan mended, which uses up a replanning; return whether anything of it changed."""
+        if not self.missing:  # else it was begun by a process that is gone
+            self.replans -= 1
+            for watcher in self.watchers:
+                await watcher.missed(insufficient)
+        self.missing = ()
         plan = write_plan(self.plan, self._specs, with_task=False)
         states = states_of(self.plan, self.evidence, insufficient)
         prompt = MendPlan(task=self.task, tools=self.specs, plan=plan, states=states)
@@ -134,6 +138,8 @@ class Run:
         mended = Plan(task=self.task, steps=tuple(steps.values()))
         changes = tuple(change for change in self.plan.diff(mended) if change.kind != "kept")
         if not changes or check(mended, self._specs):
+            for watcher in self.watchers:
+                await watcher.kept()
             return False
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
@@ -152,7 +158,7 @@ class Run:
         """Return what runs steps; what has been found is not looked for again."""
         self._executor = Executor(
             self.tools, run=self.name, limits=self.limits, leave=self.leave, watchers=self.watchers,
-            found=self.evidence, take_call=self.take_call,
+            found=self.evidence, take_call=self.allowance.take_call,
         )  # fmt: skip
         return self._executor
 
@@ -163,6 +169,7 @@ class Run:
         """
         executor = executor or self.executor()
         is_checked = all(executor.has_begun(step) for step in steps)
+        self._is_kept = self._is_kept and all(step.id in self.evidence for step in steps)
         faults = {} if is_checked else {fault.step: fault for fault in check(self.plan, self._specs)}
         for step in steps:
             fault = faults.get(step.id) or faults.get("")  # "": the plan as a whole cannot run
@@ -193,10 +200,7 @@ class Run:
 
     def solution(self, how: str, answer: str) -> Solution:
         """Return what the run came to."""
-        budget = self._budget
-        spent = Spent(
-            budget.spent_calls, self._called, budget.spent_tokens, budget.spent_usd, CLOCK.elapsed() - self._began
-        )
         return Solution(
-            self.task, how, answer, self.plan, self.evidence, self.stopped, tuple(self.changes), spent, self.name
-        )
+            self.task, how, answer, self.plan, self.evidence, self.stopped, tuple(self.changes),
+            self.allowance.spent(), self.name,
+        )  # fmt: skip

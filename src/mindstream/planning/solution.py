@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mindstream.planning.allowance import NOTHING_SPENT, Spent
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds."""
-
-    model_calls: int = 0
-    tool_calls: int = 0
-    tokens: int = 0
-    cost_usd: float = 0.0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +29,7 @@ class Solution:
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
     stopped: str = ""
     changes: tuple[tuple[Change, ...], ...] = ()
-    spent: Spent = Spent()
+    spent: Spent = NOTHING_SPENT
     run: str = ""
 
     @property
