@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field, replace
 
+from pydantic import JsonValue, ValidationError
+
 from mindstream.errors import LeaseLost
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
@@ -154,8 +156,8 @@ def _after(begun: Begun, event: object) -> Begun:
                 held["evidence"] = {}
             held |= {"task": event.task, "how": event.how, "answer": None, "stopped": ""}
         case RunPlanned():
-            held["plan"] = plan = Plan.model_validate(event.plan)
-            held["evidence"] = still_valid(begun.plan, plan, begun.evidence) if begun.plan else begun.evidence
+            held["plan"] = plan = _read_plan(event.plan)
+            held["evidence"] = still_valid(begun.plan, plan, begun.evidence) if begun.plan and plan else begun.evidence
             held |= {"failed": {}, "missing": (), "kept": False}
             if event.because == GIVEN:
                 held["given"] = plan
@@ -170,3 +172,12 @@ def _after(begun: Begun, event: object) -> Begun:
         case Solved():
             held |= {"answer": event.answer, "stopped": event.stopped, "kept": False}
     return Begun(**held)
+
+
+def _read_plan(written: dict[str, JsonValue]) -> Plan | None:
+    """Return a plan as the log holds it; None where it has no step, or words of it were erased that it cannot lack."""
+    try:
+        plan = Plan.model_validate(written)
+    except ValidationError:
+        return None
+    return plan if plan.steps else None
