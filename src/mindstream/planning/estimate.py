@@ -6,7 +6,7 @@ mostly are. It is an estimate, and no limit: a `Budget` is one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mindstream.errors import SettingsError
@@ -23,8 +23,6 @@ STEPS, EVIDENCE, STEP, ANSWER = 4, 400, 60, 100
 """What is assumed: steps of a plan; tokens of evidence, of a planned step with its reason, of an answer."""
 ASKING = "LLM"
 """The tool that is itself a call of a model."""
-
-PriceOf = Callable[[str, int, int], "float | None"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class Executor:
         """Tell whether this very step was begun; another one may have its id."""
         return self._steps.get(step.id) is step
 
-    def fail(self, step: PlannedStep, why: str) -> None:
+    def fail(self, step: PlannedStep, why: str) -> Evidence:
         """Give a step that cannot be called as it is planned the reason for its evidence; if it runs, it is ended."""
         if running := self._running.pop(step.id, None):
             running.cancel()
@@ -94,6 +94,7 @@ class Executor:
         self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
         if not self._due[step.id].done():
             self._due[step.id].set_result(self.evidence[step.id])
+        return self.evidence[step.id]
 
     async def finish(self) -> dict[str, Evidence]:
         """Wait for all steps: no more are to come, so what waits for one that was never begun has waited in vain.

@@ -126,13 +126,13 @@ class _Watched:
 
     async def log_call(self, call: Call) -> None:
         step = self.step(call)
-        self._began[call.id] = CLOCK.elapsed()
+        self._began[step.id] = CLOCK.elapsed()
         for watcher in self.run.watchers:
             await watcher.began(step, call.arguments)
 
     async def log_observation(self, call: Call, found: Observation) -> None:
-        seconds = CLOCK.elapsed() - self._began.get(call.id, CLOCK.elapsed())
-        await self._keep(self.step(call), found, seconds)
+        step = self.step(call)
+        await self._keep(step, found, CLOCK.elapsed() - self._began[step.id])
 
     async def take_newer(self) -> str:
         return ""

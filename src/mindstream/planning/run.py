@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 
-from mindstream.models.ask import ask, speak
+from mindstream.errors import InputError
+from mindstream.models.ask import ask
 from mindstream.models.model import Model
-from mindstream.models.thoughts import Thinking
 from mindstream.planning.allowance import Allowance
 from mindstream.planning.answer_from_evidence import AnswerFromEvidence, is_bare_miss, missing_steps, show_step
-from mindstream.planning.check import LONGEST, MOST_STEPS, check, check_step
+from mindstream.planning.check import MOST_STEPS, check, check_step
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.executor import Executor, Limits
-from mindstream.planning.formats.read import open_reader, read
+from mindstream.planning.formats.read import read
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.journal import Begun
 from mindstream.planning.leave import Leave
-from mindstream.planning.make_plan import MakePlan, describe
+from mindstream.planning.make_plan import describe
 from mindstream.planning.mend_plan import MendPlan, states_of
 from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan_task import write_steps
 from mindstream.planning.solution import Solution
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
-
-SAID = 300
-"""So much is told of what a planner said that wrote no plan, in characters."""
 
 
 class Run:
@@ -88,38 +86,26 @@ class Run:
     # Planning.
 
     async def make_plan(self, executor: Executor | None = None) -> None:
-        """Have the plan written; steps are handed to the executor, where there is one, as they come.
-
-        A planner that does not come to an end is broken off when its plan cannot run any more.
-        """
-        prompt = MakePlan(task=self.task, tools=self.specs, exemplars=tuple(self.exemplars))
-        reader, steps = open_reader("rewoo", self._specs), list[PlannedStep]()
-        thinking, words, length = Thinking(), "", 0
-        async with aclosing(speak(self.model("planner"), prompt, "planner")) as pieces:
-            async for piece in pieces:
-                _, plain = thinking.part(piece)
-                words, length = (words + plain)[:LONGEST], length + len(piece)
-                steps += self._take(reader.feed(plain), steps, executor)
-                if length > LONGEST or len(steps) > MOST_STEPS:
-                    break
-        rest = thinking.rest()
-        steps += self._take([*reader.feed(rest), *reader.close()], steps, executor)
+        """Have the plan written; steps are handed to the executor, where there is one, as they come."""
+        steps = list[PlannedStep]()
+        try:
+            written = write_steps(self.task, self._specs, self.model("planner"), self.exemplars)
+            async with aclosing(written):
+                async for step in written:
+                    if executor and self._is_ready(step, steps):
+                        executor.begin(step)
+                    steps.append(step)
+        except InputError as error:
+            self.stopped = str(error)
+            return
         self.plan = Plan(task=self.task, steps=tuple(steps))
-        if steps:
-            await self.tell("made")
-        else:
-            self.stopped = f"there is no plan: {' '.join((words + rest).split())[:SAID]}"
+        await self.tell("made")
 
-    def _take(
-        self, new: Sequence[PlannedStep], before: Sequence[PlannedStep], executor: Executor | None
-    ) -> list[PlannedStep]:
-        """Hand steps that are sound so far to the executor; what changes the world waits until the plan is written."""
+    def _is_ready(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
+        """Tell whether a step is sound so far; what changes the world waits until the plan is written."""
         changing = {tool.spec.name for tool in self.tools if traits_of(tool).changes}
-        for n, step in enumerate(new):
-            waits = executor is None or step.tool in changing or len(before) + n >= MOST_STEPS
-            if executor and not waits and not check_step(step, (*before, *new[:n]), self._specs):
-                executor.begin(step)
-        return list(new)
+        waits = step.tool in changing or len(before) >= MOST_STEPS
+        return not waits and not check_step(step, before, self._specs)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
         """Have the plan mended, which uses up a replanning; return whether anything of it changed."""
@@ -174,7 +160,9 @@ class Run:
         for step in steps:
             fault = faults.get(step.id) or faults.get("")  # "": the plan as a whole cannot run
             if fault and step.id not in self.evidence:
-                executor.fail(step, str(fault))
+                evidence = executor.fail(step, str(fault))
+                for watcher in self.watchers:
+                    await watcher.found(evidence)
             executor.begin(step)
         self.evidence = await executor.finish()
 

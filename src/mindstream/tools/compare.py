@@ -45,10 +45,7 @@ def _measure(text: str) -> tuple[str, tuple[float, ...]]:
     """Return the kind of a quantity and its size in one unit; of a date, year, month and day."""
     if date := _date(text):
         return "date", date
-    found = re.search(
-        r"(\d[\d,]*(?:\.\d+)?)\s*(thousand|million|billion|[千万亿](?!米))?\s*((?:square )?[^\s\d.,;()]*)",
-        in_digits(text),
-    )
+    found = QUANTITY.search(in_digits(text))
     if not found:
         raise ToolError(f"there is no number and no date in {text[:80]!r}")
     size = float(found[1].replace(",", "")) * SCALES.get(found[2], 1)

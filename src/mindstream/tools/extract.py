@@ -63,9 +63,7 @@ def _sentences(passage: str) -> Iterator[str]:
     """Yield the sentences, with the name that "he" or "its" stands for in its place."""
     body = re.sub(r"\A[^\n]{1,200}, (?:lines?|page) [\d-]+:\n", "", passage)
     subject = ""
-    for line in re.split(
-        r"\n(?=#|[-*] )|(?<=[.!?])\s+(?=[A-Z])|(?<=[。！？])", re.sub(r"(?<!\n)\n(?![\n#*-])", " ", body)
-    ):
+    for line in SENTENCE_END.split(re.sub(r"(?<!\n)\n(?![\n#*-])", " ", body)):
         heading = re.match(r"#+ (.+?)(?:\n|$)", line)
         if heading:
             subject, line = heading[1].strip(), line[heading.end() :]
