@@ -88,18 +88,19 @@ def _parse_reference(value: JsonValue) -> Reference | None:
 
 def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> JsonValue:
     """Return a copy in which `part` stands for each reference and text of pieces; what it gives is left as it is."""
-    if (found := parse_part(value)) is not None:
-        return part(found)
-    if isinstance(value, list):
-        return [fill(each, part) for each in value]
-    return {key: fill(each, part) for key, each in value.items()} if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        found = parse_part(value)
+        return {key: fill(each, part) for key, each in value.items()} if found is None else part(found)
+    return [fill(each, part) for each in value] if isinstance(value, list) else value
 
 
 def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text]]:
     """Yield each reference and text of pieces with the keys and indexes that lead to it."""
+    if not isinstance(value, dict | list):
+        return
     if (found := parse_part(value)) is not None:
         yield at, found
-    elif isinstance(value, dict | list):
+    else:
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from find_parts(each, (*at, key))
 

@@ -11,7 +11,7 @@ from mindstream.models.model import Model
 from mindstream.models.thoughts import Thinking
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.answer_from_evidence import AnswerFromEvidence, is_bare_miss, missing_steps, show_step
-from mindstream.planning.check import LONGEST, MOST_STEPS, check, check_step
+from mindstream.planning.check import LONGEST, MOST_STEPS, StepChecker, check
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.executor import CLOCK, Executor, Limits
@@ -59,6 +59,8 @@ class Run:
     ) -> None:
         self.task, self.tools, self.name = task, tools, name
         self._specs = [tool.spec for tool in tools]
+        self._checker = StepChecker(self._specs)
+        self._changing = {tool.spec.name for tool in tools if traits_of(tool).changes}
         self.exemplars, self.replans, self.leave, self.watchers = exemplars, replans, leave, watchers
         self.given = plan or begun.plan
         self.plan = self.given or Plan(task=task)
@@ -115,10 +117,9 @@ class Run:
         self, new: Sequence[PlannedStep], before: Sequence[PlannedStep], executor: Executor | None
     ) -> list[PlannedStep]:
         """Hand steps that are sound so far to the executor; what changes the world waits until the plan is written."""
-        changing = {tool.spec.name for tool in self.tools if traits_of(tool).changes}
         for n, step in enumerate(new):
-            waits = executor is None or step.tool in changing or len(before) + n >= MOST_STEPS
-            if executor and not waits and not check_step(step, (*before, *new[:n]), self._specs):
+            waits = executor is None or step.tool in self._changing or len(before) + n >= MOST_STEPS
+            if executor and not waits and not self._checker.check(step, (*before, *new[:n])):
                 executor.begin(step)
         return list(new)
 
