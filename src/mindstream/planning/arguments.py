@@ -69,8 +69,9 @@ def parse_part(value: JsonValue) -> Reference | Text | None:
     if not isinstance(value, dict) or not (REF in value or TEXT in value):
         return None
     if len(value) == 1 and isinstance(given := value.get(TEXT), list):
-        pieces = [each if isinstance(each, str) else _parse_reference(each) for each in given]
-        return None if None in pieces else Text(tuple(piece for piece in pieces if piece is not None))
+        read = (each if isinstance(each, str) else _parse_reference(each) for each in given)
+        pieces = tuple(piece for piece in read if piece is not None)
+        return Text(pieces) if len(pieces) == len(given) else None
     return _parse_reference(value)
 
 

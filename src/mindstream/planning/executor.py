@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -18,7 +17,7 @@ from pydantic import JsonValue
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.models.model import Call
-from mindstream.planning.arguments import bind, find_parts
+from mindstream.planning.arguments import Reference, bind, find_parts
 from mindstream.planning.batches import Batches
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.leave import Leave, Wish, refuse
@@ -101,7 +100,8 @@ class Executor:
         Raises:
             Whatever a watcher raised; the other steps are broken off.
         """
-        for id in {need for needs in self._needs.values() for need in needs} - self._steps.keys() - self._settled.keys():
+        wanted = {need for needs in self._needs.values() for need in needs}
+        for id in wanted - self._steps.keys() - self._settled.keys():
             self._settle(Evidence(id, f"no step {id} was planned", failed=True))
         try:
             while self._running:
@@ -130,7 +130,7 @@ class Executor:
         """Run a step that waits, if all that it needs is there."""
         if all(id in self._settled for id in self._needs[step.id]):
             del self._waiting[step.id]
-            self._running[step.id] = asyncio.ensure_future(self._run_step(step))
+            self._running[step.id] = asyncio.create_task(self._run_step(step))
 
     async def _run_step(self, step: PlannedStep) -> None:
         evidence = await self._find(step, {id: self._settled[id] for id in self._needs[step.id]})
@@ -207,7 +207,9 @@ class Executor:
 
     def _free_for(self, tool: str, traits: Traits = PLAIN) -> asyncio.Semaphore:
         """Return what is held while one of a tool's calls goes on."""
-        return self._free_of.setdefault(tool, asyncio.Semaphore(traits.at_once if not traits.batch else 10_000))
+        if tool not in self._free_of:
+            self._free_of[tool] = asyncio.Semaphore(traits.at_once if not traits.batch else 10_000)
+        return self._free_of[tool]
 
 
 def key_of(run: str, step: str, arguments: Mapping[str, JsonValue]) -> str:
@@ -218,5 +220,6 @@ def key_of(run: str, step: str, arguments: Mapping[str, JsonValue]) -> str:
 
 def _cannot_do_without(step: PlannedStep, needed: Mapping[str, Evidence]) -> list[Evidence]:
     """Return the failed evidence that a step cannot be called without: where it is not one piece of a text."""
-    whole = {part.step for _, part in find_parts(step.arguments) if not hasattr(part, "pieces")}
-    return [each for id, each in needed.items() if each.failed and (id in whole or id in step.after)]
+    failed = [each for each in needed.values() if each.failed]
+    whole = {part.step for _, part in find_parts(step.arguments) if isinstance(part, Reference)} if failed else ()
+    return [each for each in failed if each.step in whole or each.step in step.after]
