@@ -117,6 +117,7 @@ class Executor:
 
     async def stop(self, why: str = "") -> None:
         """Break off what runs; `why` becomes the evidence of all that is not there yet."""
+        self._waiting.clear()
         tasks = [*self._running.values(), *self._ended]
         for task in tasks:
             task.cancel()

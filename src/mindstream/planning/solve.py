@@ -77,18 +77,20 @@ async def solve(
     """
     if how not in WAYS:
         raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(How))}")
+    told_before = stream if run else None  # nothing is written of a run that gets its name here
     run = checked_name(run or chance.token(), "run")
     journal = Journal(stream, run) if stream else None
-    before = await read_run(stream, run) if stream else None
+    before = await read_run(told_before, run) if told_before else None
     if before and before.task and before.task != task:
         raise InputError(f"the run {run!r} is about another task: {before.task[:80]!r}; give this one another name")
     if before and before.how and before.how != how:
         raise InputError(f"the run {run!r} was begun by {before.how}: go on so, or give this one another name")
     if before and before.answer is not None and not before.stopped:
         return Solution(task, before.how, before.answer, before.plan or Plan(task=task), before.evidence, run=run)
-    if journal and stream:
+    if journal:
         await journal.begin(task, how)
-        before = await read_run(stream, run)  # again: from here on nobody else makes a call of it
+    if told_before:
+        before = await read_run(told_before, run)  # again: from here on nobody else makes a call of it
     begun = _begun(before or Begun(run), plan)
     allowed, specs = budget or Budget(), [tool.spec for tool in tools]
     plans = remembered if how != "react" and not plan and not (before and before.plan) else None
