@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from planned import Told
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused
+from mindstream.log.events import Logged
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
@@ -218,6 +221,46 @@ async def test_a_run_that_was_broken_off_goes_on_where_it_stopped(folder: Path) 
             await solve("What?", tools=tools, models=model(), stream=stream_in(store), run="r")
     finally:
         await store.close()
+
+
+class _Counting(SqliteStore):
+    """A store that counts how often old runs are read."""
+
+    read = 0
+
+    async def events(
+        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
+    ) -> list[Logged]:
+        self.read += "step_found" in (kinds or ())
+        return await super().events(mind, after, kinds, limit)
+
+
+async def test_of_a_run_that_is_new_nothing_is_read(folder: Path) -> None:
+    store = _Counting(folder)
+    try:
+        mind = model(make_plan=PLAN, answer_from_evidence="Sexten")
+        solution = await solve("Who?", tools=[Library().tool], models=mind, stream=stream_in(store))
+        assert solution.answer == "Sexten" and store.read == 0
+        begun = await read_run(stream_in(store), solution.run)
+        assert begun and begun.answer == "Sexten" and store.read > 0
+    finally:
+        await store.close()
+
+
+async def test_a_tool_s_schema_is_made_ready_once_for_all_steps() -> None:
+    class Schema(dict[str, Any]):
+        written = 0
+
+        def items(self) -> Any:  # what writes it as JSON asks for them
+            self.written += 1
+            return super().items()
+
+    search = Library().tool
+    schema = Schema(search.spec.parameters)
+    watched = replace(search, spec=replace(search.spec, parameters=schema))
+    plan = "\n".join(f"#E{n} = search[{n}]" for n in range(1, 20))
+    solution = await solve("Who?", tools=[watched], models=model(make_plan=plan, answer_from_evidence="x"))
+    assert solution.spent.tool_calls == 19 and schema.written <= 2
 
 
 async def test_what_was_planned_before_it_was_mended_is_not_taken_for_found(folder: Path) -> None:

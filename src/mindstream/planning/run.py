@@ -10,7 +10,7 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.planning.allowance import Allowance
 from mindstream.planning.answer_from_evidence import AnswerFromEvidence, is_bare_miss, missing_steps, show_step
-from mindstream.planning.check import MOST_STEPS, check, check_step
+from mindstream.planning.check import MOST_STEPS, StepChecker, check
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.executor import Executor, Limits
@@ -57,6 +57,8 @@ class Run:
     ) -> None:
         self.task, self.tools, self.name = task, tools, name
         self._specs = [tool.spec for tool in tools]
+        self._checker = StepChecker(self._specs)
+        self._changing = {tool.spec.name for tool in tools if traits_of(tool).changes}
         self.exemplars, self.leave, self.watchers = exemplars, leave, watchers
         self.replans = replans - begun.replans
         self.missing = begun.missing if self.replans >= 0 else ()
@@ -103,9 +105,8 @@ class Run:
 
     def _is_ready(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
         """Tell whether a step is sound so far; what changes the world waits until the plan is written."""
-        changing = {tool.spec.name for tool in self.tools if traits_of(tool).changes}
-        waits = step.tool in changing or len(before) >= MOST_STEPS
-        return not waits and not check_step(step, before, self._specs)
+        waits = step.tool in self._changing or len(before) >= MOST_STEPS
+        return not waits and not self._checker.check(step, before)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
         """Have the plan mended, which uses up a replanning; return whether anything of it changed."""

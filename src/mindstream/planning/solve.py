@@ -77,10 +77,11 @@ async def solve(
     """
     if how not in WAYS:
         raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(How))}")
+    told_before = stream if run else None  # nothing is written of a run that gets its name here
     run = checked_name(run or chance.token(), "run")
     allowance = Allowance(budget or Budget(), tool_calls)
     journal = Journal(stream, run, allowance.spent) if stream else None
-    before = await read_run(stream, run) if stream else None
+    before = await read_run(told_before, run) if told_before else None
     if before and before.task and before.task != task:
         raise InputError(f"the run {run!r} is about another task: {before.task[:80]!r}; give this one another name")
     if before and before.how and before.how != how:
@@ -88,10 +89,11 @@ async def solve(
     if before and before.answer is not None and not before.stopped:
         plan = before.plan or Plan(task=task)
         return Solution(task, before.how, before.answer, plan, before.evidence, spent=before.spent, run=run)
-    if journal and stream:
+    if journal:
         await journal.begin(task, how)
-        before = await read_run(stream, run)  # again: from here on nobody else makes a call of it
-        allowance.take_up(f"{stream.name}/{run}", before.spent if before else NOTHING_SPENT)
+    if told_before:
+        before = await read_run(told_before, run)  # again: from here on nobody else makes a call of it
+        allowance.take_up(f"{told_before.name}/{run}", before.spent if before else NOTHING_SPENT)
     begun = before or Begun(run)
     if plan:
         begun = begun.with_plan(plan)
