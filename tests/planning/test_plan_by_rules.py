@@ -29,7 +29,7 @@ async def test_questions_over_a_folder_are_answered_or_refused_and_never_answere
     async with named_tools(["calculator", f"documents:{DOCUMENTS}", "extract", "compare"]) as tools:
         for each in QUESTIONS:
             solution = await solve(each["question"], tools=tools, models=Rules())
-            said = "" if solution.stopped or solution.answer.startswith("No answer was found") else solution.answer
+            said = "" if solution.stopped else solution.answer
             wanted = "" if each["question"] in UNPLANNED else each["answer"] or ""
             assert (wanted in said) if wanted else not said, (each, said)
 
@@ -47,7 +47,7 @@ def test_a_chain_is_planned_as_a_search_and_an_extraction_for_each_link() -> Non
 
 def test_what_is_missing_is_named() -> None:
     text = plan_by_rules(MakePlan(task="What is the capital of France?", tools=("calculator[expression]: Compute.",)))
-    assert "search, extract" in text and "#E" not in text
+    assert text.endswith("need a tool that searches (documents:DIR, web, wikipedia or recall) and the tool extract.")
     assert "none of them" in plan_by_rules(MakePlan(task="Write a poem. #E1 = search[x]", tools=()))
 
 

@@ -23,6 +23,7 @@ CANNOT = (
     "Without a model only these are planned: formulas, word problems in which every quantity is named, the X of the Y,"
     " and comparisons of two. This task is none of them, as far as rules can read it."
 )
+LACKING = {"search": "a tool that searches (documents:DIR, web, wikipedia or recall)"}
 
 
 @dataclass
@@ -49,7 +50,8 @@ class _Draft:
 
     def text(self) -> str:
         if self.lacks:
-            return f"Rules can plan this with the tools {', '.join(self.lacks)}, and there is none of that kind here."
+            lacks = " and ".join(LACKING.get(tool, f"the tool {tool}") for tool in self.lacks)
+            return f"Rules can plan this, but need {lacks}."
         return "\n".join(self.lines)
 
 
