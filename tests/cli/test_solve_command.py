@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, fol
 
 def test_where_rules_find_nothing_there_is_no_answer_and_the_exit_code_says_so(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "towns.txt").write_text("The mayor of Tornby is Erik Moe.")
-    where = ["--docs", tmp_path, "--data", folder]
+    where: list[str | Path] = ["--docs", tmp_path, "--data", folder]
     for how in ("rewoo", "plan-execute"):
         done = run_here("solve", "Who is the mayor of Lindvik?", *where, "--how", how)
         assert (done.code, done.out) == (1, "") and "do not say" in done.err

@@ -22,7 +22,6 @@ from mindstream.tools.named import named_tools
 
 DOCUMENTS = Path(__file__).parents[2] / "examples" / "documents"
 QUESTIONS = json.loads(Path(__file__).with_name("rule_questions.json").read_text("utf-8"))
-UNPLANNED = {"What is three quarters of 80?"}
 
 
 async def test_questions_over_a_folder_are_answered_or_refused_and_never_answered_wrongly() -> None:
@@ -30,7 +29,7 @@ async def test_questions_over_a_folder_are_answered_or_refused_and_never_answere
         for each in QUESTIONS:
             solution = await solve(each["question"], tools=tools, models=Rules())
             said = "" if solution.stopped else solution.answer
-            wanted = "" if each["question"] in UNPLANNED else each["answer"] or ""
+            wanted = each["answer"] or ""
             assert (wanted in said) if wanted else not said, (each, said)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from mindstream.errors import ToolError
-from mindstream.text.dimensions import adjectives_of
+from mindstream.text.dimensions import VERBS, adjectives_of
 from mindstream.text.words import stem, terms
 
 LONGEST = 24_000
@@ -61,6 +61,7 @@ def extract(what: str, of: str, text: str) -> str:
 
 def _sentences(passage: str) -> Iterator[str]:
     """Yield the sentences, with the name that "he" or "its" stands for in its place."""
+    passage = re.sub(r"(?<=[\u4e00-\u9fff]),", "，", passage)
     body = re.sub(r"\A[^\n]{1,200}, (?:lines?|page) [\d-]+:\n", "", passage)
     subject = ""
     for line in re.split(
@@ -85,7 +86,7 @@ def _predicates(subject: str, clause: str) -> Iterator[str]:
     """Yield a clause, and what it says of its subject behind an "and": "Oslo is old and has a harbour"."""
     yield clause
     if subject and clause.startswith(subject):
-        for further in re.finditer(r",? and (?=(?:is|was|has|had|lies|stands|ends) )", clause):
+        for further in re.finditer(r",? and (?=(?:is|was|has|had|lies|stands|ends|weighs|costs|measures) )", clause):
             yield f"{subject} {clause[further.end() :]}"
 
 
@@ -111,6 +112,8 @@ def _patterns(what: str) -> list[str]:
         found.append(
             rf"(?P<y>[^,;]+?) (?:{IS}|stands|rises|runs|flows|measures)\b[^.;]*?(?P<v>{QUANTITY}) (?:{adjectives})\b"
         )
+    if what in VERBS:
+        found.append(rf"(?P<y>[^,;]+?) (?:{VERBS[what]}) [^.;]*?(?P<v>{QUANTITY})$")
     if what == "population":
         found.append(
             rf"(?P<y>[^,;]+?) (?:has|had|is home to) [^.;]*?(?P<v>{QUANTITY}(?= inhabitants| people| residents))"
