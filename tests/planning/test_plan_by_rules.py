@@ -141,6 +141,12 @@ def test_a_clause_that_is_not_understood_makes_a_problem_none(task: str) -> None
         ("length", "the Rhine", "The Rhine valley has a length of 10 km.", ""),
         ("who wrote", "Frankenstein", "Ann Lee wrote a parody of Frankenstein.", ""),
         ("population", "Paris", "Greater Paris has a population of 12 million.", ""),
+        ("length", "the pier", "The north pier is 340 metres long.", ""),
+        ("lighthouse", "Lindvik", "The lighthouse of Lindvik is 31 metres high.", ""),
+        ("oven", "the bakery", "The oven of the bakery was made by Sveba.", ""),
+        ("weight", "the Aurora", "The Aurora is 24 metres long and weighs 60 tonnes.", "60 tonnes"),
+        ("price", "a bun", "A bun costs 2.80 euros.", "2.80 euros"),
+        ("价格", "红茶", "绿茶的价格是18元,红茶的价格是22元。", "22元"),
         ("capital", "France", "The capital of " * 2_000, ""),
     ],
 )
@@ -160,6 +166,10 @@ async def test_quantities_are_compared_in_one_unit_and_different_kinds_not_at_al
     assert (await compare("less", names, ["6 August 1881", "1797"])).startswith("B")
     assert (await compare("more", names, ["2180万", "5.5 million"])).startswith("A")
     assert (await compare("more", names, ["3 m", "300 cm"])).startswith("neither")
+    assert (await compare("difference", names, ["2 km", "1,500 metres"])).startswith("0.5 km (")
+    assert (await compare("difference", names, ["3 m", "4 m"])).startswith("it is not")
+    with pytest.raises(ToolError, match="two dates"):
+        await compare("difference", names, ["1797", "1881"])
     with pytest.raises(ToolError, match="different kinds"):
         await compare("more", names, ["3 m", "3 kg"])
     with pytest.raises(ToolError, match="no number"):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from mindstream.errors import ToolError
-from mindstream.text.dimensions import VERBS, adjectives_of
+from mindstream.text.dimensions import DIMENSIONS, VERBS, adjectives_of
 from mindstream.text.words import stem, terms
 
 LONGEST = 24_000
@@ -39,6 +39,8 @@ BOUNDARY = re.compile(
 )
 """Words behind which a phrase speaks of something else."""
 DOUBT = re.compile(r"(?:not|no|never|perhaps|maybe|said|believed|thought|unknown|disputed|one of)\b|不")
+PREDICATE = re.compile(rf"{QUANTITY} (?:{'|'.join(DIMENSIONS)})\b|(?!born)[a-z]+(?:ed|lt|de|en) (?:in|by|on|at|from)\b")
+"""What is said of the thing that a phrase names, and is no value of a relation: "the tower of X is 31 metres high"."""
 LONGEST_SENTENCE, MOST_OTHERS = 400, 4
 LIES = "lie|lies|located|situated|stand|stands|is"
 
@@ -155,7 +157,9 @@ def _value(pattern: str, sentence: str, of: str, what: str) -> str | None:
     for found in re.finditer(begin + pattern, sentence):
         groups = found.groupdict()
         if _is_about(groups["y"], of) and ("verb" not in groups or _is_form(groups["verb"], what)):
-            return None if DOUBT.match(groups["v"].strip()) else _trim(groups["v"], what) or None
+            value = groups["v"].strip()
+            is_none = DOUBT.match(value) or PREDICATE.match(value)
+            return None if is_none else _trim(groups["v"], what) or None
     return None
 
 
@@ -173,6 +177,8 @@ def _is_about(said: str, of: str) -> bool:
         return False
     is_whole = wanted <= set(terms(" ".join(words)))
     before, after = words[: places[0]], words[places[-1] + 1 :] if is_whole else []
+    if terms(" ".join(before)) and re.sub(r"^(?:the|an?) ", "", of, flags=re.I)[:1].islower():
+        return False  # "the north pier" is one of several
     return not any(word[0].isupper() and word.lower() not in ("the", "a", "an") for word in before) and not terms(
         " ".join(after)
     )
