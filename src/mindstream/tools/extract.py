@@ -26,6 +26,8 @@ IS = r"(?:is|was|are|were|became|has been|remains)"
 MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 DATE = rf"(?:\d{{1,2}} {MONTH} \d{{3,4}}|{MONTH} \d{{1,2}}, \d{{3,4}}|{MONTH} \d{{4}}|\d{{3,4}}(?: BC)?)"
 QUANTITY = r"\d[\d,.]*(?: (?:million|billion|thousand))?(?: (?:square |cubic )?[A-Za-z²³/%°]+|[一-鿿]{1,4})?"
+COUNT = r"\d[\d,.]*(?: (?:million|billion|thousand))?"
+VAGUE = r"(?:(?!for|with|in|at|of|and|more|less|fewer)[a-z]+ ){0,2}"
 BEGINS = "born|founded|built|opened|established|completed|created|published"
 ALIASES = {
     "author": "who wrote", "birthplace": "where born", "place of birth": "where born", "hometown": "where grow up",
@@ -116,10 +118,9 @@ def _patterns(what: str) -> list[str]:
         )
     if what in VERBS:
         found.append(rf"(?P<y>[^,;]+?) (?:{VERBS[what]}) [^.;]*?(?P<v>{QUANTITY})$")
-    if what == "population":
-        found.append(
-            rf"(?P<y>[^,;]+?) (?:has|had|is home to) [^.;]*?(?P<v>{QUANTITY}(?= inhabitants| people| residents))"
-        )
+    counted = "inhabitants|people|residents" if what == "population" else re.escape(what.removeprefix("number of "))
+    if what == "population" or what.startswith("number of "):
+        found.append(rf"(?P<y>[^,;]+?) (?:has|had|have|is home to|employs) {VAGUE}(?P<v>{COUNT}(?= (?:{counted})\b))")
     return found + _agent_patterns(what)
 
 

@@ -8,7 +8,9 @@ from mindstream.text.numerals import fractions_in_digits, in_digits
 
 NUMBER = r"\d+(?:\.\d+)?(?:/\d+|%)?"
 MONEY = {"$": "dollars", "€": "euros", "£": "pounds"}
-LEADING = re.compile(r"(?:(?:At|On|In|After|During)\b[^,0-9]*, |(?:Then|Later|Next|Finally|Now),? )")
+LEADING = re.compile(
+    r"(?:(?:At|On|In|After|During)\b[^,0-9]*(?:, | (?=\d+ [a-z]+ ))|(?:Then|Later|Next|Finally|Now),? )"
+)
 JOINT = re.compile(r",? and then |, then |, but |, and |, (?=\d)| and (?=[^,]*\d)")
 
 
