@@ -114,6 +114,18 @@ def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, fol
     assert len(door.chats) == 4, "and nobody plans again"
 
 
+def test_where_rules_find_nothing_there_is_no_answer_and_the_exit_code_says_so(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "towns.txt").write_text("The mayor of Tornby is Erik Moe.")
+    where: list[str | Path] = ["--docs", tmp_path, "--data", folder]
+    for how in ("rewoo", "plan-execute"):
+        done = run_here("solve", "Who is the mayor of Lindvik?", *where, "--how", how)
+        assert (done.code, done.out) == (1, "") and "do not say" in done.err
+        found = run_here("solve", "Who is the mayor of Tornby?", *where, "--how", how)
+        assert (found.code, found.out.strip()) == (0, "Erik Moe")
+    (tmp_path / "towns.txt").rename(tmp_path / "towns.pdf")
+    assert "nothing to read in the folder: towns.pdf: " in run_here("solve", "Who is the mayor of Tornby?", *where).err
+
+
 def test_a_plan_from_a_file_is_checked_then_run(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "plan.txt"
     file.write_text('1. calculator("17.5% of 2480")\n2. calculator("$1 + 12")\n3. join()\n')
@@ -132,6 +144,8 @@ MISTAKES = [
     (["solve", "x", "--tools", "wolfram"], "set WOLFRAM_APP_ID"),
     (["solve", "x", "--tools", "llm"], "name one with --model"),
     (["solve", "x", "--docs", "/nowhere/at/all"], "there is no folder '/nowhere/at/all'"),
+    (["solve", "x", "--docs", __file__], "is a file; name the folder it lies in"),
+    (["solve", "x", "--save", "/nowhere/plan.json"], "there is no folder '/nowhere'; make it first"),
     (["solve", "x", "--how", "react"], "react needs a model"),
     (["solve", "x", "--how", "rewo"], "'rewoo', 'react', 'plan-execute'"),
     (["solve", "x", "--approve"], "nobody is there to be asked"),

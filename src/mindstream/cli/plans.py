@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from rich.console import Console
 from rich.text import Text
 
-from mindstream.cli.clean import clean, complain, say
+from mindstream.cli.clean import clean, complain, count, say
 from mindstream.cli.files import open_writer
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.run_screens import show_changes
@@ -49,7 +49,7 @@ def check_plan(settings: Settings, file: Path, task: Task, as_json: bool) -> int
         say(str(fault))
     if not faults:
         tools = "" if specs else "; its tools are looked at where --tools, --docs or --mcp name them"
-        say(f"{len(found.plan.steps)} steps, and nothing is wrong with them{tools}")
+        say(f"{count(len(found.plan.steps), 'step')}, and nothing is wrong{tools}")
     return FAULTY if faults else 0
 
 

@@ -15,7 +15,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from mindstream.cli.clean import clean, short
+from mindstream.cli.clean import clean, count, short
 from mindstream.clock import Clock, SystemClock
 from mindstream.planning.difference import Change
 from mindstream.planning.drawing import describe_arguments
@@ -73,7 +73,7 @@ class PlainScreen(QuietScreen):
     async def planned(self, plan: Plan, because: str) -> None:
         before, self._plan = self._plan, plan
         if before is None:
-            self.note(f"plan: {len(plan.steps)} steps")
+            self.note(f"plan: {count(len(plan.steps), 'step')}")
         else:
             show_changes(self.note, before.diff(plan), because)
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.chance import token
-from mindstream.cli.clean import clean, complain, short
+from mindstream.cli.clean import clean, complain, count, short
 from mindstream.cli.files import open_writer
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.permission import Asker, is_somebody_there
@@ -65,6 +65,10 @@ def solve(settings: Settings, task: Task, wishes: Wishes, begun: Begun | None = 
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
     if wishes.approve and task.how == "react":
         raise InputError("react makes no plan that could be approved before it acts: --how rewoo or plan-execute")
+    if wishes.save and not wishes.save.absolute().parent.is_dir():
+        raise InputError(
+            f"{wishes.save} cannot be written: there is no folder {str(wishes.save.parent)!r}; make it first"
+        )
     task = task if task.run else replace(task, run=token(6))
     stopping = Stopping()
     try:
@@ -228,17 +232,13 @@ def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estim
 def _spent(solution: Solution, expected: Estimate) -> str:
     spent = solution.spent
     parts = [
-        _count(spent.model_calls, "model call") if expected.calls else "rules",
-        _count(spent.tool_calls, "tool call"),
+        count(spent.model_calls, "model call") if expected.calls else "rules",
+        count(spent.tool_calls, "tool call"),
     ]
     if spent.tokens:
         is_known = spent.cost_usd or expected.cost_usd is not None
         parts += [f"{spent.tokens:,} tokens", f"${spent.cost_usd:.4f}" if is_known else "price not known"]
     return f"{', '.join(parts)}, {spent.seconds:.1f} s; run {solution.run}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'s' * (n != 1)}"
 
 
 def _as_json(solution: Solution) -> dict[str, object]:

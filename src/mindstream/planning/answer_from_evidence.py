@@ -61,7 +61,7 @@ def _brief(reference: Reference, evidence: Mapping[str, Evidence]) -> str:
 
 
 class AnswerFromEvidence(Prompt[str]):
-    """Answer the task. `may_miss`: what is missing can still be looked for."""
+    """Answer the task. `may_miss`: what is missing can still be looked for; `is_whole`: no step of the plan is left."""
 
     role: ClassVar[str] = "solver"
     reply_tokens: ClassVar[int] = 1_000
@@ -69,6 +69,7 @@ class AnswerFromEvidence(Prompt[str]):
     task: str
     steps: tuple[Shown, ...]
     may_miss: bool = False
+    is_whole: bool = True
 
 
 def missing_steps(answer: str, ids: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -90,12 +91,7 @@ def is_bare_miss(answer: str, ids: tuple[str, ...]) -> bool:
 def answer_with_last(ask: AnswerFromEvidence) -> str:
     """Give what the last step found, of a calculator's lines the last: rules plan so that it is the answer."""
     last = ask.steps[-1] if ask.steps else None
-    if last is None or last.failed:
-        return f"MISSING {last.id if last else ''}".strip() if ask.may_miss else _nothing(ask)
+    if last is None or last.failed or not ask.is_whole:
+        return f"MISSING {last.id if last else ''}".strip()
     text = last.text.strip()
     return text.splitlines()[-1] if text and last.call.startswith("calculator[") else text
-
-
-def _nothing(ask: AnswerFromEvidence) -> str:
-    failed = "; ".join(f"{step.id} {step.call[:LONGEST]}: {step.text[:LONGEST]}" for step in ask.steps if step.failed)
-    return f"No answer was found. {failed}".strip()

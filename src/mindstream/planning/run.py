@@ -172,7 +172,8 @@ class Run:
     async def answer(self, may_miss: bool) -> tuple[str, tuple[str, ...]]:
         """Have the task answered from what was found; return the answer, or the steps that it is missing from."""
         shown = tuple(show_step(step, self.evidence) for step in self.plan.steps if step.id in self.evidence)
-        prompt = AnswerFromEvidence(task=self.task, steps=shown, may_miss=may_miss)
+        is_whole = len(shown) == len(self.plan.steps)
+        prompt = AnswerFromEvidence(task=self.task, steps=shown, may_miss=may_miss, is_whole=is_whole)
         words = await ask(self.model("solver"), prompt, "solver")
         ids = tuple(step.id for step in shown)
         if not may_miss and is_bare_miss(words, ids):
