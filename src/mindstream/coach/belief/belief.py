@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
 from mindstream.coach.belief import plan_rules  # noqa: F401 (registers the rule)
+from mindstream.coach.belief.cautions import keep_cautions, say_cautions, tells
 from mindstream.coach.belief.infer_phase import InferPhase
 from mindstream.coach.belief.interim_belief import InterimBelief, with_belief
 from mindstream.coach.belief.library import resource_tool, step_tool
@@ -65,12 +66,14 @@ class BeliefReasoner:
         belief = await occasion.stream.belief(self.slot, self.pack.belief)
         question = await self._question(occasion, model, belief)
         believing = InterimBelief(occasion, belief, question)
-        tools = with_belief(self._tools(question, occasion.tools), believing)
+        offered: set[str] = set()
+        tools = with_belief(self._tools(question, occasion.tools, offered), believing)
         found = await solve(model, question, tools, occasion, steps=self.steps)
         by = self.slot if model is self.model else BY
+        plan = keep_cautions(self.pack, question.plan, question.plan.edit(found.plan), offered)
+        found = self._with_cautions(question, plan, found)
         words = found.words if occasion.waits else ""
-        plan = question.plan.edit(found.plan)
-        if words or found.follow_up:
+        if plan.now and tells(words or found.follow_up, plan.now):
             plan = plan.mark_as_told()
 
         async def write() -> Writing:
@@ -113,12 +116,21 @@ class BeliefReasoner:
             now=format_spoken(stream.clock.now()),
         )
 
-    def _tools(self, question: ThinkInPhase, minds: Sequence[Tool]) -> list[Tool]:
+    def _with_cautions(self, question: ThinkInPhase, plan: Plan, found: PhaseThought) -> PhaseThought:
+        """Return a thought whose words to the user hold the cautions of the steps that they tell."""
+        said = [line.text for line in question.conversation if not line.by_user]
+        held = {
+            name: say_cautions(self.pack, plan, text, said, question.language)
+            for name, text in (("words", found.words), ("follow_up", found.follow_up)) if text
+        }  # fmt: skip
+        return found.model_copy(update=held)
+
+    def _tools(self, question: ThinkInPhase, minds: Sequence[Tool], offered: set[str]) -> list[Tool]:
         """Give the mini-reasoner its tools: the mind's, and in a planning phase the pack's library."""
         if not question.phase.plans:
             return list(minds)
         planned = [step.title for step in question.plan.steps]
-        library = step_tool(self.pack, question.language, known_topics(question), planned)
+        library = step_tool(self.pack, question.language, known_topics(question), planned, offered)
         return [library, resource_tool(self.pack, question.language), *minds]
 
     async def _entries(
