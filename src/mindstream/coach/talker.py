@@ -49,9 +49,9 @@ class Talker:
             for line in await self.stream.latest("chat", 3, episode=self.session)
             if not line.data.get("by_user")
         ]
-        return Situation(
-            text, phase, value, (await plan_of(self.stream, self.pack)).now is not None, said=said[-1] if said else ""
-        )
+        now = (await plan_of(self.stream, self.pack)).now
+        told = now if now and now.told else None
+        return Situation(text, phase, value, now is not None, said=said[-1] if said else "", told=told)
 
     async def speak(self, text: str, heard: int, late: bool = False, **more: bool | str) -> AsyncGenerator[str]:
         """Yield the answer to what was heard (its seq) in pieces; `more`: other fields of Talk."""
