@@ -24,9 +24,10 @@ from mindstream.coach.belief.plan import Plan, read_plan
 from mindstream.coach.belief.rank_steps import known_topics
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.coach.events import PlanMade
+from mindstream.coach.open_question import open_question
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import find_hint, look_over
-from mindstream.log.events import Remembered, Thought
+from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief
 from mindstream.memory.record import Record
 from mindstream.memory.store import Entry
@@ -110,7 +111,7 @@ class BeliefReasoner:
             utterances=utterances,
             reply=occasion.reply,
             waits=occasion.waits,
-            open_question=await open_question(stream, self.slot),
+            open_question=await open_question(stream, self.slot, inferred.phase),
             hint=hint,
             language=language_of(" ".join(utterances), pack.languages),
             now=format_spoken(stream.clock.now()),
@@ -163,15 +164,6 @@ class BeliefReasoner:
         )  # fmt: skip
         event = PlanMade(version=version, text=found.words or plan.written(), changed=found.changed)
         return Entry(event, by, tuple(await stream.build_records([new])))
-
-
-async def open_question(stream: Stream, slot: str) -> str:
-    """Return what the Reasoner of a slot wanted to know when it last thought; "" where nothing."""
-    last = await stream.store.last(stream.name, "thought")
-    for logged in reversed(await stream.store.events(stream.name, max(0, last.seq - 100), ["thought"]) if last else []):
-        if isinstance(logged.event, Thought) and logged.event.slot == slot:
-            return logged.event.ask_next
-    return ""
 
 
 def plan_slot(pack: Pack) -> str:
