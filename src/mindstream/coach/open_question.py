@@ -71,13 +71,11 @@ class Timing:
             return "", False
         said = [line.text for line in history if not line.by_user]
         asked = [back for back, text in enumerate(reversed(said)) if _asks(text, question)]
-        if self._is_small_talk(situation) or self._answers(situation, question, at_once=asked[:1] == [0]):
-            return "", bool(asked)
-        if not asked:
-            return question, False
-        if len(asked) > 1 or asked[0] not in AGAIN or self._was_answered(question, history, situation):
+        if asked and (len(asked) > 1 or asked[0] not in AGAIN or self._was_answered(question, history, situation)):
             return "", True
-        return question, True
+        if self._answers(situation, question, at_once=False) or self._is_small_talk(situation):
+            return "", bool(asked)
+        return question, bool(asked)
 
     def _was_answered(self, question: str, history: Sequence[Line], situation: Situation) -> bool:
         """Tell whether the user answered it after it was asked: at once by anything, later by what speaks of it."""
