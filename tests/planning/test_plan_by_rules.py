@@ -29,7 +29,7 @@ async def test_questions_over_a_folder_are_answered_or_refused_and_never_answere
     async with named_tools(["calculator", f"documents:{DOCUMENTS}", "extract", "compare"]) as tools:
         for each in QUESTIONS:
             solution = await solve(each["question"], tools=tools, models=Rules())
-            said = "" if solution.stopped or solution.answer.startswith("No answer was found") else solution.answer
+            said = "" if solution.stopped else solution.answer
             wanted = "" if each["question"] in UNPLANNED else each["answer"] or ""
             assert (wanted in said) if wanted else not said, (each, said)
 

@@ -58,6 +58,7 @@ class Solved(Event):
     answer: str
     stopped: str = ""
     """Why it came to no answer; "" where it did."""
+    unanswered: str = ""
 
 
 register(Solving, RunPlanned, StepBegan, StepFound, Solved)

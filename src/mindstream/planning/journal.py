@@ -39,6 +39,7 @@ class Begun:
     evidence: dict[str, Evidence] = field(default_factory=dict)
     answer: str | None = None
     stopped: str = ""
+    unanswered: str = ""
 
 
 class Journal:
@@ -67,9 +68,9 @@ class Journal:
         if evidence.tries or evidence.failed:
             await self._write(StepFound(run=self.run, **asdict(evidence)))
 
-    async def end(self, answer: str, stopped: str) -> None:
+    async def end(self, answer: str, stopped: str, unanswered: str) -> None:
         """Note how the run ended."""
-        await self._write(Solved(run=self.run, answer=answer, stopped=stopped))
+        await self._write(Solved(run=self.run, answer=answer, stopped=stopped, unanswered=unanswered))
 
     async def _write(self, event: Event) -> None:
         await self._check_ours()
@@ -108,7 +109,7 @@ def _after(begun: Begun, event: object) -> Begun:
         case Solving():
             if begun.plan is None and begun.how != "react":  # it is planned anew, and its steps may be others
                 held["evidence"] = {}
-            held |= {"task": event.task, "how": event.how, "answer": None, "stopped": ""}
+            held |= {"task": event.task, "how": event.how, "answer": None, "stopped": "", "unanswered": ""}
         case RunPlanned():
             held["plan"] = plan = Plan.model_validate(event.plan)
             held["evidence"] = still_valid(begun.plan, plan, begun.evidence) if begun.plan else begun.evidence
@@ -117,5 +118,5 @@ def _after(begun: Begun, event: object) -> Begun:
             fields.pop("run")
             held["evidence"] = {**begun.evidence, event.step: Evidence(**fields)}
         case Solved():
-            held |= {"answer": event.answer, "stopped": event.stopped}
+            held |= {"answer": event.answer, "stopped": event.stopped, "unanswered": event.unanswered}
     return Begun(**held)

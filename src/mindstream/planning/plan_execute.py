@@ -5,24 +5,24 @@ from __future__ import annotations
 from mindstream.planning.run import Run
 
 
-async def plan_and_execute(run: Run) -> str:
-    """Return the answer as soon as it is known; the plan is mended when a round gave too little."""
+async def plan_and_execute(run: Run) -> None:
+    """Answer the task, and stop as soon as it is answered; the plan is mended when a round gave too little."""
     if run.given is None:
         await run.make_plan()
         if run.stopped:
-            return ""
+            return
     while True:
         left = [step for step in run.plan.steps if step.id not in run.evidence]
         ready = [step for step in left if all(need in run.evidence for need in step.needs)] or left
         last = len(ready) == len(left)
         await run.carry_out(ready)
-        answer, missing = await run.answer(may_miss=run.replans > 0 or not last)
-        if not missing:
-            return answer
+        answer = await run.answer()
+        if not answer.missing:
+            return
         failed = any(run.evidence[step.id].failed for step in ready)
         if run.replans > 0 and (failed or last):
             run.replans -= 1
-            if await run.mend(missing):
+            if await run.mend(answer.steps):
                 continue
         if last:
-            return (await run.answer(may_miss=False))[0]
+            return

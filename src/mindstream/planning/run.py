@@ -10,7 +10,7 @@ from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model
 from mindstream.models.thoughts import Thinking
 from mindstream.models.wrappers.budget import Budget
-from mindstream.planning.answer_from_evidence import AnswerFromEvidence, is_bare_miss, missing_steps, show_step
+from mindstream.planning.answer_from_evidence import AnswerFromEvidence, SolverAnswer, read_answer, show_steps
 from mindstream.planning.check import LONGEST, MOST_STEPS, check, check_step
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
@@ -27,6 +27,7 @@ from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
 
+NO_ANSWER = "the evidence does not hold the answer"
 SAID = 300
 """So much is told of what a planner said that wrote no plan, in characters."""
 
@@ -38,6 +39,7 @@ class Run:
         plan: as it stands; `evidence` of its steps, as far as it is there.
         limits: how long one call of a tool may take, and so on.
         stopped: why the run ended before it had an answer.
+        answered: what was answered last; the whole task, or a part of it.
         given: the plan is the caller's, or the one that a run made that was broken off.
     """
 
@@ -64,7 +66,7 @@ class Run:
         self.plan = self.given or Plan(task=task)
         self.evidence: dict[str, Evidence] = dict(begun.evidence)
         self.changes: list[tuple[Change, ...]] = []
-        self.stopped = ""
+        self.stopped, self.answered = "", SolverAnswer()
         self._models, self._budget, self.limits = models, budget, limits
         self._tool_calls, self._called = tool_calls, 0
         self._executor: Executor | None = None
@@ -123,7 +125,8 @@ class Run:
         return list(new)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
-        """Have the plan mended; return whether anything of it changed."""
+        """Have the plan mended; return whether anything of it changed. What was not run yet is not insufficient."""
+        insufficient = [id for id in insufficient if id in self.evidence]
         plan = write_plan(self.plan, self._specs, with_task=False)
         states = states_of(self.plan, self.evidence, insufficient)
         prompt = MendPlan(task=self.task, tools=self.specs, plan=plan, states=states)
@@ -138,7 +141,7 @@ class Run:
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
         self.plan, self._executor = mended, None  # what it found may belong to the old plan
-        await self.tell(f"{', '.join(insufficient)} did not give what was needed")
+        await self.tell(f"{', '.join(insufficient) or 'the plan'} did not give what was needed")
         return True
 
     async def tell(self, because: str) -> None:
@@ -173,17 +176,15 @@ class Run:
 
     # Ending.
 
-    async def answer(self, may_miss: bool) -> tuple[str, tuple[str, ...]]:
-        """Have the task answered from what was found; return the answer, or the steps that it is missing from."""
-        shown = tuple(show_step(step, self.evidence) for step in self.plan.steps if step.id in self.evidence)
-        prompt = AnswerFromEvidence(task=self.task, steps=shown, may_miss=may_miss)
-        words = await ask(self.model("solver"), prompt, "solver")
-        ids = tuple(step.id for step in shown)
-        if not may_miss and is_bare_miss(words, ids):
-            self.stopped = "the evidence does not hold the answer"
-            return "", ()
-        missing = missing_steps(words, ids) if may_miss else None
-        return (words, ()) if missing is None else ("", missing or ("nothing",))
+    async def answer(self) -> SolverAnswer:
+        """Have the task answered from what was found, as far as it goes."""
+        prompt = AnswerFromEvidence(task=self.task, steps=show_steps(self.plan, self.evidence))
+        return self.read(await ask(self.model("solver"), prompt, "solver"))
+
+    def read(self, words: str) -> SolverAnswer:
+        """Read an answer, and keep it: it is what there is where the run ends early."""
+        self.answered = read_answer(words, self.plan)
+        return self.answered
 
     async def close(self) -> None:
         """Break off what still runs."""
@@ -191,12 +192,14 @@ class Run:
             await self._executor.stop(self.stopped and f"not done: {self.stopped}")
             self.evidence = {**self._executor.evidence, **self.evidence}
 
-    def solution(self, how: str, answer: str) -> Solution:
+    def solution(self, how: str) -> Solution:
         """Return what the run came to."""
-        budget = self._budget
+        budget, answer = self._budget, self.answered
+        stopped = self.stopped or (NO_ANSWER if answer.missing and not answer.text else "")
         spent = Spent(
             budget.spent_calls, self._called, budget.spent_tokens, budget.spent_usd, CLOCK.elapsed() - self._began
         )
         return Solution(
-            self.task, how, answer, self.plan, self.evidence, self.stopped, tuple(self.changes), spent, self.name
-        )
+            self.task, how, answer.text, self.plan, self.evidence, stopped, tuple(self.changes), spent, self.name,
+            answer.missing,
+        )  # fmt: skip

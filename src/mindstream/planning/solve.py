@@ -85,7 +85,10 @@ async def solve(
     if before and before.how and before.how != how:
         raise InputError(f"the run {run!r} was begun by {before.how}: go on so, or give this one another name")
     if before and before.answer is not None and not before.stopped:
-        return Solution(task, before.how, before.answer, before.plan or Plan(task=task), before.evidence, run=run)
+        return Solution(
+            task, before.how, before.answer, before.plan or Plan(task=task), before.evidence, run=run,
+            unanswered=before.unanswered,
+        )  # fmt: skip
     if journal and stream:
         await journal.begin(task, how)
         before = await read_run(stream, run)  # again: from here on nobody else makes a call of it
@@ -104,18 +107,18 @@ async def solve(
         async with asyncio.timeout(seconds) as limit:
             if known:
                 await going.tell("remembered")
-            answer = await WAYS[how](going)
+            await WAYS[how](going)
     except BudgetSpent as error:
-        going.stopped, answer = str(error), ""
+        going.stopped = str(error)
     except TimeoutError:
         if not limit.expired():  # it is somebody else's: a watcher's, or of whoever is asked for leave
             raise
-        going.stopped, answer = f"the {seconds:g} seconds that were allowed are over", ""
+        going.stopped = f"the {seconds:g} seconds that were allowed are over"
     finally:
         await going.close()
-    solution = going.solution(how, answer)
+    solution = going.solution(how)
     if journal:
-        await journal.end(solution.answer, solution.stopped)
+        await journal.end(solution.answer, solution.stopped, solution.unanswered)
     if plans and not known:
         await plans.keep(solution, specs)
     return solution
