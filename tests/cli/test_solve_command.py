@@ -45,6 +45,17 @@ def test_a_task_is_planned_solved_and_paid_for(door: FakeEndpoint, folder: Path,
     }  # fmt: skip
 
 
+def test_what_could_not_be_answered_is_named_beside_the_answer(door: FakeEndpoint, folder: Path) -> None:
+    plan, part = Says("#E1 = calculator[6 * 7]\n"), Says("42\nMISSING: of what")
+    flags: list[str | Path] = ["solve", "How many, and of what?", *model(door), "--data", folder, "--replans", "0"]
+    door.will(plan, part, plan, part)
+    done = run_here(*flags)
+    assert done.code == 0 and done.out == "42\n"
+    assert "plan: 1 step" in done.err.splitlines() and "not found: of what" in done.err.splitlines()
+    (told,) = run_here(*flags, "--json").rows
+    assert (told["answer"], told["unanswered"], told["stopped"]) == ("42", "of what", "")
+
+
 def test_a_tool_is_allowed_by_name_but_never_with_strangers_words(door: FakeEndpoint, folder: Path) -> None:
     plan = '#E1 = variable[{"name": "MINDSTREAM_X"}]\n#E2 = variable[{"name": "#E1"}]\n'
     door.will(Says(plan), Says("Done."))

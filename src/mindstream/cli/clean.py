@@ -46,11 +46,6 @@ def clean(text: str) -> str:
     return _UNREADABLE.sub("", _SEQUENCE.sub("", text))
 
 
-def count(n: int, what: str) -> str:
-    """Say how many there are: "1 step", "2 steps"."""
-    return f"{n:,} {what}{'s' * (n != 1)}"
-
-
 def short(text: str, width: int = 160) -> str:
     """Return a text on one line, cut."""
     line = " ".join(clean(text).split())

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.chance import token
-from mindstream.cli.clean import clean, complain, count, short
+from mindstream.cli.clean import clean, complain, short
 from mindstream.cli.files import open_writer
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.permission import Asker, is_somebody_there
@@ -31,6 +31,7 @@ from mindstream.planning.solve import How
 from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.service.solving import Solver, Task, find_runs, open_solver
 from mindstream.settings import Settings
+from mindstream.text.counting import count_of
 from mindstream.tools.mcp_pins import Approve, Changes
 
 NO_ANSWER = 1
@@ -224,6 +225,8 @@ def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estim
         console = Console(highlight=False)
         console.print(Text(clean(solution.answer)), soft_wrap=not console.is_terminal)
         sys.stdout.flush()
+    if solution.unanswered:
+        screen.note(f"not found: {short(solution.unanswered, 300)}", "yellow")
     if solution.stopped:
         screen.note(f"stopped: {solution.stopped}", "bold red")
     screen.note(_spent(solution, expected))
@@ -232,8 +235,8 @@ def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estim
 def _spent(solution: Solution, expected: Estimate) -> str:
     spent = solution.spent
     parts = [
-        count(spent.model_calls, "model call") if expected.calls else "rules",
-        count(spent.tool_calls, "tool call"),
+        count_of(spent.model_calls, "model call") if expected.calls else "rules",
+        count_of(spent.tool_calls, "tool call"),
     ]
     if spent.tokens:
         is_known = spent.cost_usd or expected.cost_usd is not None
@@ -244,7 +247,8 @@ def _spent(solution: Solution, expected: Estimate) -> str:
 def _as_json(solution: Solution) -> dict[str, object]:
     return {
         "run": solution.run, "task": solution.task, "how": solution.how, "answer": solution.answer,
-        "stopped": solution.stopped, "missing": list(solution.missing),
+        "stopped": solution.stopped, "unanswered": solution.unanswered,
+        "missing": list(solution.missing),
         "plan": solution.plan.model_dump(mode="json", exclude_defaults=True),
         "evidence": [asdict(each) for each in solution.evidence.values()],
         "changes": [[str(change) for change in changes] for changes in solution.changes],

@@ -79,6 +79,7 @@ class Solved(SpendingEvent):
     answer: str
     stopped: str = ""
     """Why it came to no answer; "" where it did."""
+    unanswered: str = ""
 
 
 register(Solving, RunPlanned, AnswerMissing, PlanKept, StepBegan, StepFound, Solved)

@@ -65,6 +65,7 @@ class Begun:
     spent: Spent = NOTHING_SPENT
     answer: str | None = None
     stopped: str = ""
+    unanswered: str = ""
 
     def with_plan(self, plan: Plan) -> Begun:
         """Return the run as it goes on where its caller brings a plan: mended, where it was this one that was mended.
@@ -112,9 +113,10 @@ class Journal:
     async def found(self, evidence: Evidence) -> None:
         await self._write(StepFound(run=self.run, spent=self._spent(), **asdict(evidence)))
 
-    async def end(self, answer: str, stopped: str) -> None:
+    async def end(self, answer: str, stopped: str, unanswered: str) -> None:
         """Note how the run ended."""
-        await self._write(Solved(run=self.run, spent=self._spent(), answer=answer, stopped=stopped))
+        solved = Solved(run=self.run, spent=self._spent(), answer=answer, stopped=stopped, unanswered=unanswered)
+        await self._write(solved)
 
     async def _write(self, event: SpendingEvent) -> None:
         await self._check_ours()
@@ -154,7 +156,7 @@ def _after(begun: Begun, event: object) -> Begun:
         case Solving():
             if begun.plan is None and begun.how != "react":  # it is planned anew, and its steps may be others
                 held["evidence"] = {}
-            held |= {"task": event.task, "how": event.how, "answer": None, "stopped": ""}
+            held |= {"task": event.task, "how": event.how, "answer": None, "stopped": "", "unanswered": ""}
         case RunPlanned():
             held["plan"] = plan = _read_plan(event.plan)
             held["evidence"] = still_valid(begun.plan, plan, begun.evidence) if begun.plan and plan else begun.evidence
@@ -170,7 +172,7 @@ def _after(begun: Begun, event: object) -> Begun:
             which = "failed" if event.failed else "evidence"
             held |= {which: {**getattr(begun, which), event.step: Evidence(**fields)}, "kept": False}
         case Solved():
-            held |= {"answer": event.answer, "stopped": event.stopped, "kept": False}
+            held |= {"answer": event.answer, "stopped": event.stopped, "unanswered": event.unanswered, "kept": False}
     return Begun(**held)
 
 

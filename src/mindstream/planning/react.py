@@ -30,13 +30,13 @@ A_DAY_S = 86_400.0
 """How long a call may take with what stands before it: a person may be asked for leave. Tools have their own time."""
 
 
-async def react(run: Run) -> str:
-    """Return the answer. Its calls become the run's plan, so that they can be looked at, and run again."""
+async def react(run: Run) -> None:
+    """Answer the task. Its calls become the run's plan, so that they can be looked at, and run again."""
     watcher = _Watched(run)
     guarded = [_Guarded(tool, watcher) for tool in run.tools]
     prompt = ActOnTask(task=run.task, exemplars=tuple(run.exemplars))
     model = run.model("worker")
-    return await loop.solve(model, prompt, guarded, watcher, steps=STEPS, role="worker", tool_timeout_s=A_DAY_S)
+    run.read(await loop.solve(model, prompt, guarded, watcher, steps=STEPS, role="worker", tool_timeout_s=A_DAY_S))
 
 
 @dataclass(frozen=True)

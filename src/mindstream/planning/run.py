@@ -9,7 +9,7 @@ from mindstream.errors import InputError
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.planning.allowance import Allowance
-from mindstream.planning.answer_from_evidence import AnswerFromEvidence, is_bare_miss, missing_steps, show_step
+from mindstream.planning.answer_from_evidence import AnswerFromEvidence, SolverAnswer, read_answer, show_steps
 from mindstream.planning.check import MOST_STEPS, StepChecker, check
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
@@ -27,6 +27,8 @@ from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
 
+NO_ANSWER, NOTHING = "the evidence does not hold the answer", "nothing"
+
 
 class Run:
     """A task that is being solved.
@@ -35,6 +37,7 @@ class Run:
         plan: as it stands; `evidence` of its steps, as far as it is there.
         limits: how long one call of a tool may take, and so on.
         stopped: why the run ended before it had an answer.
+        answered: what was answered last; the whole task, or a part of it.
         given: the plan is the caller's, or the one that a run made that was broken off.
         replans: how often the plan may still be mended.
         missing: the steps for which it is to be mended, where the run was broken off before it was.
@@ -67,7 +70,7 @@ class Run:
         self.plan = self.given or Plan(task=task)
         self.evidence: dict[str, Evidence] = begun.settled()
         self.changes: list[tuple[Change, ...]] = []
-        self.stopped = ""
+        self.stopped, self.answered = "", SolverAnswer()
         self._models, self.allowance, self.limits = models, allowance, limits
         self._executor: Executor | None = None
 
@@ -109,7 +112,11 @@ class Run:
         return not waits and not self._checker.check(step, before)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
-        """Have the plan mended, which uses up a replanning; return whether anything of it changed."""
+        """Have the plan mended, which uses up a replanning; return whether anything of it changed.
+
+        What was not run yet is not insufficient.
+        """
+        insufficient = tuple(id for id in insufficient if id in self.evidence) or (NOTHING,)
         if not self.missing:  # else it was begun by a process that is gone
             self.replans -= 1
             for watcher in self.watchers:
@@ -131,7 +138,7 @@ class Run:
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
         self.plan, self._executor = mended, None  # what it found may belong to the old plan
-        await self.tell(f"{', '.join(insufficient)} did not give what was needed")
+        await self.tell(f"{', '.join(insufficient) or 'the plan'} did not give what was needed")
         return True
 
     async def tell(self, because: str) -> None:
@@ -169,18 +176,20 @@ class Run:
 
     # Ending.
 
-    async def answer(self, may_miss: bool) -> tuple[str, tuple[str, ...]]:
-        """Have the task answered from what was found; return the answer, or the steps that it is missing from."""
-        shown = tuple(show_step(step, self.evidence) for step in self.plan.steps if step.id in self.evidence)
-        is_whole = len(shown) == len(self.plan.steps)
-        prompt = AnswerFromEvidence(task=self.task, steps=shown, may_miss=may_miss, is_whole=is_whole)
-        words = await ask(self.model("solver"), prompt, "solver")
-        ids = tuple(step.id for step in shown)
-        if not may_miss and is_bare_miss(words, ids):
-            self.stopped = "the evidence does not hold the answer"
-            return "", ()
-        missing = missing_steps(words, ids) if may_miss else None
-        return (words, ()) if missing is None else ("", missing or ("nothing",))
+    async def answer(self) -> SolverAnswer:
+        """Have the task answered from what was found, as far as it goes."""
+        prompt = AnswerFromEvidence(task=self.task, steps=show_steps(self.plan, self.evidence))
+        return self.read(await ask(self.model("solver"), prompt, "solver"))
+
+    async def ensure_answer(self) -> None:
+        """Have the task answered, unless it was in this process."""
+        if self.answered == SolverAnswer():
+            await self.answer()
+
+    def read(self, words: str) -> SolverAnswer:
+        """Read an answer, and keep it: it is what there is where the run ends early."""
+        self.answered = read_answer(words, self.plan)
+        return self.answered
 
     async def close(self) -> None:
         """Break off what still runs."""
@@ -188,9 +197,11 @@ class Run:
             await self._executor.stop(self.stopped and f"not done: {self.stopped}")
             self.evidence = {**self._executor.evidence, **self.evidence}
 
-    def solution(self, how: str, answer: str) -> Solution:
+    def solution(self, how: str) -> Solution:
         """Return what the run came to."""
+        answer = self.answered
+        stopped = self.stopped or (NO_ANSWER if answer.missing and not answer.text else "")
         return Solution(
-            self.task, how, answer, self.plan, self.evidence, self.stopped, tuple(self.changes),
-            self.allowance.spent(), self.name,
+            self.task, how, answer.text, self.plan, self.evidence, stopped, tuple(self.changes),
+            self.allowance.spent(), self.name, answer.missing,
         )  # fmt: skip

@@ -16,8 +16,9 @@ class Solution:
     """What a run came to.
 
     Attributes:
-        answer: "" where there is none.
-        stopped: why the run ended without an answer, or before all was done; "" where nothing is missing.
+        answer: to the task, or to the part of it that could be answered; "" where there is none.
+        stopped: why the run ended without an answer, or before all was done; "" where it did not.
+        unanswered: what is missing from the answer, in the solver's words; "" where nothing is.
         missing: the steps that gave nothing.
         changes: what each replanning changed.
     """
@@ -31,6 +32,7 @@ class Solution:
     changes: tuple[tuple[Change, ...], ...] = ()
     spent: Spent = NOTHING_SPENT
     run: str = ""
+    unanswered: str = ""
 
     @property
     def foreign(self) -> bool:

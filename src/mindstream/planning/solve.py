@@ -82,13 +82,8 @@ async def solve(
     allowance = Allowance(budget or Budget(), tool_calls)
     journal = Journal(stream, run, allowance.spent) if stream else None
     before = await read_run(told_before, run) if told_before else None
-    if before and before.task and before.task != task:
-        raise InputError(f"the run {run!r} is about another task: {before.task[:80]!r}; give this one another name")
-    if before and before.how and before.how != how:
-        raise InputError(f"the run {run!r} was begun by {before.how}: go on so, or give this one another name")
-    if before and before.answer is not None and not before.stopped:
-        plan = before.plan or Plan(task=task)
-        return Solution(task, before.how, before.answer, plan, before.evidence, spent=before.spent, run=run)
+    if before and (ended := _ended(before, task, how)):
+        return ended
     if journal:
         await journal.begin(task, how)
     if told_before:
@@ -111,21 +106,40 @@ async def solve(
         async with asyncio.timeout(seconds) as limit:
             if known:
                 await going.tell("remembered")
-            answer = await WAYS[how](going)
+            await WAYS[how](going)
     except BudgetSpent as error:
-        going.stopped, answer = str(error), ""
+        going.stopped = str(error)
     except TimeoutError:
         if not limit.expired():  # it is somebody else's: a watcher's, or of whoever is asked for leave
             raise
-        going.stopped, answer = f"the {seconds:g} seconds that were allowed are over", ""
+        going.stopped = f"the {seconds:g} seconds that were allowed are over"
     finally:
         await going.close()
-    solution = going.solution(how, answer)
+    solution = going.solution(how)
     if journal:
-        await journal.end(solution.answer, solution.stopped)
+        await journal.end(solution.answer, solution.stopped, solution.unanswered)
     if plans and not known:
         await plans.keep(solution, specs)
     return solution
+
+
+def _ended(begun: Begun, task: str, how: How) -> Solution | None:
+    """Return what a run came to that has ended with an answer; None: it is to be gone on with.
+
+    Raises:
+        InputError: it is about another task, or goes another way.
+    """
+    run = begun.run
+    if begun.task not in ("", task):
+        raise InputError(f"the run {run!r} is about another task: {begun.task[:80]!r}; give this one another name")
+    if begun.how not in ("", how):
+        raise InputError(f"the run {run!r} was begun by {begun.how}: go on so, or give this one another name")
+    if begun.answer is None or begun.stopped:
+        return None
+    return Solution(
+        task, begun.how, begun.answer, begun.plan or Plan(task=task), begun.evidence, spent=begun.spent, run=run,
+        unanswered=begun.unanswered,
+    )  # fmt: skip
 
 
 def _models(models: Models | Model | Mapping[str, Model], budget: Budget) -> dict[str, Model]:
