@@ -69,7 +69,8 @@ SHORT = tuple(
     for name in (
         "coach.answer_from_memory", "coach.asked_value", "coach.memory_question",
         "planning.rules.arithmetic", "planning.rules.chain", "planning.rules.comparison", "planning.rules.word_problem",
-        "planning.rules.word_problem_zh", "tools.algebra.formula", "tools.extract",
+        "planning.rules.word_problem_zh", "planning.rules.quantities", "planning.rules.story",
+        "planning.rules.story_zh", "tools.algebra.formula", "tools.extract",
     )
 )  # fmt: skip
 """Modules that search in short texts only, however long the whole is: their readers are tried, below."""
