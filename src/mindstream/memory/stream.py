@@ -23,7 +23,7 @@ from mindstream.memory.recall import Recollection, recaller_of
 from mindstream.memory.recent_texts import RecentTexts
 from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, NewWork, Revision, Store, WorkDone, WorkReleased
+from mindstream.memory.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
 from mindstream.memory.strength import Strength
 from mindstream.memory.touch import Touch, Touches
 from mindstream.models.embedders.embedder import Embedder
@@ -162,20 +162,10 @@ class Stream:
         return await writing.build_records(self, news)
 
     async def recall(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        kinds: Sequence[Kind] | None = None,
-        since: Moment | None = None,
-        until: Moment | None = None,
-        as_of: Moment | None = None,
-        where: Mapping[str, JsonValue] | None = None,
-        policy: Policy | None = None,
-        asked_in: str = "",
-        touch: bool = True,
-        floor: float = 0.0,
-    ) -> Recollection:
+        self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
+        until: Moment | None = None, as_of: Moment | None = None, where: Mapping[str, JsonValue] | None = None,
+        policy: Policy | None = None, asked_in: str = "", touch: bool = True, floor: float = 0.0,
+    ) -> Recollection:  # fmt: skip
         """Return the k records that answer best, with the parts of their score, and how sure it is that any answers.
 
         Args:
@@ -204,22 +194,20 @@ class Stream:
         return Recollection(found.returned, found.certainty, touched)
 
     async def commit(
-        self,
-        *entries: Entry | Event,
-        revisions: Sequence[Revision] = (),
-        wake: NewWork | None = None,
-        finish: WorkDone | None = None,
-        put_back: WorkReleased | None = None,
+        self, *entries: Entry | Event, revisions: Sequence[Revision] = (), wake: NewWork | None = None,
+        finish: WorkDone | None = None, put_back: WorkReleased | None = None, fence: Fence | None = None,
         touch: Touch | None = None,
-    ) -> list[Logged]:
+    ) -> list[Logged]:  # fmt: skip
         """Write events, records, revisions and work together, durably; hand the events to whoever listens.
 
-        `touch`: of a recall that was a pure read (`Recollection.touch`): what it does is written with the rest, once.
+        Args:
+            fence: work that must still be its owner's, else LeaseLost; it goes on (`finish` ends it).
+            touch: of a recall that was a pure read (`Recollection.touch`): what it does is written with the rest, once.
         """
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
         commit = Commit(
             mind=self.name, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
-            put_back=put_back,
+            put_back=put_back, fence=fence,
         )  # fmt: skip
         writing = asyncio.ensure_future(self._published(commit, touch))
         writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it
