@@ -219,6 +219,8 @@ async def _one_by_one(rows: Iterable[tuple[Any, ...]]) -> AsyncIterator[Record]:
 
 
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
+    if commit.fence:
+        work.check_held(connection, commit.mind, commit.fence.work, commit.fence.owner)
     logged, changed = [], _next_change(connection)
     for entry in commit.entries:
         row = (commit.mind, commit.at, entry.by, *entry.event.entry())

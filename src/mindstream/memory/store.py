@@ -93,6 +93,14 @@ class WorkReleased:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Work that must still be open, running and its owner's when something is written; it goes on."""
+
+    work: tuple[int, ...]
+    owner: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """What is written together: all of it, or nothing."""
@@ -104,6 +112,7 @@ class Commit:
     wake: NewWork | None = None
     finish: WorkDone | None = None
     put_back: WorkReleased | None = None
+    fence: Fence | None = None
 
 
 def checked_commit(commit: Commit) -> Commit:
@@ -113,6 +122,8 @@ def checked_commit(commit: Commit) -> Commit:
         InputError: something in it could not be read again, or belongs to another stream.
     """
     checked_moment(commit.at, "at")
+    if commit.fence and not commit.fence.work:
+        raise InputError("a fence names the work that must still be its owner's, and this one names none")
     for revision in commit.revisions:
         _check_revision(revision)
     return replace(commit, entries=tuple(map(_checked_entry, commit.entries, [commit.mind] * len(commit.entries))))
@@ -198,7 +209,7 @@ class LogStore(Protocol):
             InputError: something in it could not be read again (see `checked_commit`).
             Conflict: a belief or plan of that version is there already; what `distinct`, `was` or `holds` asks for is
                 not so.
-            LeaseLost: the work was taken over by another process.
+            LeaseLost: the work that it ends, or that `fence` names, was taken over by another process, or has ended.
         """
 
     async def events(
