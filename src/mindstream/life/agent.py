@@ -5,7 +5,7 @@ The ground's tool loop (tools/loop) keeps what it does in its watcher's hands; h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mindstream.errors import ReplyInvalid, ToolError
@@ -31,12 +31,13 @@ class Caller:
     steps: Steps
     role: str
     toolbox: Toolbox
-    repeats: Repeats
+    times_running: Callable[[Call], int]
+    """Counts a call: how often it was made running, this time included."""
 
     async def call(self, id_: str, number: int, wished: Wish, tainted: bool) -> Observation:
         """Return what a call gives; whatever goes wrong in it is said to the model."""
         call = Call(wished.tool, wished.arguments, id_)
-        times = self.repeats.take(call)
+        times = self.times_running(call)
 
         async def effect(row: int) -> Done:
             if why := guards.refusal(number, times):
@@ -63,7 +64,7 @@ async def work(
     Raises:
         BudgetSpent: nothing is left for another call of a model.
     """
-    caller = Caller(steps, role, toolbox, Repeats())
+    caller = Caller(steps, role, toolbox, Repeats().take)
     turns: list[Message] = []
     for step in range(1, most + 1):
         specs = tuple(tool.spec for tool in toolbox().values()) if step < most else ()
@@ -83,7 +84,7 @@ async def work(
     return Observation(f"{role} gave no answer in {most} steps", failed=True, foreign=tainted)
 
 
-def calls_of(replied: Replied) -> Sequence[Call]:
+def calls_of(replied: Replied) -> tuple[Call, ...]:
     """Return the calls of a reply, with their ids."""
     return tuple(Call(wish.tool, wish.arguments, f"{replied.id}.{n}") for n, wish in enumerate(replied.calls, 1))
 

@@ -1,4 +1,4 @@
-"""Leave to change the world: reading is free, acting is asked for, and what was allowed is allowed for that one call."""
+"""Leave to change the world: reading is free, acting is asked for; what was allowed is allowed for that one call."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.clock import Moment, format_spoken
 from mindstream.errors import InputError
@@ -47,11 +46,10 @@ class Task(BaseModel):
         )  # fmt: skip
 
 
-@dataclass
-class Ledger:
+class Ledger(BaseModel):
     """The tasks, by number."""
 
-    tasks: dict[int, Task] = field(default_factory=dict)
+    tasks: dict[int, Task] = Field(default_factory=dict)
     last: int = 0
     """The highest number so far."""
 
@@ -116,7 +114,9 @@ class Ledger:
 
     def next_due(self) -> Moment | None:
         """Return when the next task that waits can be worked on."""
-        return min((each.until for each in self.tasks.values() if each.standing == "waiting" and each.until), default=None)
+        return min(
+            (each.until for each in self.tasks.values() if each.standing == "waiting" and each.until), default=None
+        )
 
     def lines(self, now: Moment) -> list[str]:
         """Write what is not over, a task a line."""

@@ -30,10 +30,10 @@ def recall_tool(steps: Steps, language: str) -> OwnTool:
     stream = steps.stream
 
     async def recall(given: Arguments, where: Where) -> Done:  # noqa: ARG001
-        found, touch = await stream.look(given.query, RETURNED, kinds=("note", "dream"), where=MARK)
+        found = await stream.recall(given.query, RETURNED, kinds=("note", "dream"), where=MARK, touch=False)
         text = "\n".join(_line(each.record) for each in found) or NOTHING[language]
         foreign = any(is_tainted(each.record) for each in found)
-        return Done(Observation(text, foreign=foreign), touch=touch)
+        return Done(Observation(text, foreign=foreign), touch=found.touch)
 
     return OwnTool(spec_of("R", language), recall)
 

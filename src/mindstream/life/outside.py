@@ -18,7 +18,9 @@ from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
 
 TIMEOUT_S = 60.0
-HELD = "not made yet: it changes the world, and a person was asked for leave. Go on with something else; you will be told."
+HELD = (
+    "not made yet: it changes the world, and a person was asked for leave. Go on with something else; you will be told."
+)
 REFUSED = "not made: a person said no to this call"
 
 

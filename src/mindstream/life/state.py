@@ -52,9 +52,17 @@ class Turn(BaseModel):
     """A turn in M2's context."""
 
     number: int
+    because: str = ""
     messages: list[Message] = Field(default_factory=list)
     tainted: bool = False
     """Words of strangers stand in it."""
+
+
+class Fold(BaseModel):
+    """What became of older turns."""
+
+    text: str
+    tainted: bool = False
 
 
 class Spent(BaseModel):
@@ -75,7 +83,7 @@ class LifeState(BaseModel):
     Attributes:
         turn: the number of the newest turn; `in_turn`: it has not ended.
         turns: what stands in M2's context.
-        folds: the texts of the newest folds, the oldest first.
+        folds: the newest folds, the oldest first.
         asked, replies, called, results: the steps of the turn that goes on, by id.
         unread: what others did and the model has not been told: the row of the log, and a line.
         seen: the row of the log up to which that was read.
@@ -91,7 +99,7 @@ class LifeState(BaseModel):
     turn: int = 0
     in_turn: bool = False
     turns: list[Turn] = Field(default_factory=list)
-    folds: list[str] = Field(default_factory=list)
+    folds: list[Fold] = Field(default_factory=list)
     asked: dict[str, Asked] = Field(default_factory=dict)
     replies: dict[str, Replied] = Field(default_factory=dict)
     called: dict[str, int] = Field(default_factory=dict)
@@ -109,10 +117,23 @@ class LifeState(BaseModel):
     """So many turns in a row have called nothing."""
     halted: str = ""
 
+    def times_running(self, id_: str) -> int:
+        """Return how often M2 made this call running, by what stands in its context; what woke it anew ends a run."""
+        calls: list[tuple[str, str, str]] = []
+        for turn in self.turns:
+            if turn.because != "task":
+                calls.clear()
+            calls += [(call.tool, call.arguments, call.id) for each in turn.messages for call in each.calls]
+        here = next((n for n, call in enumerate(calls) if call[2] == id_), None)
+        if here is None:
+            return 1
+        same = [call[:2] == calls[here][:2] for call in reversed(calls[: here + 1])]
+        return same.index(False) if False in same else len(same)
+
     @property
     def tainted(self) -> bool:
         """Words of strangers stand in M2's context."""
-        return any(turn.tainted for turn in self.turns)
+        return any(turn.tainted for turn in self.turns) or any(fold.tainted for fold in self.folds)
 
     def apply(self, event: Event, at: Moment, seq: int = 0) -> None:
         """Take in one row; `seq`: where it stands in the log, where that is known."""
@@ -132,7 +153,7 @@ class LifeState(BaseModel):
             case Observed() if event.slot == SLOT:
                 self._observe(event)
             case TurnEnded():
-                self._end_turn(event)
+                self._end_turn()
             case TaskChanged():
                 self.ledger.apply(event)
             case Beat():
@@ -140,14 +161,15 @@ class LifeState(BaseModel):
             case Rested():
                 self.halted = event.because
             case Folded():
-                self.folds = [*self.folds, event.text][-SUMMARIES:]
+                tainted = any(turn.tainted for turn in self.turns if turn.number <= event.upto)
+                self.folds = [*self.folds, Fold(text=event.text, tainted=tainted)][-SUMMARIES:]
                 self.turns = [turn for turn in self.turns if turn.number > event.upto]
             case _:
                 self._take_in(event, at, seq)
 
     def _begin_turn(self, event: TurnBegan) -> None:
         self.turn, self.in_turn, self.seen = event.turn, True, max(self.seen, event.seen)
-        self.turns.append(Turn(number=event.turn, messages=[Message("user", event.words)]))
+        self.turns.append(Turn(number=event.turn, because=event.because, messages=[Message("user", event.words)]))
         self._is_told(event.seen)
 
     def _ask(self, event: Asked, at: Moment) -> None:
@@ -184,7 +206,7 @@ class LifeState(BaseModel):
             result = fenced(cut(event.text, RESULT), "result")
             turn.messages.append(Message("tool", result, call_id=event.id, tool=event.tool))
 
-    def _end_turn(self, event: TurnEnded) -> None:
+    def _end_turn(self) -> None:
         self.in_turn = False
         self.quiet_turns = 0 if self.results else self.quiet_turns + 1
         for steps in (self.asked, self.replies, self.called, self.results):
@@ -245,7 +267,9 @@ def shown_arguments(arguments: str) -> str:
         return json.dumps({"arguments": cut(arguments, ARGUMENT)}, ensure_ascii=False)
     if not isinstance(value, dict):
         return json.dumps({"arguments": cut(arguments, ARGUMENT)}, ensure_ascii=False)
-    kept = {str(name)[:80]: cut(str(each), ARGUMENT) if len(str(each)) > ARGUMENT else each for name, each in value.items()}
+    kept = {
+        str(name)[:80]: cut(str(each), ARGUMENT) if len(str(each)) > ARGUMENT else each for name, each in value.items()
+    }
     return json.dumps(dict(list(kept.items())[:10]), ensure_ascii=False)
 
 

@@ -14,10 +14,11 @@ from mindstream.errors import BudgetSpent, ModelError
 from mindstream.isolation import describe
 from mindstream.life.budget import LifeBudget
 from mindstream.life.events import SLOT, Asked, Replied, Wish
+from mindstream.life.inbox import Inbox
 from mindstream.life.state import LifeState
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
 from mindstream.memory.record import Record
-from mindstream.memory.store import Entry, WorkHeld
+from mindstream.memory.store import Entry, Fence
 from mindstream.memory.stream import Stream
 from mindstream.memory.touch import Touch
 from mindstream.models.gathered import gather_reply
@@ -27,6 +28,10 @@ from mindstream.tools.call import Observation
 
 Effect = Callable[[int], Awaitable["Done"]]
 """Makes a call; it is given the row of the log where the call stands, from which on it may have been begun before."""
+
+
+class Halted(Exception):  # noqa: N818 (no error: a person's order)
+    """A life was paused or stopped between two steps; its turn can be gone on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +55,14 @@ class Steps:
     """Does each step once.
 
     Args:
-        held: the work that this process must still hold for what it writes to be taken.
+        fence: the work that must still be this process's for what it writes to be taken.
     """
 
     stream: Stream
     state: LifeState
     budget: LifeBudget
-    held: WorkHeld | None = None
+    inbox: Inbox
+    fence: Fence | None = None
     _pending: list[Entry] = field(default_factory=list)
     _touch: Touch | None = None
 
@@ -64,6 +70,10 @@ class Steps:
         """Take down what happens; it is written before the next thing happens outside."""
         self._pending.append(Entry(event, SLOT, tuple(records)))
         self.state.apply(event, self.stream.clock.now())
+
+    def note_applied(self, event: Event, records: Sequence[Record] = ()) -> None:
+        """Take down what the state has taken in already."""
+        self._pending.append(Entry(event, SLOT, tuple(records)))
 
     async def flush(self) -> list[Logged]:
         """Write what was taken down.
@@ -76,16 +86,22 @@ class Steps:
             return []
         entries, self._pending = self._pending, []
         touch, self._touch = self._touch, None
-        return await self.stream.commit(*entries, held=self.held, touch=touch)
+        return await self.stream.commit(*entries, fence=self.fence, touch=touch)
 
-    async def reply(self, id_: str, role: str, model: Model, request: Request, news: str = "", seen: int = 0) -> Replied:
+    async def reply(
+        self, id_: str, role: str, model: Model, request: Request, news: str = "", seen: int = 0
+    ) -> Replied:
         """Return what a model replies; a failure is a reply with an `error`.
 
         Raises:
             BudgetSpent: nothing is left for it.
+            Halted: a person paused or stopped this life.
         """
         if known := self.state.replies.get(id_):
             return known
+        await self.inbox.read()
+        if self.state.halted:
+            raise Halted(self.state.halted)
         if id_ not in self.state.asked:
             self.budget.check(self.state.spent, self.stream.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))

@@ -1,0 +1,57 @@
+"""One process lives a life at a time: it holds its work by lease, and whatever it writes is fenced by that."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from mindstream import chance
+from mindstream.errors import Conflict, InputError
+from mindstream.life.events import SLOT, LifeBegan
+from mindstream.memory.store import Entry, Fence, NewWork
+from mindstream.memory.stream import Stream
+
+LEASE_S = 10.0
+
+
+class LivesElsewhere(Conflict):
+    """Another process lives this life now."""
+
+
+async def begin(stream: Stream, event: LifeBegan) -> None:
+    """Give a mind a goal; whoever opens its life next, or lives it now, takes it up."""
+    nobody = NewWork((SLOT,), "nobody", 0.0)
+    await stream.commit(Entry(event, stream.name), wake=nobody)
+
+
+@contextlib.asynccontextmanager
+async def tenure(stream: Stream) -> AsyncIterator[Fence]:
+    """Hold a life while the block runs.
+
+    Raises:
+        LivesElsewhere: another process holds it.
+        InputError: this mind has no goal.
+    """
+    owner = chance.token()
+    if not any(work.slot == SLOT for work in await stream.store.open_work(stream.name)):
+        raise InputError("this mind has no goal yet: give it one with --goal")
+    now = stream.clock.now()
+    claimed = await stream.store.claim(stream.name, SLOT, owner, now, now + LEASE_S)
+    if not claimed:
+        raise LivesElsewhere("another process lives this life now; it can be watched, answered, paused and stopped")
+    ids = tuple(work.id for work in claimed)
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(LEASE_S / 3)
+            with contextlib.suppress(Exception):  # whether it is lost, the next commit will say
+                await stream.store.renew(ids, owner, stream.clock.now() + LEASE_S)
+
+    renewing = asyncio.ensure_future(renew())
+    try:
+        yield Fence(ids, owner)
+    finally:
+        renewing.cancel()
+        with contextlib.suppress(Exception):  # else the lease runs out by itself
+            await asyncio.shield(stream.store.give_up(owner))
