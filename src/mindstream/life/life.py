@@ -55,6 +55,7 @@ class Habits:
         prompt_tokens: M2's prompt is never longer.
         drawn: how many records a sleep draws.
         attached: how many tools from outside M1 is shown at once.
+        hears: what the user says is said to it; False: a coach speaks with the user, and this life minds its own goal.
     """
 
     budget: LifeBudget = field(default_factory=LifeBudget)
@@ -63,6 +64,7 @@ class Habits:
     prompt_tokens: int = 8_000
     drawn: int = DRAWN
     attached: int = 6
+    hears: bool = True
 
 
 class Life:
@@ -110,7 +112,7 @@ class Life:
             begun = LifeBegan(goal=goal, language=language_of(goal), orders=tuple(orders or state.orders))
             await lives.begin(stream, begun)
         async with lives.tenure(stream) as fence:
-            state = await read_state(stream)
+            state = await read_state(stream, hears=habits.hears)
             life = cls(stream, models, state, fence, tools=tools, habits=habits, user=user)
             await life._begin()
             yield life

@@ -113,6 +113,8 @@ class LifeState(BaseModel):
     decided: dict[str, LeaveAsked] = Field(default_factory=dict)
     leave: dict[str, bool] = Field(default_factory=dict)
     spent: Spent = Field(default_factory=Spent)
+    hears: bool = Field(default=True, exclude=True)
+    """What its user says is said to it; False: to somebody else of this mind, a coach."""
     quiet_turns: int = 0
     """So many turns in a row have called nothing."""
     halted: str = ""
@@ -218,7 +220,7 @@ class LifeState(BaseModel):
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
         """Take in what a person or the world did."""
         match event:
-            case Heard():
+            case Heard() if self.hears:
                 self._tell(seq, f"The user said: {event.text}")
             case Noticed():
                 self._tell(seq, f"Noticed: {event.text}")
@@ -273,12 +275,13 @@ def shown_arguments(arguments: str) -> str:
     return json.dumps(dict(list(kept.items())[:10]), ensure_ascii=False)
 
 
-async def read_state(stream: Stream) -> LifeState:
-    """Read the life of a mind from its log; one without a goal where it has none."""
+async def read_state(stream: Stream, *, hears: bool = True) -> LifeState:
+    """Read the life of a mind from its log; one without a goal where it has none. `hears`: see LifeState."""
     last = await stream.store.last(stream.name, "folded")
-    state, after = LifeState(), 0
+    state, after = LifeState(hears=hears), 0
     if last is not None and isinstance(last.event, Folded) and last.event.state:
         state, after = LifeState.model_validate_json(last.event.state), last.seq
+        state.hears = hears
     from_outside = await _unread(stream, state.seen, after) if after else []
     for row in from_outside:
         state.apply(row.event, row.at, row.seq)
