@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mindstream.memory.columns import KIND_CODES, OPEN, Columns
-from mindstream.memory.record import TAINTED, Kind, Record, is_tainted, new_id
+from mindstream.memory.record import Kind, Record, common_data, new_id
 from mindstream.text.words import plain_words
 
 if TYPE_CHECKING:
@@ -116,6 +116,6 @@ def merged(group: Sequence[Record], now: float) -> Record:
         keywords=tuple(dict.fromkeys(word for each in group for word in each.keywords)),
         evidence=tuple(each.id for each in group),
         depth=1 + max(each.depth for each in group),
-        data={**kept.data, TAINTED: True} if any(map(is_tainted, group)) else kept.data,
+        data=common_data(group),
         seq=0,
     )

@@ -16,7 +16,7 @@ from mindstream.log.events import Logged, Remembered, Slept
 from mindstream.memory import duplicates, importance
 from mindstream.memory.columns import KIND_CODES, OPEN
 from mindstream.memory.dream import Dream
-from mindstream.memory.record import FADING, New, Record
+from mindstream.memory.record import FADING, New, Record, common_data
 from mindstream.memory.store import Entry, Revision
 from mindstream.memory.strength import after_sleep
 from mindstream.memory.touch import revision, state_in
@@ -97,7 +97,7 @@ async def _dream(stream: Stream, forgotten: list[Record], model: Model) -> str:
     ids = tuple(record.id for record in forgotten)
     try:
         told = await ask(model, Dream(fragments=tuple(record.text[:LONGEST] for record in forgotten[:MOST])))
-        new = New(text=told, kind="dream", by=stream.name, evidence=ids)
+        new = New(text=told, kind="dream", by=stream.name, evidence=ids, data=common_data(forgotten))
         record = (await stream.build_records([new]))[0]
     except (ModelError, InputError) as error:
         await _tell(stream, Slept(step="dream", looked_at=len(ids), model=model.name, error=str(error)))
