@@ -263,13 +263,17 @@ class Stream:
         """Make the entry that writes a belief's next version; None where the patch changes nothing."""
         return await revising.revision(self, slot, patch, shape, evidence, by)
 
-    async def sleep(self, model: Model | None = None, n: int = sleep.DRAWN, *, rater: Model | None = None) -> str:
+    async def sleep(
+        self, model: Model | None = None, n: int = sleep.DRAWN, *, rater: Model | None = None, cause: int = 0,
+        fence: Fence | None = None,
+    ) -> str:  # fmt: skip
         """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (see memory/sleep).
 
         Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
+        `cause`: a row of the log; a sleep that was begun for it and broken off is taken up where it was.
         """
         await self.settle()
-        return await sleep.sleep(self, model, n, rater)
+        return await sleep.sleep(self, model, n, rater, cause=cause, fence=fence)
 
     async def supersede(self, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
         """Correct a record (its id) by a new text; the old one is history, to be read with `as_of`."""
