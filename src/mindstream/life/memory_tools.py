@@ -64,7 +64,7 @@ def sleep_tool(steps: Steps, language: str, model: Model, n: int) -> OwnTool:
 
     async def sleep(given: Arguments, where: Where) -> Done:  # noqa: ARG001
         dreamer = StepModel(steps, where.id, "M1", model)
-        dream = await stream.sleep(dreamer, n, since=where.row)
+        dream = await stream.sleep(dreamer, n, cause=where.row, fence=steps.fence)
         return Done(Observation(dream, foreign=bool(dream) and await _is_tainted(stream, dream)))
 
     return OwnTool(spec_of("S", language), sleep)
