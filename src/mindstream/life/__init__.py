@@ -1,0 +1,1 @@
+"""Minds that live: goals, a ledger of tasks, hours and standing orders."""
