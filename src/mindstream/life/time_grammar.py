@@ -59,8 +59,8 @@ def _calendar(reading: TimeReading) -> Calendar:
         if unit not in ("", "week"):
             raise NotUnderstoodError("a weekday of what")
         return replace(rule, unit="week", weekdays=frozenset(reading.weekdays))
-    if not unit and not times:
-        raise NotUnderstoodError("every what")
+    if unit == "year" or not (unit or times):
+        raise NotUnderstoodError("which day")
     weekdays = frozenset({0}) if unit == "week" else rule.weekdays
     return replace(rule, unit=cast("CalendarUnit", unit or "day"), weekdays=weekdays)
 

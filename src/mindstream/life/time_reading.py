@@ -25,6 +25,7 @@ class TimeReading:
     unit: str = ""
     fraction: float = 0.0
     weekdays: set[int] = field(default_factory=set)
+    days_before_times: bool = False
     ordinals: list[int] = field(default_factory=list)
     date: tuple[int, ...] = ()
     day: int | None = None
@@ -108,6 +109,9 @@ def _unit(reading: TimeReading, token: Token) -> None:
 
 
 def _weekday(reading: TimeReading, token: Token) -> None:
+    if reading.weekdays and reading.clocks and reading.days_before_times:
+        raise NotUnderstoodError("other days at other times")
+    reading.days_before_times = not reading.clocks
     reading.recurs = reading.recurs or token.kind == "weekdays"
     first = token.values
     if reading.peek("range"):

@@ -54,6 +54,7 @@ _UNITS = (
 )  # fmt: skip
 _UNIT = "|".join(rf"\b(?:{each.split('|', 1)[0]})\b" for each in _UNITS)
 _MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"  # noqa: E501
+_YEAR = r"(?:,? (\d{4})\b)?"
 _WEEKDAY = r"\b(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)"
 _WEEK = "(?:周|星期|礼拜)"
 _JOIN = "[、，,和]"
@@ -95,11 +96,13 @@ def _chinese_weekdays(found: Match[str]) -> tuple[int, ...]:
 
 
 def _month_first(found: Match[str]) -> tuple[int, ...]:
-    return MONTHS.index(found[1][:3].lower()) + 1, int(found[2])
+    year = (int(found[3]),) if found[3] else ()
+    return *year, MONTHS.index(found[1][:3].lower()) + 1, int(found[2])
 
 
 def _day_first(found: Match[str]) -> tuple[int, ...]:
-    return MONTHS.index(found[2][:3].lower()) + 1, int(found[1])
+    year = (int(found[3]),) if found[3] else ()
+    return *year, MONTHS.index(found[2][:3].lower()) + 1, int(found[1])
 
 
 def _ordinal(found: Match[str]) -> tuple[int, ...]:
@@ -114,8 +117,8 @@ def _says(*values: int) -> Callable[[Match[str]], tuple[int, ...]]:
 LEXEMES: list[tuple[str, str, Callable[[Match[str]], tuple[int, ...]]]] = [
     ("date", r"(\d{4})[-/](\d\d?)[-/](\d\d?)(?!\d)|(\d{4})年(\d\d?)月(\d\d?)[日号]", _numbers),
     ("date", rf"({_NUMBER})月({_NUMBER})[日号]", _numbers),
-    ("date", rf"\b({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])\b", _month_first),
-    ("date", rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b", _day_first),
+    ("date", rf"\b({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])\b{_YEAR}", _month_first),
+    ("date", rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b{_YEAR}", _day_first),
     ("clock", r"(?<!\d)(\d{1,2})[:：](\d\d)(?!\d)(?:点|\s?o'clock)?", _clock),
     ("clock", rf"({_NUMBER})\s?(?:点钟?|點|时(?!间))(半|[一三]刻|(?:{_NUMBER})(?=分))?分?整?", _chinese_clock),
     ("clock", rf"\b(?:at )?(?:a )?(half|quarter) (past|to) ({_NUMBER})", _spoken_clock),
