@@ -26,6 +26,7 @@ from mindstream.service import erasing, upkeep
 from mindstream.service import sleeping as night
 from mindstream.service.memory import memory, plain
 from mindstream.settings import Settings
+from mindstream.text.counting import count_of
 
 FEW = 5
 """So many findings of an audit are shown in full."""
@@ -64,8 +65,9 @@ def audit(settings: Settings, json: bool) -> int:
     if json:
         print_json(asdict(found))
         return 0
-    held = ", ".join(f"{count} {kind}{'s' * (count != 1)}" for kind, count in found.held.items())
-    say(f"{found.records} records: {held or 'none holds'}; {found.superseded} superseded, {found.forgotten} forgotten")
+    held = ", ".join(count_of(count, kind) for kind, count in found.held.items())
+    gone = f"{found.superseded} superseded, {found.forgotten} forgotten"
+    say(f"{count_of(found.records, 'record')}: {held or 'none holds'}; {gone}")
 
     def words(id_: str) -> str:
         return f"{id_} {short(records[id_].text, 90)}" if id_ in records else id_
@@ -116,7 +118,7 @@ def reembed(settings: Settings, json: bool) -> int:
     if json:
         print_json({"embedder": settings.embedder, "embedded": done})
         return 0
-    say(f"{done} records have a vector of {settings.embedder} now" if done else f"all have one of {settings.embedder}")
+    say(f"{count_of(done, 'vector')} of {settings.embedder} made" if done else f"all have one of {settings.embedder}")
     if settings.embedder != "wordllama":
         say(f"so that it is used: --embedder {settings.embedder}, or embedder = … in the settings file")
     return 0
@@ -167,9 +169,9 @@ def erase(settings: Settings, yes: bool, json: bool) -> int:
     if json:
         print_json({"user": settings.user, **rows, "files": files, "looked_for": len(done.words)})
         return 0
-    told = f"{rows['records']} records, {rows['log']} rows of the log, {rows['work']} of work"
+    told = f"{count_of(rows['records'], 'record')}, {count_of(rows['log'], 'row')} of the log, {rows['work']} of work"
     say(f"{settings.user} is erased: {', '.join([told, *files])}")
-    say(f"{len(done.words)} texts were looked for in the bytes of mindstream.db and its -wal: none is left")
+    say(f"looked for {count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal: none is left")
     return 0
 
 
