@@ -83,7 +83,8 @@ async def _steps(stream: Stream, sleep: int) -> dict[str, Logged]:
 async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, list[Revision]]:
     """Return what undoing does, and how it is written."""
     forgotten = await _read(stream, steps, "fading")
-    if gone := sum(each.forgotten != steps["fading"].at for each in forgotten):
+    at = steps["fading"].at
+    if gone := sum(each.forgotten is None or each.forgotten > at for each in forgotten):
         raise InputError(f"{gone} of what this sleep forgot were changed since: it cannot be undone")
     weakened, left = await _weakened(stream, steps["fading"])
     merged = await _read(stream, steps, "duplicates")
