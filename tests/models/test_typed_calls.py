@@ -17,7 +17,7 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.provider import provider
 from mindstream.models.roles import Models
 from mindstream.models.schema import find_faults
-from mindstream.models.typed_calls import in_words
+from mindstream.models.typed_calls import find_calls, in_words
 from mindstream.tools.loop import ToolLog, solve
 from mindstream.tools.tool import tool
 
@@ -108,6 +108,7 @@ SHAPES = (
     f'[TOOL_CALLS][{{"name": "add", "arguments": {GIVEN}}}]',
     f'<|python_tag|>{{"name": "add", "parameters": {GIVEN}}}',
     f"<function=add>{GIVEN}</function>",
+    f"<function=add> {GIVEN} </function>\n",
     f'{{"type": "function", "function": {{"name": "add", "arguments": {json.dumps(GIVEN)}}}}}',
     f'{{"tool_calls": [{{"function": {{"name": "add", "arguments": {GIVEN}}}}}]}}',
     f'Sure:\n```\n{{"action": "add", "action_input": {GIVEN}}}\n```\n',
@@ -152,6 +153,11 @@ async def test_what_is_no_call_is_left_as_it_is(door: FakeEndpoint, text: str) -
     parts = await parts_of(model, Request(Judge(), tools=(ADD,)))
     await model.aclose()
     assert text_of(parts) == text and not any(isinstance(part, Call) for part in parts)
+
+
+@pytest.mark.parametrize("text", ["}" + " " * 60_000 + "x", "<function=add>{" * 4_000 + "}", "} " * 30_000 + "<a>" * 9])
+def test_a_long_text_is_read_quickly(text: str) -> None:
+    assert find_calls(text, Request(Judge(), tools=(ADD,))) == ()
 
 
 async def test_words_beside_a_native_call_are_words(door: FakeEndpoint) -> None:

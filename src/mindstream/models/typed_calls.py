@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from mindstream.chance import token
@@ -20,7 +21,7 @@ from mindstream.models.adapter import Arrival, Delta
 from mindstream.models.fence import escaped
 from mindstream.models.limits import CALLS
 from mindstream.models.model import Call, JsonSchema, Message, Request, ToolSpec
-from mindstream.models.reply import whole_json
+from mindstream.models.reply import DECODER, whole_json
 from mindstream.models.schema import find_faults
 from mindstream.models.thoughts import END as THOUGHT
 
@@ -39,8 +40,8 @@ UNKNOWN_TOOLS = re.compile(f"{_TOOLS}.{{0,80}}{_NOT}|{_NOT}.{{0,80}}{_TOOLS}", r
 """How an endpoint says that it, or its model, calls no tools; the name of one whose schema it dislikes is not meant."""
 BEGINS = re.compile(r"[{\[`]|<(?!/?think)")
 """Where a call may begin in a text; what stands before it is passed on as it comes."""
-ENDS = re.compile(r"[}\]]\s*(?:```|</?[\w|=]+>|\s)*\Z")
-NAMED = re.compile(r"<function=([\w.-]+)>\s*(\{.*\})\s*</function>", re.DOTALL)
+ENDS = re.compile(r"[}\]](?:```|</?[\w|=.-]++>|\s++)*+\Z")
+NAMED = re.compile(r"<function=([\w.-]++)>\s*+(?=\{)")
 INSIDE, TOOL = (
     ("call", "tool_call", "function", "tool_calls", "calls"),
     ("name", "tool", "tool_name", "function", "action"),
@@ -131,13 +132,12 @@ def find_calls(text: str, request: Request) -> tuple[Call, ...]:
     """Return the calls of a request's tools that a text ends with; none where its JSON is the answer, or is broken."""
     if not ENDS.search(text):
         return ()
-    if named := NAMED.findall(text):
-        return tuple(
-            Call(name, given, f"call_{token()}") for name, given in named[:CALLS] if _is_offered(name, request)
-        )
     try:
+        if named := list(islice(NAMED.finditer(text), CALLS)):
+            values = [{"name": each[1], "arguments": DECODER.raw_decode(text, each.end())[0]} for each in named]
+            return tuple(call for value in values for call in _calls_in(value, request))
         values = [inner for value in whole_json(text) for inner in (value if isinstance(value, list) else [value])]
-    except ReplyInvalid:
+    except (ReplyInvalid, ValueError, RecursionError):
         return ()
     if any(_fits(value, request.schema) for value in values):
         return ()
