@@ -28,6 +28,7 @@ from mindstream.life.memory_tools import recall_tool, remember_tool, sleep_tool
 from mindstream.life.outside import OutsideTool
 from mindstream.life.own_tools import LifeTool
 from mindstream.life.roles import Roles
+from mindstream.life.rules import living  # noqa: F401 (registers the rules)
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.steps import Halted, Steps
 from mindstream.life.waking import DueOrder, Rhythm, read_orders
@@ -38,7 +39,7 @@ from mindstream.models.decide import decide
 from mindstream.models.roles import Models
 from mindstream.models.shorten import request_tokens
 from mindstream.text.language import language_of
-from mindstream.tools.by_need import Shelf
+from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.tool import Tool
 
 TRIES, REST_S = 5, 2.0
@@ -82,7 +83,7 @@ class Life:
         self._models = models
         self._inbox = Inbox(stream, state, user)
         self._steps = Steps(stream, state, habits.budget, self._inbox, fence)
-        self._shelf = Shelf(tools, stream.embedder)
+        self._shelf = ToolShelf(tools, stream.embedder)
         model = models.of("M2", "reasoner")
         self._m2 = M2(self._steps, model, self._own_tools(), habits.prompt_tokens)
         self._failed = 0

@@ -1,0 +1,55 @@
+"""Answers out of what R gave: the line that tells it, with its day; what only a dream holds is called a dream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mindstream.clock import Moment, parse_iso
+from mindstream.life.rules.phrases import phrase
+from mindstream.life.rules.quoting import Passage, find_quotes, read_passages
+from mindstream.text.dates import spans
+
+DREAM = " (dream)"
+CUT = "characters cut) …"
+DAY = re.compile(r"^\d{4}-\d\d-\d\d, ")
+DATED = re.compile(
+    r"\b(?:on|in|at|the|last|this|past|next|ago|days?|weeks?|months?|years?|yesterday|today|\d{1,4}(?:st|nd|rd|th)?"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october"
+    r"|november|december)\b|(?:这|本|上|过去)?.?(?:周|星期|月|天|日)[一二三四五六日天]?|昨天|今天|\d+[年月日号]",
+    re.IGNORECASE,
+)
+
+
+def answer_from_memory(question: str, recalled: str, now: Moment, language: str) -> str:
+    """Return what answers a question among the lines of memory; "" where none does."""
+    passages = of_time(question, read_memory(recalled), now)
+    asked = DATED.sub(" ", question) if spans(question, now) else question
+    for dreamt in (False, True):
+        among = [each for each in passages if each.place.endswith(DREAM) is dreamt]
+        if quotes := find_quotes(asked, "", among, 2):
+            found = [(each.place.removesuffix(DREAM), DAY.sub("", each.words)) for each in quotes]
+            return "\n".join(phrase("faded", language, words) if dreamt else phrase("told", language, day, words)
+                             for day, words in found)  # fmt: skip
+    return ""
+
+
+def review(about: str, recalled: Sequence[str], now: Moment, language: str) -> str:
+    """Return what memory holds of something, day by day; dreams aside."""
+    passages = dict.fromkeys(each for text in recalled for each in read_memory(text) if not each.place.endswith(DREAM))
+    lines = [f"{each.place}: {DAY.sub('', each.text)}" for each in of_time(about, list(passages), now)]
+    return phrase("review", language, "\n" + "\n".join(sorted(lines))) if lines else phrase("empty_review", language)
+
+
+def read_memory(text: str) -> list[Passage]:
+    """Read the lines that R gave, those that are whole."""
+    return [each for each in read_passages(text) if not each.name and CUT not in each.text]
+
+
+def of_time(words: str, passages: Sequence[Passage], now: Moment) -> list[Passage]:
+    """Return what was told in the time that words name; all where they name none."""
+    named = spans(words, now)
+    if not named:
+        return list(passages)
+    days = [(each, parse_iso(each.place.removesuffix(DREAM))) for each in passages]
+    return [each for each, day in days if any(span.since <= day < span.until for span in named)]
