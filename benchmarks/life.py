@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from life_model import LifeModel, Say, call, result
+
 from mindstream.clock import DAY_S, ManualClock, SystemClock
 from mindstream.life import commands
 from mindstream.life.life import Habits, Life
@@ -101,7 +102,7 @@ async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, 
             await life.run(turns=1, wait=False)
             at_once = model.calls > calls + idle
         found = await stream.recall(LOST, 5, kinds=("note",), where=MARK, touch=False)
-        report = {
+        return {
             "turns": len(ms), "prompt_tokens_max": longest, "prompt_limit": life.habits.prompt_tokens,
             "ms_per_turn_first": round(statistics.mean(ms[:1000]), 2),
             "ms_per_turn_last": round(statistics.mean(ms[-1000:]), 2),
@@ -111,7 +112,6 @@ async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, 
             "unrehearsed_in_dream": await is_in_dream(stream, UNREHEARSED),
             "idle_24h_calls": idle, "idle_ended": ended, "ledger_worked_on_at_once": at_once,
         }  # fmt: skip
-    return report
 
 
 async def longest_prompt(stream: Stream) -> int:

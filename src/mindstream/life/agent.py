@@ -12,7 +12,7 @@ from mindstream.errors import ReplyInvalid, ToolError
 from mindstream.life import guards
 from mindstream.life.events import Replied, Wish
 from mindstream.life.guards import Repeats
-from mindstream.life.own_tools import LifeTool, Where
+from mindstream.life.own_tools import LifeTool, OwnTool, Where
 from mindstream.life.steps import Done, Steps
 from mindstream.models.fence import fenced
 from mindstream.models.model import Call, Message, Model, Request
@@ -52,6 +52,9 @@ class Caller:
                 return Done(Observation(str(error), failed=True))
 
         found = await self.steps.call(id_, call, effect)
+        tool = self.toolbox().get(call.tool)
+        if isinstance(tool, OwnTool) and tool.after and not found.failed:
+            await tool.after(tool.checked(call))
         return Observation(guards.named(found.text, times), found.failed, found.foreign)
 
 

@@ -25,7 +25,7 @@ from mindstream.life.ledger import LONGEST
 from mindstream.life.ledger_tools import LedgerTools
 from mindstream.life.m2 import M2
 from mindstream.life.memory_tools import recall_tool, remember_tool, sleep_tool
-from mindstream.life.outside import OutsideTool
+from mindstream.life.outside import OutsideTools
 from mindstream.life.own_tools import LifeTool
 from mindstream.life.roles import Roles
 from mindstream.life.rules import living  # noqa: F401 (registers the rules)
@@ -56,6 +56,7 @@ class Habits:
         prompt_tokens: M2's prompt is never longer.
         drawn: how many records a sleep draws.
         attached: how many tools from outside M1 is shown at once.
+        lease_s: how long the life stays with this process when it dies; then another may take it up.
         hears: what the user says is said to it; False: a coach speaks with the user, and this life minds its own goal.
     """
 
@@ -65,6 +66,7 @@ class Habits:
     prompt_tokens: int = 8_000
     drawn: int = DRAWN
     attached: int = 6
+    lease_s: float = lives.LEASE_S
     hears: bool = True
 
 
@@ -83,7 +85,9 @@ class Life:
         self._models = models
         self._inbox = Inbox(stream, state, user)
         self._steps = Steps(stream, state, habits.budget, self._inbox, fence)
-        self._shelf = ToolShelf(tools, stream.embedder)
+        self._outside = OutsideTools(
+            ToolShelf(tools, stream.embedder), state, habits.permits, stream.name, habits.attached
+        )
         model = models.of("M2", "reasoner")
         self._m2 = M2(self._steps, model, self._own_tools(), habits.prompt_tokens)
         self._failed = 0
@@ -112,7 +116,7 @@ class Life:
         if goal and (goal != state.goal or tuple(orders or state.orders) != state.orders or state.halted):
             begun = LifeBegan(goal=goal, language=language_of(goal), orders=tuple(orders or state.orders))
             await lives.begin(stream, begun)
-        async with lives.tenure(stream) as fence:
+        async with lives.tenure(stream, habits.lease_s) as fence:
             state = await read_state(stream, hears=habits.hears)
             life = cls(stream, models, state, fence, tools=tools, habits=habits, user=user)
             await life._begin()
@@ -253,7 +257,7 @@ class Life:
 
     def _own_tools(self) -> Mapping[str, LifeTool]:
         steps, habits, language = self._steps, self.habits, self.state.language
-        roles = Roles(steps, self._models, language, self._attach)
+        roles = Roles(steps, self._models, language, self._outside)
         own: tuple[LifeTool, ...] = (
             recall_tool(steps, language), remember_tool(steps, language),
             sleep_tool(steps, language, self._models.of("M1", "reasoner"), habits.drawn), roles.m1_tool(),
@@ -261,7 +265,3 @@ class Life:
             *LedgerTools(steps, language, habits.rhythm.zone).tools(),
         )  # fmt: skip
         return {tool.spec.name: tool for tool in own}
-
-    async def _attach(self, need: str) -> Sequence[LifeTool]:
-        found = await self._shelf.find(need, self.habits.attached)
-        return [OutsideTool(tool, self.state, self.habits.permits, self.stream.name) for tool in found]

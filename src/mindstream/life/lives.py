@@ -12,7 +12,8 @@ from mindstream.life.events import SLOT, LifeBegan
 from mindstream.memory.store import Entry, Fence, NewWork
 from mindstream.memory.stream import Stream
 
-LEASE_S = 10.0
+LEASE_S, LEAST_S = 10.0, 0.5
+"""How long a life stays with a process that does not renew it; so often it is renewed at most."""
 
 
 class LivesElsewhere(Conflict):
@@ -26,8 +27,8 @@ async def begin(stream: Stream, event: LifeBegan) -> None:
 
 
 @contextlib.asynccontextmanager
-async def tenure(stream: Stream) -> AsyncIterator[Fence]:
-    """Hold a life while the block runs.
+async def tenure(stream: Stream, lease_s: float = LEASE_S) -> AsyncIterator[Fence]:
+    """Hold a life while the block runs; a process that dies holds it for `lease_s` yet.
 
     Raises:
         LivesElsewhere: another process holds it.
@@ -37,16 +38,16 @@ async def tenure(stream: Stream) -> AsyncIterator[Fence]:
     if not any(work.slot == SLOT for work in await stream.store.open_work(stream.name)):
         raise InputError("this mind has no goal yet: give it one with --goal")
     now = stream.clock.now()
-    claimed = await stream.store.claim(stream.name, SLOT, owner, now, now + LEASE_S)
+    claimed = await stream.store.claim(stream.name, SLOT, owner, now, now + lease_s)
     if not claimed:
         raise LivesElsewhere("another process lives this life now; it can be watched, answered, paused and stopped")
     ids = tuple(work.id for work in claimed)
 
     async def renew() -> None:
         while True:
-            await asyncio.sleep(LEASE_S / 3)
+            await asyncio.sleep(max(lease_s / 3, LEAST_S))
             with contextlib.suppress(Exception):  # whether it is lost, the next commit will say
-                await stream.store.renew(ids, owner, stream.clock.now() + LEASE_S)
+                await stream.store.renew(ids, owner, stream.clock.now() + lease_s)
 
     renewing = asyncio.ensure_future(renew())
     try:

@@ -13,6 +13,7 @@ from mindstream.life.state import LifeState
 from mindstream.life.steps import Done
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
+from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
@@ -22,6 +23,27 @@ HELD = (
     "not made yet: it changes the world, and a person was asked for leave. Go on with something else; you will be told."
 )
 REFUSED = "not made: a person said no to this call"
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideTools:
+    """All the tools from outside; those that a task needs are found when it is carried out."""
+
+    shelf: ToolShelf
+    state: LifeState
+    permits: Permits
+    life: str
+    at_once: int
+
+    @property
+    def has_more(self) -> bool:
+        """Tell whether there are more than are attached at once."""
+        return len(self.shelf.tools) > self.at_once
+
+    async def find(self, need: str) -> list[OutsideTool]:
+        """Return the tools that fit a need best."""
+        found = await self.shelf.find(need, self.at_once)
+        return [OutsideTool(tool, self.state, self.permits, self.life) for tool in found]
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class Arguments(BaseModel):
     when: str = Field("", max_length=200)
     until: str = Field("", max_length=200)
     result: str = Field("", max_length=LONGEST)
+    need: str = Field("", max_length=2_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +72,22 @@ class LifeTool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnTool:
-    """A tool of the roles: its description, and what it does with arguments that fit."""
+    """A tool of the roles: its description, and what it does with arguments that fit.
+
+    Attributes:
+        after: what a call does to the run itself, when it has given something; done again where that is read from the
+            log.
+    """
 
     spec: ToolSpec
     _does: Callable[[Arguments, Where], Awaitable[Done]]
+    after: Callable[[Arguments], Awaitable[None]] | None = None
 
     async def __call__(self, call: Call, where: Where) -> Done:
-        return await self._does(self._checked(call), where)
+        return await self._does(self.checked(call), where)
 
-    def _checked(self, call: Call) -> Arguments:
+    def checked(self, call: Call) -> Arguments:
+        """Return a call's arguments; raises ToolError where they do not fit."""
         try:
             given = first_json(call.arguments, dict) if call.arguments.strip() else {}
             arguments = Arguments.model_validate({k: v for k, v in given.items() if v is not None})

@@ -29,6 +29,10 @@ ENGLISH = {
     "M1": Words(
         "carry out a concrete task", {"task": "the task", "context": "all that has to be known for it"}
     ),
+    "find_tools": Words(
+        "look for more tools that you can call; what is found can be called next",
+        {"need": "what you need to get done, in a short sentence"},
+    ),
     "I": Words(
         "ask the user for input",
         {
@@ -51,6 +55,7 @@ CHINESE = {
     "S": Words("整理记忆、保持高效", {}),
     "M0": Words("针对具体问题进行深入思考", {"question": "具体问题", "context": "思考所需的全部信息"}),
     "M1": Words("执行具体明确的任务", {"task": "具体明确的任务", "context": "执行所需的全部信息"}),
+    "find_tools": Words("查找更多可以调用的工具，找到的下一步即可调用", {"need": "需要完成什么，一句话"}),
     "I": Words(
         "请求用户输入",
         {
