@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from mindstream.clock import Moment, parse_iso
 from mindstream.life.rules.phrases import phrase
-from mindstream.life.rules.quoting import Passage, find_quotes, read_passages
+from mindstream.life.rules.quoting import DREAM, Passage, find_quotes, read_passages
 from mindstream.text.dates import spans
 
-DREAM = " (dream)"
 CUT = "characters cut) …"
 DAY = re.compile(r"^\d{4}-\d\d-\d\d, ")
 DATED = re.compile(

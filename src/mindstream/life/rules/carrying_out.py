@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 
 from mindstream.life.carry_out import CarryOut
-from mindstream.life.outside import HELD, REFUSED
 from mindstream.life.rules.parts import read_question
 from mindstream.life.rules.phrases import CHINESE, ENGLISH, phrase
-from mindstream.life.rules.quoting import read_passages
+from mindstream.life.rules.quoting import DREAM, Passage, read_passages
 from mindstream.life.rules.script import Script, call, next_step
 from mindstream.life.rules.thinking import split_about
 from mindstream.models.model import Call, Message, ToolSpec
@@ -17,7 +16,7 @@ from mindstream.models.prompt import rule
 
 SEARCHES, MOST = 2, 16_000
 """So many tools are searched with; so many characters are given to M0."""
-FILE = re.compile(r"(?:file|文件)\S* ?[）)]? ?(?P<name>[^\s/\\]+\.\w{1,5})")
+FILE = re.compile(r"(?:\bfile|文件)\W{0,3}(?P<name>[\w-]+\.\w{1,5})\b", re.IGNORECASE)
 LOOKS = tuple(words["look"].partition("{}")[0] for words in (ENGLISH, CHINESE))
 THOUGHT = re.compile(r"<\|thinking_start\|>(.*)<\|thinking_end\|>", re.DOTALL)
 
@@ -45,25 +44,31 @@ def _look_up(ask: CarryOut) -> Script:
     if not subject:
         read = read_question(part)
         part, subject = ", ".join(read.parts), read.subject
+    query = f"{part} {subject}".strip()
     searches = [each.name for each in ask.tools if _is_search(each)][:SEARCHES]
-    calls = [call(name, query=query) for name in searches for query in dict.fromkeys((f"{part} {subject}".strip(), part))]
-    results = yield [*calls, call("R", query=f"{part} {subject}".strip())]
-    searched = [name for name in searches for _ in range(len(calls) // len(searches))]
-    passages = [
-        passage for name, text in zip([*searched, ""], results, strict=True) for passage in read_passages(text, name)
-        if text not in (HELD, REFUSED) and "(dream)" not in passage.place
+    calls = [call(name, query=each) for name in searches for each in dict.fromkeys((query, part))]
+    calls = calls or [call("R", query=query)]
+    results = yield calls
+    found = [
+        passage for made, text in zip(calls, results, strict=True)
+        for passage in read_passages(text, made.tool if made.tool != "R" else "") if DREAM not in passage.place
     ]  # fmt: skip
-    if not passages:
+    if not found:
         return phrase("nothing" if searches else "no_source", ask.language)
-    context, size = list[str](), 0
+    asked = f"{part} (about: {subject})" if subject else part
+    (thought,) = yield [call("M0", question=asked, context=_context(found))]
+    inside = THOUGHT.search(thought)
+    return (inside[1] if inside else thought).strip()
+
+
+def _context(passages: Sequence[Passage]) -> str:
+    """Write passages as a search gives them, as many as M0 is given."""
+    written, size = list[str](), 0
     for each in dict.fromkeys(passages):
         text = f"{each.name}, {each.place}:\n{each.text}" if each.name else f"- {each.place}: {each.text}"
         size += len(text)
-        context += [text] if size <= MOST else []
-    asked = f"{part} (about: {subject})" if subject else part
-    (thought,) = yield [call("M0", question=asked, context="\n\n".join(context))]
-    found = THOUGHT.search(thought)
-    return (found[1] if found else thought).strip()
+        written += [text] if size <= MOST else []
+    return "\n\n".join(written)
 
 
 def _is_search(tool: ToolSpec) -> bool:

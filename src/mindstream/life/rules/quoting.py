@@ -21,6 +21,8 @@ BESIDE, KIN, OF_DOCUMENT, HOLDS = 0.5, 0.8, 0.7, 0.25
 the document; and what it adds to hold what is asked for."""
 LONGEST, SHORT, SHORT_ZH = 280, 15, 6
 """A longer sentence is cut, a shorter one answers nothing, in characters."""
+DREAM = " (dream)"
+"""What stands behind the day of a line of memory that was only dreamt."""
 PLACE = re.compile(r"^(?P<name>[^\n]{1,200}?), (?P<place>(?:lines?|page) [\d-]+):$", re.MULTILINE)
 MEMORY = re.compile(r"^- (?P<day>\d{4}-\d\d-\d\d)(?P<dream> \(dream\))?: (?P<text>.+)$", re.MULTILINE)
 QUOTED = re.compile(r"^“(?P<words>.+)” — (?P<place>.+)$", re.MULTILINE)
@@ -48,11 +50,13 @@ REASON = re.compile(
     re.IGNORECASE,
 )
 NAME = re.compile(r"(?<=[\w,;] )[A-Z][a-z]+|^[A-Z][a-z]+ [A-Z]|[\u4e00-\u9fff]")
+WHERE = re.compile(r"\b(?:in|at|on|near|from|to|into|beside|behind|under) (?:(?:the|an?) )?\w|[在于到]")
 KINDS = (
     (re.compile(r"\b(?:when|what year|which year|how long ago)\b|何时|什么时候|哪一?[年天]|几[月号点时]", re.IGNORECASE), TIME, True),
     (re.compile(r"\bhow (?:many|much|often|far|long|high|big|old)\b|\bcosts?\b|多少|多[久高长大]|几[个只人次]", re.IGNORECASE), NUMBER, True),
     (re.compile(r"\bwhy\b|\breasons?\b|为什么|为何|原因", re.IGNORECASE), REASON, False),
     (re.compile(r"\b(?:who|whom|whose)\b|谁|哪位", re.IGNORECASE), NAME, True),
+    (re.compile(r"\bwhere\b|哪里|哪儿|何地", re.IGNORECASE), WHERE, False),
 )  # fmt: skip
 """What is asked by which words, how a sentence shows that it holds it, and whether it must."""
 ASKING = re.compile(
@@ -120,7 +124,7 @@ def find_quotes(part: str, subject: str, passages: Sequence[Passage], most: int 
     found: dict[str, Quote] = {}
     for each in sentences if wanted else ():
         held = bool(holds and holds.search(each.words))
-        if (must and not held) or len(each.words) < (SHORT_ZH if SINGLE.search(each.words) else SHORT):
+        if ((must or not own) and holds and not held) or len(each.words) < (SHORT_ZH if SINGLE.search(each.words) else SHORT):
             continue
         covered = _share(wanted, partial(_match, each))
         if covered >= enough and (not about or _share(about, partial(_speaks, each)) >= ENOUGH_OF_SUBJECT):
@@ -164,7 +168,7 @@ def _weights(text: str, sentences: Sequence[_Sentence]) -> dict[str, float]:
     Of a script without spaces, pairs that stand across two words are left out: unheard of, beside one that is known.
     """
     asked = [unit for unit in terms(ASKING.sub(" ", text)) if unit not in LIGHT]
-    counts = {unit: sum(unit in each.own for each in sentences) for unit in asked}
+    counts = {unit: sum(_holds(unit, each.own) > 0 for each in sentences) for unit in asked}
     across = {
         unit for at, unit in enumerate(asked)
         if SINGLE.match(unit) and not counts[unit] and any(map(counts.__getitem__, asked[max(0, at - 1) : at + 2]))
@@ -177,15 +181,16 @@ def _share(weights: Mapping[str, float], matches: Callable[[str], float]) -> flo
 
 
 def _match(sentence: _Sentence, unit: str) -> float:
-    if unit in sentence.own:
-        return 1.0
-    if any(_is_kin(unit, other) for other in sentence.own):
-        return KIN
-    return BESIDE if unit in sentence.beside else 0.0
+    return _holds(unit, sentence.own) or BESIDE * _holds(unit, sentence.beside)
 
 
 def _speaks(sentence: _Sentence, unit: str) -> float:
-    return 1.0 if unit in sentence.own | sentence.beside else OF_DOCUMENT if unit in sentence.around else 0.0
+    return _holds(unit, sentence.own | sentence.beside) or OF_DOCUMENT * _holds(unit, sentence.around)
+
+
+def _holds(unit: str, words: frozenset[str]) -> float:
+    """Return how surely a word stands among others, itself or in another form."""
+    return 1.0 if unit in words else KIN if any(_is_kin(unit, other) for other in words) else 0.0
 
 
 def _is_kin(one: str, other: str) -> bool:

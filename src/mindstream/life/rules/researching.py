@@ -72,7 +72,7 @@ def _find_out(ask: Live, task: Task, asked: str) -> Script:
     if is_missing(found):
         yield [call("finish_task", task=task.number, result=phrase("nothing", ask.language))]
         is_order = part == asked and not is_question(part)
-        return phrase("cannot", ask.language, part) if is_order else phrase("missing", ask.language, part) + "."
+        return phrase("cannot", ask.language, part) if is_order else phrase("missing", ask.language, part)
     kept = _whole_lines(found)
     learned = phrase("learned", ask.language, asked, kept)
     yield [call("U", memory=learned), call("finish_task", task=task.number, result=kept)]
