@@ -59,6 +59,8 @@ KINDS = (
     (re.compile(r"\bwhere\b|哪里|哪儿|何地", re.IGNORECASE), WHERE, False),
 )  # fmt: skip
 """What is asked by which words, how a sentence shows that it holds it, and whether it must."""
+CAPITAL = re.compile(r"\b[A-Z][\w'’-]*")
+"""A subject that has a name is known by it, whatever else is said of it."""
 ASKING = re.compile(
     r"什么时候|什么|谁|何时|何地|哪[里儿一]?|几|多少|多[久高长大]|为什么|为何|怎么样?|怎样|如何|是否|有没有|[吗呢的了是在和与]"
 )
@@ -117,7 +119,7 @@ def read_quotes(text: str) -> list[Quote]:
 def find_quotes(part: str, subject: str, passages: Sequence[Passage], most: int = 3) -> list[Quote]:
     """Return the sentences that answer a part of a question about a subject, the best first; none where none does."""
     sentences = list(_sentences(passages))
-    about = _weights(subject, sentences)
+    about = _weights(" ".join(CAPITAL.findall(subject)), sentences) or _weights(subject, sentences)
     own = _weights(part, sentences)
     wanted, enough = (own, ENOUGH) if own else (about, BESIDE)
     holds, must = next(((shown, must) for asks, shown, must in KINDS if asks.search(part)), (None, False))

@@ -71,8 +71,9 @@ def _find_out(ask: Live, task: Task, asked: str) -> Script:
     part = split_about(asked)[0]
     if is_missing(found):
         yield [call("finish_task", task=task.number, result=phrase("nothing", ask.language))]
-        is_order = part == asked and not is_question(part)
-        return phrase("cannot", ask.language, part) if is_order else phrase("missing", ask.language, part)
+        is_part = task.text != part and not task.text.endswith(part)
+        name = "missing" if is_part or is_question(part) else "cannot"
+        return phrase(name, ask.language, part)
     kept = _whole_lines(found)
     learned = phrase("learned", ask.language, asked, kept)
     yield [call("U", memory=learned), call("finish_task", task=task.number, result=kept)]
