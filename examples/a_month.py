@@ -1,4 +1,4 @@
-"""A life of one simulated month, with rules and no key: a brief over documents, a diary, nights, and what is left of it.
+"""A life of one simulated month, with rules and no key: a brief, a diary, nights, and what is left of it.
 
     python examples/a_month.py [--days 30] [--data FOLDER] [--out FOLDER] [--plot month.svg]
 
@@ -25,13 +25,14 @@ HERE = Path(__file__).with_name("a_month")
 BEGINS = datetime(2026, 5, 4, 7, tzinfo=UTC)
 GOAL = (
     "Write a brief with sources on the ferry Marta: who built her, why she stopped running, who decided it, what she cost"
-    " the parish, what came in her place, what her repair would take, and what became of her bell"
+    " the parish, what came in her place, what her repair would take,"
+    " and what became of her bell"
 )
 ORDERS = ("every day at 19: ask me what I did on the boat", "every Sunday at 20:30: sum up my week")
 
 
-async def main(days: int, data: Path, out: Path, plot: Path) -> None:
-    """Live the month, and tell of it."""
+async def main(days: int, data: Path, out: Path) -> str:
+    """Live the month, tell of it, and return it drawn."""
     clock = ManualClock(BEGINS.timestamp())
     tools = write_file_tool(out)
     habits = Habits(permits=Permits(always=("write_file",)))
@@ -50,8 +51,7 @@ async def main(days: int, data: Path, out: Path, plot: Path) -> None:
             print(f"\n{state.turn} turns, {state.spent.calls} steps of rules, no model, no money")
         lanes = await lanes_of(stream, lived)
     show(lanes)
-    plot.write_text(draw_month(lanes, len(lived), "A month of one life: what was asked for again lasts"), "utf-8")
-    print(f"\nthe plot is in {plot}, the brief in {out}")
+    return draw_month(lanes, len(lived), "A month of one life: what was asked for again lasts")
 
 
 async def lanes_of(stream: Stream, lived: list[Day]) -> list[Lane]:
@@ -87,4 +87,6 @@ if __name__ == "__main__":
     parser.add_argument("--plot", type=Path, default=Path("a_month.svg"))
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(main(asked.days, asked.data or Path(folder), asked.out, asked.plot))
+        picture = asyncio.run(main(asked.days, asked.data or Path(folder), asked.out))
+    asked.plot.write_text(picture, "utf-8")
+    print(f"\nthe plot is in {asked.plot}, the brief in {asked.out}")

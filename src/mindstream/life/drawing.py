@@ -1,4 +1,4 @@
-"""A life's memories through the days, as an SVG that reads on light and on dark: a lane each, the darker the stronger."""
+"""A life's memories through the days, as an SVG that reads on light and on dark, a lane each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ STYLE = """
 :root { --ground: #ffffff; --ink: #222222; --faint: #767676; --line: #e4e4e4; --gone: #c0392b; --dream: #8e44ad;
   --l0: #d3e3f3; --l1: #a9cfe5; --l2: #75b3d8; --l3: #3f8fc4; --l4: #1764ab; --l5: #08306b; }
 @media (prefers-color-scheme: dark) { :root { --ground: #14171c; --ink: #e6e6e6; --faint: #9aa0a8; --line: #2a2f37;
-  --gone: #ff7b6b; --dream: #c99be0; --l0: #22384c; --l1: #2b5673; --l2: #37799f; --l3: #4f9fcb; --l4: #83c5e8; --l5: #d2eefc; } }
+  --gone: #ff7b6b; --dream: #c99be0; --l0: #22384c; --l1: #2b5673; --l2: #37799f; --l3: #4f9fcb;
+  --l4: #83c5e8; --l5: #d2eefc; } }
 """
 
 
@@ -89,12 +90,12 @@ def _legend(y: float) -> list[str]:
 
 
 def _whole(title: str, body: Sequence[str], height: float) -> str:
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}"'
-        ' font-family="Helvetica, Arial, sans-serif" font-size="11">'
-    )
+    size = f'viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}"'
+    font = 'font-family="Helvetica, Arial, sans-serif" font-size="11"'
+    ground = '<rect width="100%" height="100%" fill="var(--ground)"/>'
     words = f'<text x="24" y="30" font-size="17" font-weight="bold" fill="var(--ink)">{escape(title)}</text>'
-    return f'{head}<style>{STYLE}</style><rect width="100%" height="100%" fill="var(--ground)"/>{words}{"".join(body)}</svg>\n'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}><style>{STYLE}</style>{ground}'
+    return f"{head}{words}{''.join(body)}</svg>\n"
 
 
 def _rect(x: float, y: float, width: float, height: float, fill: str) -> str:

@@ -1,7 +1,7 @@
 """The rule of FoldTurns: which turns they were, and what was called in them how often.
 
-What was found and told stands in memory already, for M2's rule remembers it at once: said again in a fold, it would come
-back as an echo of itself.
+What was found and told stands in memory already, for M2's rule remembers it at once: said again in a fold, it would
+come back as an echo of itself.
 """
 
 from __future__ import annotations

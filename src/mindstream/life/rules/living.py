@@ -37,9 +37,9 @@ def live_by_rules(ask: Live, turns: Sequence[Message]) -> str | list[Call]:
 
 def _turn(ask: Live) -> Script:
     said = []
-    if ask.because != "user" or any(not line.startswith((SAID, ANSWERED)) for line in ask.news):
-        if task := _next_task(ask):
-            said.append((yield from _work(ask, task)))
+    works = ask.because != "user" or any(not line.startswith((SAID, ANSWERED)) for line in ask.news)
+    if works and (task := _next_task(ask)):
+        said.append((yield from _work(ask, task)))
     if ask.news:
         said.append((yield from _hear(ask)))
     return "\n".join(filter(None, said)) or phrase("rest", ask.language)
@@ -98,8 +98,8 @@ def _look_back(ask: Live, about: str) -> Script:
             return answer
         return review(about, [recalled], ask.now, ask.language)
     when = period(about, ask.now, ask.language)
-    recalled = yield [call("R", query=f"{topic} {when}".strip()) for topic in (about, *_topics(ask))]
-    return review(f"{about} {when}", recalled, ask.now, ask.language)
+    results = yield [call("R", query=f"{topic} {when}".strip()) for topic in (about, *_topics(ask))]
+    return review(f"{about} {when}", results, ask.now, ask.language)
 
 
 def _topics(ask: Live) -> Iterator[str]:

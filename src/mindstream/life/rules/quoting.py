@@ -1,7 +1,7 @@
 """Which sentences of some passages answer a question: by its words, weighed by how rare they are, quoted as they stand.
 
-A sentence must speak of most of what is asked, in itself or in what stands around it, and hold what is asked for (a time
-where it asks when); its document must speak of the subject. Nothing is concluded, and nothing found is an answer too.
+A sentence must speak of most of what is asked, in itself or in what stands around it, and hold what is asked for (a
+time where it asks when); its document must speak of the subject. Nothing is concluded, and nothing found is an answer too.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ PLACE = re.compile(r"^(?P<name>[^\n]{1,200}?), (?P<place>(?:lines?|page) [\d-]+)
 MEMORY = re.compile(r"^- (?P<day>\d{4}-\d\d-\d\d)(?P<dream> \(dream\))?: (?P<text>.+)$", re.MULTILINE)
 QUOTED = re.compile(r"^“(?P<words>.+)” — (?P<place>.+)$", re.MULTILINE)
 ENDS = re.compile(
-    r"(?<!\b(?:Mr|Dr|St|No|vs|ca)\.)(?<!\b(?:Mrs|e\.g|i\.e)\.)(?<![ .][A-Z]\.)(?<=[.!?])[\"”’')\]]*\s+(?=[A-Z0-9\"“‘(])"
-    r"|(?<=[。！？])(?![”’」』）])"
+    r"(?<!\b(?:Mr|Dr|St|No|vs|ca)\.)(?<!\b(?:Mrs|e\.g|i\.e)\.)(?<![ .][A-Z]\.)(?<=[.!?])[\"”’')\]]*\s+"
+    r"(?=[A-Z0-9\"“‘(])|(?<=[。！？])(?![”’」』）])"
 )
 LIGHT = frozenset(
-    "happen get got go come becom do make take say tell told mention know find give use today now still ever anyth someth"
-    " year time way kind exact much mani long often answer".split()
+    (
+        "happen get got go come becom do make take say tell told mention know find give use today now still ever anyth"
+        " someth year time way kind exact much mani long often answer"
+    ).split()
 )
 TIME = re.compile(
     r"\b[12]\d{3}\b|\b\d{1,2}[.:]\d\d\b|\b(?:January|February|March|April|May|June|July|August|September|October|November"
@@ -45,25 +47,26 @@ NUMBER = re.compile(
     re.IGNORECASE,
 )
 REASON = re.compile(
-    r"\b(?:because|since|due to|owing to|so that|in order|therefore|for want of|caus\w+|reasons?|led to|thanks to|as a result"
-    r"|too (?:few|little|many|much|old|dear))\b|因为|由于|因此|所以|导致|为了|原因|以致",
+    r"\b(?:because|since|due to|owing to|so that|in order|therefore|for want of|caus\w+|reasons?|led to|thanks to"
+    r"|as a result|too (?:few|little|many|much|old|dear))\b|因为|由于|因此|所以|导致|为了|原因|以致",
     re.IGNORECASE,
 )
 NAME = re.compile(r"(?<=[\w,;] )[A-Z][a-z]+|^[A-Z][a-z]+ [A-Z]|[\u4e00-\u9fff]")
 WHERE = re.compile(r"\b(?:in|at|on|near|from|to|into|beside|behind|under) (?:(?:the|an?) )?\w|[在于到]")
 KINDS = (
-    (re.compile(r"\b(?:when|what year|which year|how long ago)\b|何时|什么时候|哪一?[年天]|几[月号点时]", re.IGNORECASE), TIME, True),
-    (re.compile(r"\bhow (?:many|much|often|far|long|high|big|old)\b|\bcosts?\b|多少|多[久高长大]|几[个只人次]", re.IGNORECASE), NUMBER, True),
-    (re.compile(r"\bwhy\b|\breasons?\b|为什么|为何|原因", re.IGNORECASE), REASON, False),
-    (re.compile(r"\b(?:who|whom|whose)\b|谁|哪位", re.IGNORECASE), NAME, True),
-    (re.compile(r"\bwhere\b|哪里|哪儿|何地", re.IGNORECASE), WHERE, False),
-)  # fmt: skip
+    (r"\b(?:when|what year|which year|how long ago)\b|何时|什么时候|哪一?[年天]|几[月号点时]", TIME, True),
+    (r"\bhow (?:many|much|often|far|long|high|big|old)\b|\bcosts?\b|多少|多[久高长大]|几[个只人次]", NUMBER, True),
+    (r"\bwhy\b|\breasons?\b|为什么|为何|原因", REASON, False),
+    (r"\b(?:who|whom|whose)\b|谁|哪位", NAME, True),
+    (r"\bwhere\b|哪里|哪儿|何地", WHERE, False),
+)
 """What is asked by which words, how a sentence shows that it holds it, and whether it must."""
 CAPITAL = re.compile(r"\b[A-Z][\w'’-]*")
 """A subject that has a name is known by it, whatever else is said of it."""
 ASKING = re.compile(
     r"什么时候|什么|谁|何时|何地|哪[里儿一]?|几|多少|多[久高长大]|为什么|为何|怎么样?|怎样|如何|是否|有没有|[吗呢的了是在和与]"
 )
+PRONOUN = re.compile(r"(?:It|She|He|They|This|That|These|Its|Her|His|Their)\b|[它她他这]")
 SINGLE = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -95,6 +98,13 @@ class _Sentence:
     own: frozenset[str]
     beside: frozenset[str]
     around: frozenset[str]
+    further: str = ""
+    """What it goes on to say: the next sentence, where that speaks of the same without a name."""
+
+    @property
+    def whole(self) -> str:
+        longer = f"{self.words}{'' if SINGLE.search(self.words) else ' '}{self.further}"
+        return longer if self.further and len(longer) <= LONGEST else _cut(self.words)
 
 
 def read_passages(text: str, name: str = "") -> list[Passage]:
@@ -122,15 +132,19 @@ def find_quotes(part: str, subject: str, passages: Sequence[Passage], most: int 
     about = _weights(" ".join(CAPITAL.findall(subject)), sentences) or _weights(subject, sentences)
     own = _weights(part, sentences)
     wanted, enough = (own, ENOUGH) if own else (about, BESIDE)
-    holds, must = next(((shown, must) for asks, shown, must in KINDS if asks.search(part)), (None, False))
+    holds, must = next(
+        ((shown, must) for asks, shown, must in KINDS if re.search(asks, part, re.IGNORECASE)), (None, False)
+    )
     found: dict[str, Quote] = {}
     for each in sentences if wanted else ():
         held = bool(holds and holds.search(each.words))
-        if ((must or not own) and holds and not held) or len(each.words) < (SHORT_ZH if SINGLE.search(each.words) else SHORT):
+        if ((must or not own) and holds and not held) or len(each.words) < (
+            SHORT_ZH if SINGLE.search(each.words) else SHORT
+        ):
             continue
         covered = _share(wanted, partial(_match, each))
         if covered >= enough and (not about or _share(about, partial(_speaks, each)) >= ENOUGH_OF_SUBJECT):
-            found.setdefault(each.words, Quote(_cut(each.words), _place(each.passage), covered + HOLDS * held))
+            found.setdefault(each.words, Quote(each.whole, _place(each.passage), covered + HOLDS * held))
     best = sorted(found.values(), key=lambda quote: -quote.score)[:most]
     return [quote for quote in best if quote.score >= NEAR_BEST * best[0].score]
 
@@ -146,9 +160,11 @@ def _sentences(passages: Sequence[Passage]) -> Iterator[_Sentence]:
             if block.startswith("#"):
                 heading, before = frozenset(terms(block)), frozenset()
                 continue
-            for words in ENDS.split(block):
+            sentences = [words.strip() for words in ENDS.split(block) if words.strip()]
+            for words, further in zip(sentences, [*sentences[1:], ""], strict=True):
                 own = frozenset(terms(words))
-                yield _Sentence(words.strip(), each, own, heading | before, frozenset(around[each.name]))
+                goes_on = further if PRONOUN.match(further) else ""
+                yield _Sentence(words, each, own, heading | before, frozenset(around[each.name]), goes_on)
                 before = own
 
 

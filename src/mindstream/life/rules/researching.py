@@ -38,9 +38,13 @@ def research(ask: Live, task: Task) -> Script:
     mine = [each for each in ask.tasks if each.number in parts]
     if left := next((each for each in mine if each.can_be_done(ask.now)), None):
         return (yield from _find_out(ask, left, parts[left.number]))
-    findings = [(split_about(parts[each.number])[0], each.result) for each in sorted(mine, key=lambda each: each.number)]
+    findings = [
+        (split_about(parts[each.number])[0], each.result) for each in sorted(mine, key=lambda each: each.number)
+    ]
     if wanted.kind == "write":
-        return (yield from _write(ask, task, text, write_brief(question.title, findings, ask.language), missing(findings)))
+        return (
+            yield from _write(ask, task, text, write_brief(question.title, findings, ask.language), missing(findings))
+        )
     said = "\n".join(phrase("found", ask.language, *each) for each in findings)
     yield [call("finish_task", task=task.number, result=said[:RESULT])]
     return said
