@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 WIDTH, LEFT, TOP, ROW = 1_080, 470, 74, 15
-LONGEST = 66
+LONGEST = 80
 STYLE = """
 :root { --ground: #ffffff; --ink: #222222; --faint: #767676; --line: #e4e4e4; --gone: #c0392b; --dream: #8e44ad;
   --l0: #d3e3f3; --l1: #a9cfe5; --l2: #75b3d8; --l3: #3f8fc4; --l4: #1764ab; --l5: #08306b; }

@@ -14,9 +14,10 @@ ON = r"(?:on|about|regarding|concerning|answering|explaining|saying|covering|int
 SOURCES = re.compile(
     r"[,;]?\s*\b(?:with|and|giving|naming|including)? ?(?:its |the |their |all )?"
     r"(?:sources|quotations|quotes|references|citations)\b"
-    r"|[,;]?\s*\b(?:from|in|over|out of|using|based on) (?:the |these |my |our )?(?:documents|files|folder|papers|texts)"
-    r"(?: in (?:the|this|my) folder)?\b"
-    r"|[,;]?\s*\b(?:into|in|as|to) (?:the |a )?(?:file )?(?:called )?[\w.-]+\.(?:md|txt)\b|[（(]?附(?:上)?(?:来源|出处|引文)[)）]?"
+    r"|[,;]?\s*\b(?:from|in|over|out of|using|based on) (?:the |these |my |our )?"
+    r"(?:documents|files|folder|papers|texts)(?: in (?:the|this|my) folder)?\b"
+    r"|[,;]?\s*\b(?:into|in|as|to) (?:the |a )?(?:file )?(?:called )?[\w.-]+\.(?:md|txt)\b"
+    r"|[（(]?附(?:上)?(?:来源|出处|引文)[)）]?"
     r"|(?:根据|依据|从)[^，。]{0,6}(?:文档|文件|资料|文件夹)(?:中|里|里面)?[，]?",
     re.IGNORECASE,
 )

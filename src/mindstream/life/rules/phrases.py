@@ -5,7 +5,7 @@ from __future__ import annotations
 ENGLISH = {
     "nothing": "Nothing was found that says it in words that rules recognise.",
     "no_source": "There is nothing to look into: no documents are open, and memory holds nothing of it.",
-    "cannot": "Without a model only this can be done: look up and quote, ask, remember, write it down. This wants more: {}",
+    "cannot": "Without a model I can look up and quote, ask, remember and write down. This wants more: {}",
     "no_file": "There is no tool that writes files.",
     "part": "For task {}, find out: {}",
     "about": "{} (about: {})",

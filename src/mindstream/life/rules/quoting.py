@@ -1,7 +1,8 @@
 """Which sentences of some passages answer a question: by its words, weighed by how rare they are, quoted as they stand.
 
 A sentence must speak of most of what is asked, in itself or in what stands around it, and hold what is asked for (a
-time where it asks when); its document must speak of the subject. Nothing is concluded, and nothing found is an answer too.
+time where it asks when); its document must speak of the subject. Nothing is concluded, and to find nothing
+is an answer too.
 """
 
 from __future__ import annotations
@@ -30,12 +31,11 @@ ENDS = re.compile(
     r"(?<!\b(?:Mr|Dr|St|No|vs|ca)\.)(?<!\b(?:Mrs|e\.g|i\.e)\.)(?<![ .][A-Z]\.)(?<=[.!?])[\"”’')\]]*\s+"
     r"(?=[A-Z0-9\"“‘(])|(?<=[。！？])(?![”’」』）])"
 )
-LIGHT = frozenset(
-    (
-        "happen get got go come becom do make take say tell told mention know find give use today now still ever anyth"
-        " someth year time way kind exact much mani long often answer"
-    ).split()
-)
+LIGHT_WORDS = """
+happen get got go come becom do make take say tell told mention know find give use today now still ever anyth someth
+year time way kind exact much mani long often answer
+"""
+LIGHT = frozenset(LIGHT_WORDS.split())
 TIME = re.compile(
     r"\b[12]\d{3}\b|\b\d{1,2}[.:]\d\d\b|\b(?:January|February|March|April|May|June|July|August|September|October|November"
     r"|December|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|spring|summer|autumn|winter|century|yesterday|o'clock)\b"

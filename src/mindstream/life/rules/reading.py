@@ -10,7 +10,8 @@ Kind = Literal["ask", "remind", "sleep", "keep", "recall", "write", "find"]
 
 POLITE = re.compile(
     r"^\W*(?:(?:please|kindly|then|and|also|now|first|next|(?:can|could|would|will) you(?: please)?"
-    r"|i(?:'d| would) like you to|i want you to|your task is to)\b[\s,]*|请你?|麻烦你?|帮(?:我|忙)|你?能不能|你?可以|然后|接着|再)+",
+    r"|i(?:'d| would) like you to|i want you to|your task is to)\b[\s,]*"
+    r"|请你?|麻烦你?|帮(?:我|忙)|你?能不能|你?可以|然后|接着|再)+",
     re.IGNORECASE,
 )
 ASK = re.compile(
