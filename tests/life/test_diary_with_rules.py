@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from simulated_life import simulation
+
 from mindstream.life.life import Life
 from mindstream.life.simulation import ScriptLine
 from mindstream.memory.record import Record
 
-from living import simulation
-
-PLANTS = "kale beet leek fennel chard radish pea bean squash onion garlic thyme".split()
-DID = "sowed watered thinned weeded mulched picked staked pruned".split()
+PLANTS = ("kale", "beet", "leek", "fennel", "chard", "radish", "pea", "bean", "squash", "onion", "garlic", "thyme")
+DID = ("sowed", "watered", "thinned", "weeded", "mulched", "picked", "staked", "pruned")
 
 
 def garden(days: int) -> list[ScriptLine]:

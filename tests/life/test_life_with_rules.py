@@ -6,14 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
-
-from living import live
+from simulated_life import live
 
 LIGHTHOUSE = {
-    "tower.md": "# The light of Sker\n\nThe tower of Sker was finished in 1874 by the engineer Anna Breck. It is 31 metres high.\n",
+    "tower.md": (
+        "# The light of Sker\n\nThe tower of Sker was finished in 1874 by the engineer Anna Breck."
+        " It is 31 metres high.\n"
+    ),
     "keepers.md": (
-        "# The keepers\n\nThe last keeper of Sker, Tom Arlow, left in 1983 because the lamp had become electric. He kept two"
-        " hens.\n\nHis wage was 900 pounds a year.\n"
+        "# The keepers\n\nThe last keeper of Sker, Tom Arlow, left in 1983 because the lamp had become electric."
+        " He kept two hens.\n\nHis wage was 900 pounds a year.\n"
     ),
     "bread.md": "# Rye bread\n\nThe dough rests for ten hours. Bakers in the north add caraway.\n",
 }
@@ -102,8 +104,8 @@ async def test_without_a_tool_for_files_the_brief_is_said(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "goal",
     [
-        "Book a table for two in Lisbon", "Compose a symphony", "!!!", "帮我订一张去上海的机票", "Keep a diary of my garden",
-        "Count all the stars and then count them again", "be happy", "Ask me", "x" * 5_000,
+        "Book a table for two in Lisbon", "Compose a symphony", "!!!", "帮我订一张去上海的机票",
+        "Keep a diary of my garden", "Count all the stars and then count them again", "be happy", "Ask me", "x" * 5_000,
     ],
 )  # fmt: skip
 async def test_what_rules_cannot_do_ends_with_a_plain_word(tmp_path: Path, goal: str) -> None:

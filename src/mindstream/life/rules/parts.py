@@ -65,7 +65,7 @@ def _english(body: str) -> Question:
     rest = _trim(body[lead.end() :] if lead else VERB.sub("", body))
     if not rest:
         return Question("", (_trim(body),))
-    head, colon, listed = rest.partition(":")
+    head, colon, listed = re.sub(rf" [-–—] (?={WH})", ": ", rest, flags=re.IGNORECASE).partition(":")
     if colon and head.strip() and listed.strip():
         return _question(_trim(head), _listed(listed))
     pieces = re.split(rf"\s*[;?]\s+|,?\s+and\s+(?={WH})|,\s*(?={WH})", rest, flags=re.IGNORECASE)

@@ -17,11 +17,12 @@ from mindstream.text.words import terms
 
 ENOUGH, ENOUGH_OF_SUBJECT, NEAR_BEST = 0.55, 0.4, 0.7
 """So much of what is asked must a sentence speak of, so much of the subject its document; and so much of the best."""
-BESIDE, KIN, OF_DOCUMENT, HOLDS = 0.5, 0.8, 0.7, 0.25
-"""What a word counts that stands in the sentence before or the heading; one of the same stem, nearly; one elsewhere in
-the document; and what it adds to hold what is asked for."""
+BESIDE, ELSEWHERE, KIN, OF_DOCUMENT, HOLDS = 0.5, 0.3, 0.8, 0.7, 0.25
+"""What a word counts that stands in the sentence before or the heading; elsewhere in the document; one of the same
+stem, nearly; a word of the subject elsewhere; and what it adds to hold what is asked for."""
 LONGEST, SHORT, SHORT_ZH = 280, 15, 6
 """A longer sentence is cut, a shorter one answers nothing, in characters."""
+LONGEST_TITLE = 80
 DREAM = " (dream)"
 """What stands behind the day of a line of memory that was only dreamt."""
 PLACE = re.compile(r"^(?P<name>[^\n]{1,200}?), (?P<place>(?:lines?|page) [\d-]+):$", re.MULTILINE)
@@ -32,8 +33,8 @@ ENDS = re.compile(
     r"(?=[A-Z0-9\"“‘(])|(?<=[。！？])(?![”’」』）])"
 )
 LIGHT_WORDS = """
-happen get got go come becom do make take say tell told mention know find give use today now still ever anyth someth
-year time way kind exact much mani long often answer
+happen get got go come becom do make take say tell told mention know find give use today now still ever anyth anybodi
+anyon somebodi someon nobodi someth year time way kind exact much mani long often answer
 """
 LIGHT = frozenset(LIGHT_WORDS.split())
 TIME = re.compile(
@@ -42,8 +43,8 @@ TIME = re.compile(
     r"|\d+ ?(?:年|月|日|点|时)|[一二三四五六七八九十]+(?:年|月|日|点)|世纪"
 )
 NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|twice|hundreds?|thousands?"
-    r"|million)\b|[一二三四五六七八九十百千万两]+[个只条元人次吨米里年天岁名位块]",
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|halves|thirds?|quarters?|twice|hundreds?|thousands?"
+    r"|million)\b|[二三四五六七八九十百千万两]|一[个只条元人次吨米里年天岁名位块座棵本]",
     re.IGNORECASE,
 )
 REASON = re.compile(
@@ -64,9 +65,10 @@ KINDS = (
 CAPITAL = re.compile(r"\b[A-Z][\w'’-]*")
 """A subject that has a name is known by it, whatever else is said of it."""
 ASKING = re.compile(
-    r"什么时候|什么|谁|何时|何地|哪[里儿一]?|几|多少|多[久高长大]|为什么|为何|怎么样?|怎样|如何|是否|有没有|[吗呢的了是在和与]"
+    r"什么时候|什么|谁|何时|何地|哪[里儿一]?|几|多少|多[久高长大]|为什么|为何|怎么样?|怎样|如何|是否|有没有|[吗呢的了是在和与被把给让]"
 )
 PRONOUN = re.compile(r"(?:It|She|He|They|This|That|These|Its|Her|His|Their)\b|[它她他这]")
+WHOLE = re.compile(r"[.!?…:;。！？：；][\"”’')\]]*$")
 SINGLE = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -156,8 +158,8 @@ def _sentences(passages: Sequence[Passage]) -> Iterator[_Sentence]:
     for each in passages:
         heading: frozenset[str] = frozenset()
         before: frozenset[str] = frozenset()
-        for block in _blocks(each.text):
-            if block.startswith("#"):
+        for number, block in enumerate(_blocks(each.text)):
+            if block.startswith("#") or (number == 0 and len(block) < LONGEST_TITLE and not WHOLE.search(block)):
                 heading, before = frozenset(terms(block)), frozenset()
                 continue
             sentences = [words.strip() for words in ENDS.split(block) if words.strip()]
@@ -199,7 +201,8 @@ def _share(weights: Mapping[str, float], matches: Callable[[str], float]) -> flo
 
 
 def _match(sentence: _Sentence, unit: str) -> float:
-    return _holds(unit, sentence.own) or BESIDE * _holds(unit, sentence.beside)
+    own, beside = _holds(unit, sentence.own), BESIDE * _holds(unit, sentence.beside)
+    return own or beside or ELSEWHERE * (unit in sentence.around)
 
 
 def _speaks(sentence: _Sentence, unit: str) -> float:
@@ -208,6 +211,8 @@ def _speaks(sentence: _Sentence, unit: str) -> float:
 
 def _holds(unit: str, words: frozenset[str]) -> float:
     """Return how surely a word stands among others, itself or in another form."""
+    if len(unit) == 1 and SINGLE.match(unit):
+        return float(any(unit in other for other in words))
     return 1.0 if unit in words else KIN if any(_is_kin(unit, other) for other in words) else 0.0
 
 
