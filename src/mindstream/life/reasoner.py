@@ -70,7 +70,9 @@ class LifeReasoner:
         except LivesElsewhere:
             return Conclusion("", "", _nothing)
         self.goal = ""  # from here on its log says what it lives for
-        return Conclusion(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name, _nothing)
+        return Conclusion(
+            f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name, _nothing
+        )
 
 
 async def _nothing() -> Writing:

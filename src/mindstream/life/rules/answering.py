@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from mindstream.clock import Moment, parse_iso
-from mindstream.life.rules.phrases import phrase
-from mindstream.life.rules.quoting import DREAM, Passage, find_quotes, read_passages
+from mindstream.life.rules.phrases import CHINESE, ENGLISH, phrase
+from mindstream.life.rules.quoting import DREAM, Passage, Quote, find_quotes, read_passages
 from mindstream.text.dates import spans
 
 PERIODS = (
@@ -17,6 +17,7 @@ PERIODS = (
 )
 CUT = "characters cut) …"
 FOLD = re.compile(r"Turns \d+ to \d+:|第\d+到\d+轮：")
+LEARNED = tuple(words["learned"].partition("{}")[0] for words in (ENGLISH, CHINESE))
 DAY = re.compile(r"^\d{4}-\d\d-\d\d, ")
 DATED = re.compile(
     r"\b(?:on|in|at|the|last|this|past|next|ago|days?|weeks?|months?|years?|yesterday|today|\d{1,4}(?:st|nd|rd|th)?"
@@ -33,10 +34,15 @@ def answer_from_memory(question: str, recalled: str, now: Moment, language: str)
     for dreamt in (False, True):
         among = [each for each in passages if each.place.endswith(DREAM) is dreamt]
         if quotes := find_quotes(asked, "", among, 2):
-            found = [(each.place.removesuffix(DREAM), DAY.sub("", each.words)) for each in quotes]
-            return "\n".join(phrase("faded", language, words) if dreamt else phrase("told", language, day, words)
-                             for day, words in found)  # fmt: skip
+            return "\n".join(phrase(_source(each), language, each.place.removesuffix(DREAM), DAY.sub("", each.words))
+                             for each in quotes)  # fmt: skip
     return ""
+
+
+def _source(quote: Quote) -> str:
+    """Return how it is said where a line of memory comes from: a dream, what was looked up, or the user."""
+    learned = quote.words.startswith(LEARNED)
+    return "faded" if quote.place.endswith(DREAM) else "looked_up" if learned else "told"
 
 
 def review(about: str, recalled: Sequence[str], now: Moment, language: str) -> str:
