@@ -34,9 +34,15 @@ def answer_from_memory(question: str, recalled: str, now: Moment, language: str)
     for dreamt in (False, True):
         among = [each for each in passages if each.place.endswith(DREAM) is dreamt]
         if quotes := find_quotes(asked, "", among, 2):
-            return "\n".join(phrase(_source(each), language, each.place.removesuffix(DREAM), DAY.sub("", each.words))
-                             for each in quotes)  # fmt: skip
+            found = ((_source(each), each.place.removesuffix(DREAM), _bare(each.words)) for each in quotes)
+            return "\n".join(phrase(source, language, day, words) for source, day, words in found)
     return ""
+
+
+def _bare(words: str) -> str:
+    """Return a line of memory without what it begins with for memory's sake: its day, that it was looked up."""
+    words = DAY.sub("", words)
+    return next((words.removeprefix(lead) for lead in LEARNED if words.startswith(lead)), words)
 
 
 def _source(quote: Quote) -> str:
