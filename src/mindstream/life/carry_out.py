@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt
 
 
 class CarryOut(Prompt[str]):
-    """Break the task into questions, solve them one by one, and give the result."""
+    """Break the task into questions, solve them one by one, and give the result.
+
+    Attributes:
+        tools: what is attached from outside, for rules; a model is told of it with its other tools.
+    """
 
     role: ClassVar[str] = "M1"
 
     task: str
     context: str = ""
     language: str = "en"
+    tools: tuple[ToolSpec, ...] = ()

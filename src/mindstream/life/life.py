@@ -28,6 +28,7 @@ from mindstream.life.memory_tools import recall_tool, remember_tool, sleep_tool
 from mindstream.life.outside import OutsideTools
 from mindstream.life.own_tools import LifeTool
 from mindstream.life.roles import Roles
+from mindstream.life.rules import living  # noqa: F401 (registers the rules)
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.steps import Halted, Steps
 from mindstream.life.waking import DueOrder, Rhythm, read_orders

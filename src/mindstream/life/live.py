@@ -14,7 +14,10 @@ class Live(Prompt[str]):
 
     Attributes:
         earlier: what became of the turns before those that follow.
-        tasks, now, because: the ledger, the time and what woke it, for rules; a model reads them in the turn's words.
+        tasks, now, because: the ledger and the time as the turn began, and what woke it, for rules; a model reads them
+            in the turn's words.
+        news: what others did, as it was told in this turn, for rules.
+        begins: where among the messages this turn begins, for rules.
     """
 
     role: ClassVar[str] = "M2"
@@ -26,3 +29,5 @@ class Live(Prompt[str]):
     tasks: tuple[Task, ...] = ()
     now: Moment = 0.0
     because: str = ""
+    news: tuple[str, ...] = ()
+    begins: int = 0

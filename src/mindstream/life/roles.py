@@ -48,7 +48,8 @@ class Roles:
         def toolbox() -> Mapping[str, LifeTool]:
             return {tool.spec.name: tool for tool in own} | attached
 
-        prompt = CarryOut(task=task, context=given.context, language=self.language)
+        specs = tuple(tool.spec for tool in attached.values())
+        prompt = CarryOut(task=task, context=given.context, language=self.language, tools=specs)
         found = await work(
             self.steps, where.id, "M1", self.models.of("M1", "reasoner"), prompt, toolbox, STEPS["M1"],
             tainted=where.tainted, language=self.language,

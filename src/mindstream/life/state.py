@@ -29,7 +29,7 @@ from mindstream.life.events import (
     TurnBegan,
     TurnEnded,
 )
-from mindstream.life.ledger import Ledger
+from mindstream.life.ledger import Ledger, Task
 from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.stream import Stream
 from mindstream.models.fence import cut, fenced
@@ -44,6 +44,8 @@ FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "tas
 A_PAGE = 1_000
 RESULT, WORDS, ARGUMENT = 1_500, 1_500, 600
 """How much of a call's result, of a reply's words and of an argument stays in M2's context, in characters."""
+SAID, ANSWERED = "The user said: ", "The user answered a question of yours, later: "
+"""How what the user says begins, where M2 is told of it."""
 SUMMARIES = 4
 """So many folds stay in M2's prompt; older ones are found by R."""
 
@@ -63,6 +65,14 @@ class Fold(BaseModel):
 
     text: str
     tainted: bool = False
+
+
+class Opened(BaseModel):
+    """How it stood when the newest turn began, the same at each of its steps; and what was told of others in it."""
+
+    at: Moment = 0.0
+    tasks: list[Task] = Field(default_factory=list)
+    news: list[str] = Field(default_factory=list)
 
 
 class Spent(BaseModel):
@@ -98,6 +108,7 @@ class LifeState(BaseModel):
     ledger: Ledger = Field(default_factory=Ledger)
     turn: int = 0
     in_turn: bool = False
+    opened: Opened = Field(default_factory=Opened)
     turns: list[Turn] = Field(default_factory=list)
     folds: list[Fold] = Field(default_factory=list)
     asked: dict[str, Asked] = Field(default_factory=dict)
@@ -145,7 +156,7 @@ class LifeState(BaseModel):
                 self.began, self.halted = self.began or at, ""
                 self.beats = {}
             case TurnBegan():
-                self._begin_turn(event)
+                self._begin_turn(event, at)
             case Asked():
                 self._ask(event, at)
             case Replied():
@@ -169,9 +180,10 @@ class LifeState(BaseModel):
             case _:
                 self._take_in(event, at, seq)
 
-    def _begin_turn(self, event: TurnBegan) -> None:
+    def _begin_turn(self, event: TurnBegan, at: Moment) -> None:
         self.turn, self.in_turn, self.seen = event.turn, True, max(self.seen, event.seen)
         self.turns.append(Turn(number=event.turn, because=event.because, messages=[Message("user", event.words)]))
+        self.opened = Opened(at=at, tasks=self.ledger.ordered())
         self._is_told(event.seen)
 
     def _ask(self, event: Asked, at: Moment) -> None:
@@ -215,13 +227,14 @@ class LifeState(BaseModel):
             steps.clear()
 
     def _is_told(self, upto: int) -> None:
+        self.opened.news += [line for seq, line in self.unread if seq <= upto]
         self.unread = [(seq, line) for seq, line in self.unread if seq > upto]
 
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
         """Take in what a person or the world did."""
         match event:
             case Heard() if self.hears:
-                self._tell(seq, f"The user said: {event.text}")
+                self._tell(seq, f"{SAID}{event.text}")
             case Noticed():
                 self._tell(seq, f"Noticed: {event.text}")
             case Questioned():
@@ -231,7 +244,7 @@ class LifeState(BaseModel):
             case Answered() if event.id in self.questions:
                 self.answers[event.id] = event.text
             case Answered():
-                self._tell(seq, f"The user answered a question of yours, later: {event.text}")
+                self._tell(seq, f"{ANSWERED}{event.text}")
             case LeaveAsked():
                 self.wishes[event.id] = event
             case LeaveGiven() if event.id in self.wishes:
