@@ -72,7 +72,7 @@ async def test_an_answer_comes_from_another_session_while_it_waits(tmp_path: Pat
         while not life.state.questions:  # noqa: ASYNC110 (its state has no event to wait for)
             await asyncio.sleep(0.02)
         asked = await commands.answer(other, "blue", session="elsewhere")
-        await asyncio.wait_for(living_on, 10)
+        await asyncio.wait_for(living_on, 60)
         assert asked.tip == "Which colour?" and ("I", "blue") in await results(stream)
 
 

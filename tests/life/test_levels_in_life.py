@@ -32,7 +32,10 @@ def test_levels_are_what_the_law_says(taken: list[tuple[float, str, str]]) -> No
 
 
 async def live_by(taken: list[tuple[float, str, str]]) -> None:
-    lines = [[call(tool, **({"query": f"the {name}"} if tool == "R" else {}))] for _, tool, name in taken]
+    lines = [
+        [call(tool, **({"query": f"the {name}, {n}"} if tool == "R" else {}))]  # the same again would be refused
+        for n, (_, tool, name) in enumerate(taken)
+    ]
     begin = [call("U", memory=f"The {name} of the keeper is number {n}.") for n, name in enumerate(NAMES)]
     model = script([begin, "remembered", *(part for line in lines for part in (line, "done"))], dream=["a dream"] * 9)
     clock, law = ManualClock(), Law()
@@ -40,9 +43,9 @@ async def live_by(taken: list[tuple[float, str, str]]) -> None:
         async with living(Path(folder), model, clock=clock, habits=Habits(drawn=99)) as life:
             await life.run(turns=1)
             await take_in(life.stream, law)
-            for seconds, tool, name in taken:
+            for n, (seconds, tool, name) in enumerate(taken):
                 clock.advance(seconds)
-                await follow(life.stream, law, tool, name, clock.now())
+                await follow(life.stream, law, tool, f"the {name}, {n}", clock.now())
                 await life.run(turns=1)
                 await take_in(life.stream, law)
                 held = await life.stream.store.records("keeper", list(law.held))
@@ -51,12 +54,12 @@ async def live_by(taken: list[tuple[float, str, str]]) -> None:
             assert len(await rows(life.stream, "turn_ended")) == len(taken) + 1
 
 
-async def follow(stream: Stream, law: Law, tool: str, name: str, now: float) -> None:
+async def follow(stream: Stream, law: Law, tool: str, query: str, now: float) -> None:
     """Do to the model what the turn is about to do."""
     if tool == "S":
         law.fade(list(law.held), now, 14 * DAY_S)
         return
-    found = await stream.recall(f"the {name}", RETURNED, kinds=("note", "dream"), where=MARK, touch=False)
+    found = await stream.recall(query, RETURNED, kinds=("note", "dream"), where=MARK, touch=False)
     if found.touch is not None:
         law.recall(found.touch)
 
