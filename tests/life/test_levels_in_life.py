@@ -32,9 +32,10 @@ def test_levels_are_what_the_law_says(taken: list[tuple[float, str, str]]) -> No
 
 
 async def live_by(taken: list[tuple[float, str, str]]) -> None:
+    looks = [call("I", tip=f"look {n}", timeout=0) for n in range(len(taken))]  # the same again would be refused
     lines = [
-        [call(tool, **({"query": f"the {name}, {n}"} if tool == "R" else {}))]  # the same again would be refused
-        for n, (_, tool, name) in enumerate(taken)
+        [look, call("S") if tool == "S" else call("R", query=f"the {name}, {n}")]
+        for n, (look, (_, tool, name)) in enumerate(zip(looks, taken, strict=True))
     ]
     begin = [call("U", memory=f"The {name} of the keeper is number {n}.") for n, name in enumerate(NAMES)]
     model = script([begin, "remembered", *(part for line in lines for part in (line, "done"))], dream=["a dream"] * 9)
