@@ -104,9 +104,8 @@ class Reader:
         blocks = re.findall(r"<evidence>\n(E\d+): (.*?)\n</evidence>", shown, re.DOTALL)
         found = {id: number[1] for id, text in blocks if (number := NUMBER.search(text))}
         missing = [id for id, _ in blocks if id not in found]
-        if missing and "MISSING" in shown.partition("<evidence>")[0]:
-            return f"MISSING {', '.join(missing)}"
-        return _say(found.values(), [f"thing {id[1:]}" for id in missing])
+        said = _say(found.values(), [f"thing {id[1:]}" for id in missing])
+        return f"MISSING {', '.join(missing)}: {said}" if missing else said
 
     def _act(self, request: Request) -> Part:
         asked = [json.loads(call.arguments)["query"] for message in request.turns for call in message.calls]
@@ -183,7 +182,8 @@ async def _judged(way: str, world: World) -> Outcome:
                 answer = await run_naive(world)
             else:
                 how: How = "react" if way == "react" else "plan-execute" if way == "plan_execute" else "rewoo"
-                answer = (await run(how, world, replans=0 if way == "rewoo_unmended" else 1)).answer
+                solution = await run(how, world, replans=0 if way == "rewoo_unmended" else 1)
+                answer = solution.answer or solution.unanswered
     except Exception as error:  # noqa: BLE001 (what ends a run is what is looked for)
         return Outcome(False, False, f"{type(error).__name__}: {str(error)[:60]}")
     return judge(world, answer, time.perf_counter() - began)

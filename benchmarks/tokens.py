@@ -139,7 +139,7 @@ def static_tokens() -> dict[str, Any]:
 
     return {
         "planner": header(MakePlan(task="", tools=())),
-        "solver": header(AnswerFromEvidence(task="", steps=(), may_miss=True)),
+        "solver": header(AnswerFromEvidence(task="", steps=())),
         "react": header(ActOnTask(task="")), "llm_tool": header(AskModel(instruction="")), "authors": AUTHORS,
     }  # fmt: skip
 

@@ -53,7 +53,7 @@ class Isolated(Generic[T]):
             Overdue: it took longer than `patience_s`.
             Stopped: `stop` was called.
         """
-        self._task = asyncio.ensure_future(_outcome(self.work))
+        self._task = asyncio.create_task(_outcome(self.work))
         try:
             await asyncio.wait({self._task}, timeout=patience_s)
         except asyncio.CancelledError:

@@ -46,12 +46,13 @@ def start_span(operation: str, subject: str, **attributes: str | int) -> Span:
     return _tracer().start_span(f"{operation} {subject}", attributes=_named(operation, attributes))
 
 
-@contextlib.contextmanager
-def span(operation: str, subject: str, **attributes: str | int) -> Iterator[Span]:
+def span(operation: str, subject: str, **attributes: str | int) -> contextlib.AbstractContextManager[Span]:
     """Run a block in a span `operation subject`; spans begun inside are its children; an error is told by its class."""
-    if not _on:
-        yield _Nothing()
-        return
+    return _span(operation, subject, attributes) if _on else contextlib.nullcontext(_Nothing())
+
+
+@contextlib.contextmanager
+def _span(operation: str, subject: str, attributes: dict[str, str | int]) -> Iterator[Span]:
     with _tracer().start_as_current_span(
         f"{operation} {subject}", attributes=_named(operation, attributes),
         record_exception=False, set_status_on_exception=False,  # an error's message may quote what was said

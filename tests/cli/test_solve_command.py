@@ -45,6 +45,17 @@ def test_a_task_is_planned_solved_and_paid_for(door: FakeEndpoint, folder: Path,
     }  # fmt: skip
 
 
+def test_what_could_not_be_answered_is_named_beside_the_answer(door: FakeEndpoint, folder: Path) -> None:
+    plan, part = Says("#E1 = calculator[6 * 7]\n"), Says("42\nMISSING: of what")
+    flags: list[str | Path] = ["solve", "How many, and of what?", *model(door), "--data", folder, "--replans", "0"]
+    door.will(plan, part, plan, part)
+    done = run_here(*flags)
+    assert done.code == 0 and done.out == "42\n"
+    assert "plan: 1 step" in done.err.splitlines() and "not found: of what" in done.err.splitlines()
+    (told,) = run_here(*flags, "--json").rows
+    assert (told["answer"], told["unanswered"], told["stopped"]) == ("42", "of what", "")
+
+
 def test_a_tool_is_allowed_by_name_but_never_with_strangers_words(door: FakeEndpoint, folder: Path) -> None:
     plan = '#E1 = variable[{"name": "MINDSTREAM_X"}]\n#E2 = variable[{"name": "#E1"}]\n'
     door.will(Says(plan), Says("Done."))
@@ -110,8 +121,20 @@ def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, fol
     assert [(row["run"], row["state"]) for row in listed] == [("monday", "broken off")]
     door.will(Says("It is 434."), Says("434"))
     done = run_here("solve", "--resume", "monday", *model(door), "--data", folder, "--json")
-    assert done.rows[0]["answer"] == "434" and done.rows[0]["spent"]["tool_calls"] == 1, "only E2 is called"
+    assert done.rows[0]["answer"] == "434" and done.rows[0]["spent"]["tool_calls"] == 3, "E1, and E2 twice"
     assert len(door.chats) == 4, "and nobody plans again"
+
+
+def test_where_rules_find_nothing_there_is_no_answer_and_the_exit_code_says_so(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "towns.txt").write_text("The mayor of Tornby is Erik Moe.")
+    where: list[str | Path] = ["--docs", tmp_path, "--data", folder]
+    for how in ("rewoo", "plan-execute"):
+        done = run_here("solve", "Who is the mayor of Lindvik?", *where, "--how", how)
+        assert (done.code, done.out) == (1, "") and "do not say" in done.err
+        found = run_here("solve", "Who is the mayor of Tornby?", *where, "--how", how)
+        assert (found.code, found.out.strip()) == (0, "Erik Moe")
+    (tmp_path / "towns.txt").rename(tmp_path / "towns.pdf")
+    assert "nothing to read in the folder: towns.pdf: " in run_here("solve", "Who is the mayor of Tornby?", *where).err
 
 
 def test_a_plan_from_a_file_is_checked_then_run(folder: Path, tmp_path: Path) -> None:
@@ -132,6 +155,8 @@ MISTAKES = [
     (["solve", "x", "--tools", "wolfram"], "set WOLFRAM_APP_ID"),
     (["solve", "x", "--tools", "llm"], "name one with --model"),
     (["solve", "x", "--docs", "/nowhere/at/all"], "there is no folder '/nowhere/at/all'"),
+    (["solve", "x", "--docs", __file__], "is a file; name the folder it lies in"),
+    (["solve", "x", "--save", "/nowhere/plan.json"], "there is no folder '/nowhere'; make it first"),
     (["solve", "x", "--how", "react"], "react needs a model"),
     (["solve", "x", "--how", "rewo"], "'rewoo', 'react', 'plan-execute'"),
     (["solve", "x", "--approve"], "nobody is there to be asked"),

@@ -124,3 +124,21 @@ def test_the_line_is_found_that_holds_what_is_asked_for(asked: str, place: int |
 )
 def test_what_asks_for_nothing_that_was_told_is_no_such_question(text: str) -> None:
     assert read_question(text) is None
+
+
+OF_FAMILY = ["my husband snores", "I drink two coffees", "our daughter is afraid of the dark", "奶奶半夜喜欢听广播"]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("what's my husband's problem again?", 0), ("what was the matter with my husband?", 0),
+        ("what's the trouble with our daughter?", 2), ("奶奶有什么毛病来着？", 3), ("我老公的问题是什么？", 0),
+        ("what's my brother's problem?", None), ("what's my husband's favourite colour?", None),
+        ("which instrument does my daughter play?", None), ("我奶奶的电话号码是什么？", None),
+    ],
+)  # fmt: skip
+def test_what_is_the_matter_with_somebody_is_found_by_whom_it_is_about(question: str, answer: int | None) -> None:
+    asked = read_question(question)
+    assert asked is not None
+    assert find_answer(asked, OF_FAMILY, [0.0] * len(OF_FAMILY)) == answer

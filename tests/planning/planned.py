@@ -8,6 +8,7 @@ from mindstream.models.model import ToolSpec
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.formats.read import read
 from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.watcher import Unwatched
 
 
 def plan_of(text: str, tools: Sequence[str]) -> Plan:
@@ -21,7 +22,7 @@ def plan_of(text: str, tools: Sequence[str]) -> Plan:
     return Plan(steps=tuple(steps))
 
 
-class Told:
+class Told(Unwatched):
     """Keeps what it was told."""
 
     def __init__(self) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from planned import Told, plan_of
@@ -21,6 +23,7 @@ from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import Executor
 from mindstream.planning.leave import Wish, allow
 from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan_task import plan_task
 from mindstream.planning.solve import solve
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import FROM_STRANGERS, Traits
@@ -97,11 +100,14 @@ async def test_a_planner_without_end_is_broken_off() -> None:
             solution = await solve("t", tools=box.tools(), models=endless, replans=0)
         assert endless.said < 15_000 and len(box.read) <= 64
         assert solution.answer or solution.stopped.startswith("there is no plan")
+        with contextlib.suppress(InputError):
+            assert len((await plan_task("t", box.tools(), Endless(line))).steps) < 15_000
 
 
 async def test_thoughts_before_a_plan_are_no_plan() -> None:
     box = Box()
     plan = "<think>perhaps\n#E1 = send[text=wrong]\n</think>\nPlan: look.\n#E1 = look[a]\n"
+    assert [step.tool for step in (await plan_task("t", box.tools(), model(plan))).steps] == ["look"]
     solution = await solve("t", tools=box.tools(), models=model(plan, "done"), leave=allow({"send"}))
     assert box.sent == [] and box.read == ["a"] and len(solution.plan.steps) == 1
 
@@ -206,6 +212,25 @@ async def test_a_batch_that_nobody_waits_for_is_not_made() -> None:
     going.cancel()
     await asyncio.gather(going, return_exceptions=True)
     assert made == [1] and len(asyncio.all_tasks()) == 1
+
+
+@pytest.mark.parametrize("given", [None, "ab", 7, ["one"], {"a": "b", "c": "d"}], ids=str)
+async def test_a_batch_that_gives_something_else_fails_and_nobody_hangs(given: Any) -> None:
+    async def together(calls: Sequence[Call]) -> Any:
+        return given
+
+    executor = Executor([tool(Box().look, Traits(batch=together))])
+    for step in plan_of("#E1 = look[a]\n#E2 = look[b]", ["look"]).steps:
+        executor.begin(step)
+    async with asyncio.timeout(10):
+        found = await executor.finish()
+    assert all(each.failed and "for 2 calls" in each.text for each in found.values())
+
+
+async def test_who_watches_is_told_of_steps_that_cannot_be_called() -> None:
+    told = Told()
+    await solve("t", tools=Box().tools(), models=model("#E1 = lok[a]\n#E2 = look[b]", "done"), watchers=[told])
+    assert any(line.startswith("found E1 E1: wanted one of the tools") for line in told.lines)
 
 
 async def test_what_a_react_model_writes_is_no_reference() -> None:

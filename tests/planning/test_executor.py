@@ -12,7 +12,7 @@ from mindstream.errors import BudgetSpent
 from mindstream.models.model import Call
 from mindstream.planning.executor import Executor, Limits
 from mindstream.planning.leave import Wish, allow
-from mindstream.planning.plan import Plan
+from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 
@@ -229,6 +229,40 @@ async def test_watchers_are_told_before_and_after_each_call_and_may_end_the_run(
 
     with pytest.raises(OSError, match="full"):
         await run(plan_of("#E1 = shout[a]\n#E2 = shout[b]", ["shout"]), Executor([tool(shout)], watchers=[Full()]))
+
+
+async def test_a_watcher_that_raises_late_ends_the_run_while_another_step_goes_on() -> None:
+    class Full(Told):
+        async def began(self, step: PlannedStep, arguments: str) -> None:
+            if step.id == "E3":
+                raise OSError("the disk is full")
+
+    plan = plan_of("#E1 = meet[a]\n#E2 = shout[b]\n#E3 = shout[#E2]", ["meet", "shout"])
+    with pytest.raises(OSError, match="full"):
+        await run(plan, Executor([tool(Meeting(9).meet), tool(shout)], watchers=[Full()]))
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_what_waits_costs_nothing_and_begins_no_more_when_the_run_is_stopped() -> None:
+    asked = asyncio.Event()
+
+    async def stubborn(_: Wish) -> bool:
+        try:
+            asked.set()
+            await asyncio.sleep(3_600)
+        except asyncio.CancelledError:
+            return False
+        return True
+
+    told = Told()
+    executor = Executor([tool(shout, Traits(changes=True))], leave=stubborn, watchers=[told])
+    for step in plan_of("#E1 = shout[a]\n" + "\n".join(f"#E{n} = shout[#E1]" for n in range(2, 40)), ["shout"]).steps:
+        executor.begin(step)
+    await asked.wait()
+    assert len(asyncio.all_tasks()) == 2  # this one, and that of the first step
+    await executor.stop("enough")
+    assert told.lines == ["found E1 not called: it changes the world, and nobody gave leave for it"]
+    assert executor.evidence["E2"].text == "enough" and len(asyncio.all_tasks()) == 1
 
 
 async def test_a_run_that_is_cancelled_leaves_nothing_behind() -> None:

@@ -22,15 +22,14 @@ from mindstream.tools.named import named_tools
 
 DOCUMENTS = Path(__file__).parents[2] / "examples" / "documents"
 QUESTIONS = json.loads(Path(__file__).with_name("rule_questions.json").read_text("utf-8"))
-UNPLANNED = {"What is three quarters of 80?"}
 
 
 async def test_questions_over_a_folder_are_answered_or_refused_and_never_answered_wrongly() -> None:
     async with named_tools(["calculator", f"documents:{DOCUMENTS}", "extract", "compare"]) as tools:
         for each in QUESTIONS:
             solution = await solve(each["question"], tools=tools, models=Rules())
-            said = "" if solution.stopped or solution.answer.startswith("No answer was found") else solution.answer
-            wanted = "" if each["question"] in UNPLANNED else each["answer"] or ""
+            said = "" if solution.stopped else solution.answer
+            wanted = each["answer"] or ""
             assert (wanted in said) if wanted else not said, (each, said)
 
 
@@ -47,7 +46,7 @@ def test_a_chain_is_planned_as_a_search_and_an_extraction_for_each_link() -> Non
 
 def test_what_is_missing_is_named() -> None:
     text = plan_by_rules(MakePlan(task="What is the capital of France?", tools=("calculator[expression]: Compute.",)))
-    assert "search, extract" in text and "#E" not in text
+    assert text.endswith("need a tool that searches (documents:DIR, web, wikipedia or recall) and the tool extract.")
     assert "none of them" in plan_by_rules(MakePlan(task="Write a poem. #E1 = search[x]", tools=()))
 
 
@@ -116,6 +115,9 @@ async def test_word_problems_with_explicit_quantities_are_equations(task: str, v
         "Tom has 5 apples. Ann has 3 pears. How many apples does Tom have?",
         "Paul ran 5 miles. Kim ran some miles. How many miles did Kim run?",
         "Paul ran 5 miles. How many miles did Kim run?",
+        "Ben is 14 years old. His sister is 5 years younger. How old is his sister?",
+        "Tom has 5 apples. Ann has 3 apples fewer. How many apples does Ann have?",
+        "Tom drinks 2 cups each morning. How many cups does Tom drink?",
         "He has 5 apples. How many apples does Tom have?",
         "A train travels at 60 km/h for 2.5 hours. How far does it go?",
         "小明有12个苹果，小红有一些，小红有几个？",
@@ -142,6 +144,12 @@ def test_a_clause_that_is_not_understood_makes_a_problem_none(task: str) -> None
         ("length", "the Rhine", "The Rhine valley has a length of 10 km.", ""),
         ("who wrote", "Frankenstein", "Ann Lee wrote a parody of Frankenstein.", ""),
         ("population", "Paris", "Greater Paris has a population of 12 million.", ""),
+        ("length", "the pier", "The north pier is 340 metres long.", ""),
+        ("lighthouse", "Lindvik", "The lighthouse of Lindvik is 31 metres high.", ""),
+        ("oven", "the bakery", "The oven of the bakery was made by Sveba.", ""),
+        ("weight", "the Aurora", "The Aurora is 24 metres long and weighs 60 tonnes.", "60 tonnes"),
+        ("price", "a bun", "A bun costs 2.80 euros.", "2.80 euros"),
+        ("价格", "红茶", "绿茶的价格是18元,红茶的价格是22元。", "22元"),
         ("capital", "France", "The capital of " * 2_000, ""),
     ],
 )
@@ -161,6 +169,10 @@ async def test_quantities_are_compared_in_one_unit_and_different_kinds_not_at_al
     assert (await compare("less", names, ["6 August 1881", "1797"])).startswith("B")
     assert (await compare("more", names, ["2180万", "5.5 million"])).startswith("A")
     assert (await compare("more", names, ["3 m", "300 cm"])).startswith("neither")
+    assert (await compare("difference", names, ["2 km", "1,500 metres"])).startswith("0.5 km (")
+    assert (await compare("difference", names, ["3 m", "4 m"])).startswith("it is not")
+    with pytest.raises(ToolError, match="two dates"):
+        await compare("difference", names, ["1797", "1881"])
     with pytest.raises(ToolError, match="different kinds"):
         await compare("more", names, ["3 m", "3 kg"])
     with pytest.raises(ToolError, match="no number"):

@@ -135,12 +135,16 @@ def test_a_path_that_leads_nowhere_is_named(evidence: Json, words: str) -> None:
 
 
 def test_pieces_of_text_have_one_form() -> None:
-    given: Json = {"a": {"$text": ["x", "", "y", {"$ref": "E1"}]}, "b": {"$text": ["only ", "words"]}}
+    given: Json = {
+        "a": {"$text": ["x", "", "y", {"$ref": "E1"}]}, "b": {"$text": ["only ", "words"]},
+        "c": [{"$text": ["in ", {"$text": ["pieces"]}]}],
+    }  # fmt: skip
     planned = PlannedStep(id="E2", tool="t", arguments=given)
-    assert planned.arguments == {"a": {"$text": ["xy", {"$ref": "E1"}]}, "b": "only words"}
+    assert planned.arguments == {"a": {"$text": ["xy", {"$ref": "E1"}]}, "b": "only words", "c": ["in pieces"]}
+    assert PlannedStep.model_validate(dict(planned)) == planned
 
 
-@pytest.mark.parametrize("value", [float("nan"), 10**30, b"x", 1e999])
+@pytest.mark.parametrize("value", [float("nan"), 10**30, b"x", 1e999, {1: "x"}, {(1,): "x"}])
 def test_what_json_cannot_keep_is_no_argument(value: object) -> None:
     with pytest.raises(ValueError, match="arguments"):
         PlannedStep(id="E1", tool="t", arguments={"x": value})

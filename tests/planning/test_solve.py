@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,16 @@ from planned import Told
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused
+from mindstream.log.events import Logged
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Call
 from mindstream.models.scripted import Line, Scripted
 from mindstream.models.wrappers.budget import Budget
+from mindstream.planning.answer_from_evidence import SolverAnswer, read_answer
 from mindstream.planning.executor import Limits
+from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
 from mindstream.planning.solve import How, solve
@@ -74,6 +79,54 @@ async def test_the_solver_is_not_shown_long_evidence_twice() -> None:
     assert "read[more of #E1]" in shown and shown.count("<evidence>") == 2
 
 
+async def test_the_solver_is_shown_a_passage_once_though_two_steps_found_it() -> None:
+    shelf = "rhine.md:\n\n" + "The Rhine is long and known for its castles. " * 4
+
+    async def search(query: str) -> str:
+        """Search the shelf."""
+        return f"{query}.md:\n\n{query} is a river.\n\n{shelf}"
+
+    mind = model(make_plan="#E1 = search[Elbe]\n#E2 = search[Oder]", answer_from_evidence="it")
+    await solve("What?", tools=[tool(search)], models=mind)
+    shown = mind.asked[-1].messages[-1].text
+    assert shown.count("its castles") == 4 and "(as in E1: The Rhine is long" in shown
+    assert "Elbe is a river." in shown and "Oder is a river." in shown and shown.count("rhine.md:") == 2
+
+
+IN_PART = "Jannik Sinner.\n**MISSING E2:** the hometown"
+
+
+@pytest.mark.parametrize("how", ["rewoo", "plan-execute", "react"])
+async def test_what_can_be_answered_is_answered_and_what_is_missing_is_named(how: How) -> None:
+    mind = model(make_plan=PLAN, answer_from_evidence=[IN_PART] * 2, act_on_task=IN_PART, mend_plan="NOTHING")
+    solution = await solve("Who won, and where is he from?", how, tools=[Library().tool], models=mind)
+    assert (solution.answer, solution.unanswered) == ("Jannik Sinner.", "the hometown") and not solution.stopped
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "missing", "steps"),
+    [
+        ("It is 8,611 m. MISSING E2: the name", "It is 8,611 m.", "the name", ("E2",)),
+        ("长6300公里。\nMISSING E1 and E2：宽度", "长6300公里。", "宽度", ("E1", "E2")),
+        ("MISSING: the year\nIt is red.", "It is red.", "the year", ("E1", "E2")),
+        ("Red.\nMISSING E1: the year\n- MISSING #E2 (the name)", "Red.", "the year; (the name)", ("E1", "E2")),
+        ("Red.\nMISSING E2.", "Red.", "find where he is from", ("E2",)),
+        ("MISSING E9", "", "find who won; find where he is from", ("E1", "E2")),
+        ("MISSING persons: two.", "MISSING persons: two.", "", ()),
+        ("The MISSING E2 file was found.", "The MISSING E2 file was found.", "", ()),
+    ],
+)
+def test_what_a_solver_says_is_missing_is_read(words: str, answer: str, missing: str, steps: tuple[str, ...]) -> None:
+    assert read_answer(words, read(PLAN).plan) == SolverAnswer(answer, missing, steps)
+
+
+async def test_a_part_that_was_answered_is_kept_where_the_run_ends_early() -> None:
+    mind = model(make_plan=PLAN, answer_from_evidence=IN_PART, mend_plan="#E2 = search[x]")
+    budget = Budget(calls=3)
+    solution = await solve("Who, and where from?", tools=[Library().tool], models=mind, budget=budget)
+    assert (solution.answer, solution.unanswered) == ("Jannik Sinner.", "the hometown") and solution.stopped
+
+
 async def test_react_asks_again_after_each_observation_and_leaves_a_plan_behind() -> None:
     library = Library()
     calls: list[Line] = [
@@ -110,6 +163,16 @@ async def test_plan_and_execute_stops_as_soon_as_the_answer_is_there() -> None:
     mind = model(make_plan=three, answer_from_evidence=["MISSING E1", "Sexten"])
     solution = await solve("Where from?", "plan-execute", tools=[library.tool], models=mind)
     assert solution.answer == "Sexten" and library.asked == list(FACTS) and solution.spent.model_calls == 3
+
+
+async def test_steps_that_were_not_run_are_shown_as_not_run() -> None:
+    third = "#E3 = search[more about #E2]\n"
+    mind = model(make_plan=PLAN.replace("winner", "loser") + third, answer_from_evidence=["MISSING E2", "no"],
+                 mend_plan="NOTHING")  # fmt: skip
+    await solve("Where from?", "plan-execute", tools=[Library().tool], models=mind)
+    solver, mender, *_ = [each.messages[-1].text for each in mind.asked[1:]]
+    assert "search[hometown of #E1]\nNot run yet." in solver and solver.count("Not run yet.") == 2
+    assert "E1: failed: the tool gave nothing" in mender and "E2: not run yet\nE3: not run yet" in mender
 
 
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
@@ -218,6 +281,46 @@ async def test_a_run_that_was_broken_off_goes_on_where_it_stopped(folder: Path) 
             await solve("What?", tools=tools, models=model(), stream=stream_in(store), run="r")
     finally:
         await store.close()
+
+
+class _Counting(SqliteStore):
+    """A store that counts how often old runs are read."""
+
+    read = 0
+
+    async def events(
+        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
+    ) -> list[Logged]:
+        self.read += "step_found" in (kinds or ())
+        return await super().events(mind, after, kinds, limit)
+
+
+async def test_of_a_run_that_is_new_nothing_is_read(folder: Path) -> None:
+    store = _Counting(folder)
+    try:
+        mind = model(make_plan=PLAN, answer_from_evidence="Sexten")
+        solution = await solve("Who?", tools=[Library().tool], models=mind, stream=stream_in(store))
+        assert solution.answer == "Sexten" and store.read == 0
+        begun = await read_run(stream_in(store), solution.run)
+        assert begun and begun.answer == "Sexten" and store.read > 0
+    finally:
+        await store.close()
+
+
+async def test_a_tool_s_schema_is_made_ready_once_for_all_steps() -> None:
+    class Schema(dict[str, Any]):
+        written = 0
+
+        def items(self) -> Any:  # what writes it as JSON asks for them
+            self.written += 1
+            return super().items()
+
+    search = Library().tool
+    schema = Schema(search.spec.parameters)
+    watched = replace(search, spec=replace(search.spec, parameters=schema))
+    plan = "\n".join(f"#E{n} = search[{n}]" for n in range(1, 20))
+    solution = await solve("Who?", tools=[watched], models=model(make_plan=plan, answer_from_evidence="x"))
+    assert solution.spent.tool_calls == 19 and schema.written <= 2
 
 
 async def test_what_was_planned_before_it_was_mended_is_not_taken_for_found(folder: Path) -> None:

@@ -94,7 +94,7 @@ async def test_a_plan_can_be_written_without_being_run() -> None:
     mind = Scripted({"make_plan": [REWOO]})
     plan = await plan_task("How many?", [search], mind, on_step=lambda step: told.append(step.id))
     assert plan.task == "How many?" and told == ["E1", "E2"]
-    with pytest.raises(InputError, match="wrote no plan, but: I would rather not"):
+    with pytest.raises(InputError, match="there is no plan: I would rather not"):
         await plan_task("How many?", [search], Scripted({"make_plan": ["I would rather not"]}))
 
 

@@ -19,7 +19,6 @@ import pytest
 from mindstream.errors import SettingsError, ToolError
 from mindstream.models.model import Call
 from mindstream.tools.mcp import mcp_tools
-from mindstream.tools.mcp_http import is_public
 from mindstream.tools.mcp_pins import Pins
 from mindstream.tools.mcp_server import McpServer
 
@@ -251,22 +250,3 @@ async def test_what_is_private_is_asked_only_where_it_is_allowed_by_name(
     with pytest.raises(error, match=words):
         async with opened(url, pins=pins, allow=["another.host"]):
             pass
-
-
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [
-        ("93.184.216.34", True),
-        ("2606:4700::1", True),
-        ("10.1.2.3", False),
-        ("100.64.0.1", False),
-        ("fe80::1%eth0", False),
-        ("fd00::1", False),
-        ("::1", False),
-        ("0.0.0.0", False),
-        ("224.0.0.1", False),
-        ("::ffff:192.168.0.1", False),
-    ],
-)
-def test_which_addresses_are_public(address: str, public: bool) -> None:
-    assert is_public(address) is public

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from datetime import date
 from enum import Enum
@@ -15,6 +16,7 @@ from pydantic import BaseModel, Field
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.models.schema import find_faults
+from mindstream.tools import threads
 from mindstream.tools.tool import tool
 from mindstream.tools.traits import Traits, traits_of
 
@@ -176,3 +178,15 @@ def test_a_tool_says_how_it_wants_to_be_treated() -> None:
     assert traits_of(sends).changes and traits_of(sends).key == "key"
     assert sends.spec == tool(send).spec  # a model is told the same
     assert traits_of(tool(send)) == traits_of(object()) == Traits()
+
+
+async def test_a_thread_that_cannot_be_started_is_not_counted_as_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as machine:
+        machine.setattr(threading.Thread, "start", full)
+        for _ in range(threads.MOST + 1):
+            with pytest.raises(ToolError, match="no thread can be started"):
+                await threads.run_in_thread(lambda: 1)
+    assert await threads.run_in_thread(lambda: 1) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +16,7 @@ from mindstream.models.model import Call
 from mindstream.tools import read_page
 from mindstream.tools.read_page import page_tool
 from mindstream.tools.tool import FunctionTool
-from mindstream.tools.web import Web, checked_url, is_public
+from mindstream.tools.web import Web, checked_url
 from mindstream.tools.web_search import Ddgs, Tavily, search_tool
 from mindstream.tools.wikipedia import Wikipedia, wikipedia_tool
 from mindstream.tools.wolfram import Wolfram, wolfram_tool
@@ -53,53 +52,6 @@ def server() -> Iterator[WebServer]:
 
 async def call(tool: FunctionTool, **arguments: Any) -> str:
     return await tool(Call(tool.spec.name, json.dumps(arguments)))
-
-
-PRIVATE = (
-    "127.0.0.1 127.8.9.1 0.0.0.0 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 192.0.2.1 198.18.0.1"
-    " 224.0.0.1 240.0.0.1 255.255.255.255 :: ::1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:169.254.169.254 2002:7f00:1::"
-    " 64:ff9b::7f00:1 64:ff9b::a9fe:a9fe fe80::1%eth0 fec0::1 fd00::1 ff02::1 2001:db8::1 nonsense"
-)
-
-
-@pytest.mark.parametrize("address", PRIVATE.split())
-def test_an_address_that_is_not_public_is_known(address: str) -> None:
-    assert not is_public(address)
-
-
-@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
-def test_an_address_that_is_public_is_known(address: str) -> None:
-    assert is_public(address)
-
-
-HOSTS = ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "[::ffff:127.0.0.1]", "0.0.0.0"]
-
-
-@pytest.mark.parametrize("host", HOSTS)
-async def test_what_lies_on_this_machine_is_not_asked(host: str, server: WebServer) -> None:
-    with pytest.raises(ToolError, match=r"not a public address|cannot be reached|looks like"):
-        await Web().ask(server.url.replace("127.0.0.1", host) + "/secret")
-    assert server.asked == []
-
-
-async def test_a_name_that_leads_here_is_not_asked_though_it_led_elsewhere_before(
-    server: WebServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, asked = socket.getaddrinfo, itertools.count()
-
-    def rebinds(host: Any, *rest: Any, **more: Any) -> Any:
-        if host == "innocent.example":
-            host = "127.0.0.1" if next(asked) % 2 else "192.168.77.1"
-        return real(host, *rest, **more)
-
-    monkeypatch.setattr(socket, "getaddrinfo", rebinds)
-    for _ in range(4):
-        with pytest.raises(ToolError, match=r"innocent.example is at (127.0.0.1|192.168.77.1), which is not a public"):
-            await Web().ask(server.url.replace("127.0.0.1", "innocent.example"))
-    assert server.asked == []
-    monkeypatch.setattr(socket, "getaddrinfo", lambda _, *rest, **more: real("127.0.0.1", *rest, **more))
-    allowed = Web(allow=("innocent.example",))
-    assert (await allowed.ask(server.url.replace("127.0.0.1", "innocent.example"))).status == 200
 
 
 @pytest.mark.parametrize("target", ["http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://[::1]/"])

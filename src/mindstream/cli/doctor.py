@@ -14,6 +14,7 @@ from mindstream.log.database import FILE
 from mindstream.service.checks import Finding, examine
 from mindstream.service.mending import ASIDE, mend
 from mindstream.settings import Chosen
+from mindstream.text.counting import count_of
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "broken": ("broken", "bold red")}
 BROKEN = 1
@@ -43,8 +44,9 @@ def doctor(chosen: Chosen, json: bool, window: int | None = None, mends: bool = 
 
 def _mended(chosen: Chosen) -> Finding:
     done = mend(chosen.settings.data)
-    kept = f"{done.kept['records']:,} records, {done.kept['log']:,} rows of the log and {done.kept['work']:,} of work"
+    records, rows = count_of(done.kept["records"], "record"), count_of(done.kept["log"], "row")
+    kept = f"{records}, {rows} of the log and {done.kept['work']:,} of work"
     aside = "".join(f"; {count:,} {why}" for why, count in done.aside.items())
-    lost = f"; {done.lost:,} parts of tables could not be read" if done.lost else ""
+    lost = f"; {count_of(done.lost, 'part')} of tables could not be read" if done.lost else ""
     where = f"{done.copy} holds it as it was" + (f", and {ASIDE} what was set aside" if done.aside else "")
     return Finding("mended", "note" if aside or lost else "ok", f"{kept} stand again{aside}{lost}", where)

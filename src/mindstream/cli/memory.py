@@ -25,6 +25,7 @@ from mindstream.service.memory import memory, parse_kinds, plain
 from mindstream.service.transfer import Imported, parse_export, take_in
 from mindstream.service.transfer import export as exported
 from mindstream.settings import Settings
+from mindstream.text.counting import count_of
 
 
 def search(settings: Settings, words: str, kinds: Sequence[str], k: int, json: bool) -> int:
@@ -89,7 +90,7 @@ def export(settings: Settings, file: Path | None) -> int:
 
     count = asyncio.run(write()) - 1
     if written_to := files.real_file(file):
-        print(f"{count} records of {settings.user} are in {written_to}", file=sys.stderr)
+        print(f"{count_of(count, 'record')} of {settings.user} in {written_to}", file=sys.stderr)
     return 0
 
 
@@ -107,7 +108,7 @@ def import_memory(settings: Settings, file: Path | None, json: bool) -> int:
         print_json({"written": done.written, "known": done.known, "own": done.own})
         return 0
     own = f", {done.own} belief or plan versions left out, as this memory has its own" if done.own else ""
-    print(f"{done.written} records taken in, {done.known} were known{own}")
+    print(f"{count_of(done.written, 'record')} taken in, {done.known} were known{own}")
     return 0
 
 

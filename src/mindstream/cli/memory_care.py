@@ -1,9 +1,8 @@
-"""`mindstream memory`: sleep, audit, purge, reembed, evidence, erase."""
+"""`mindstream memory`: audit, purge, reembed, evidence, erase."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,37 +17,16 @@ from mindstream.cli.clean import clean, say, short
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.progress import progress
 from mindstream.clock import format_iso
-from mindstream.log.events import Slept
 from mindstream.memory.audit import Audit
 from mindstream.memory.curation import Drawn
 from mindstream.memory.record import Record
 from mindstream.service import erasing, upkeep
-from mindstream.service import sleeping as night
 from mindstream.service.memory import memory, plain
 from mindstream.settings import Settings
+from mindstream.text.counting import count_of
 
 FEW = 5
 """So many findings of an audit are shown in full."""
-
-
-def sleep(settings: Settings, n: int, json: bool) -> int:
-    """Let a memory sleep; print each step as it is done, then the dream."""
-
-    def told(step: Slept) -> None:
-        if json:
-            print_json({"step": step.step, **step.model_dump(mode="json", exclude={"step"})})
-        elif step.step != "dream" or step.error:
-            say(f"{step.step:12} {_step(step)}")
-
-    async def slept() -> str:
-        async with memory(settings) as opened:
-            with contextlib.nullcontext() if json else progress(f"{settings.user} sleeps"):
-                return await night.sleep(opened, settings, n, told)
-
-    dream = asyncio.run(slept())
-    if not json:
-        say(f"\n{clean(dream)}" if dream else "\nno dream: nothing was forgotten, or nobody could make one")
-    return 0
 
 
 def audit(settings: Settings, json: bool) -> int:
@@ -64,8 +42,9 @@ def audit(settings: Settings, json: bool) -> int:
     if json:
         print_json(asdict(found))
         return 0
-    held = ", ".join(f"{count} {kind}{'s' * (count != 1)}" for kind, count in found.held.items())
-    say(f"{found.records} records: {held or 'none holds'}; {found.superseded} superseded, {found.forgotten} forgotten")
+    held = ", ".join(count_of(count, kind) for kind, count in found.held.items())
+    gone = f"{found.superseded} superseded, {found.forgotten} forgotten"
+    say(f"{count_of(found.records, 'record')}: {held or 'none holds'}; {gone}")
 
     def words(id_: str) -> str:
         return f"{id_} {short(records[id_].text, 90)}" if id_ in records else id_
@@ -116,7 +95,7 @@ def reembed(settings: Settings, json: bool) -> int:
     if json:
         print_json({"embedder": settings.embedder, "embedded": done})
         return 0
-    say(f"{done} records have a vector of {settings.embedder} now" if done else f"all have one of {settings.embedder}")
+    say(f"{count_of(done, 'vector')} of {settings.embedder} made" if done else f"all have one of {settings.embedder}")
     if settings.embedder != "wordllama":
         say(f"so that it is used: --embedder {settings.embedder}, or embedder = … in the settings file")
     return 0
@@ -167,26 +146,10 @@ def erase(settings: Settings, yes: bool, json: bool) -> int:
     if json:
         print_json({"user": settings.user, **rows, "files": files, "looked_for": len(done.words)})
         return 0
-    told = f"{rows['records']} records, {rows['log']} rows of the log, {rows['work']} of work"
+    told = f"{count_of(rows['records'], 'record')}, {count_of(rows['log'], 'row')} of the log, {rows['work']} of work"
     say(f"{settings.user} is erased: {', '.join([told, *files])}")
-    say(f"{len(done.words)} texts were looked for in the bytes of mindstream.db and its -wal: none is left")
+    say(f"looked for {count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal: none is left")
     return 0
-
-
-def _step(step: Slept) -> str:
-    if step.error:
-        return f"came to nothing: {short(step.error, 300)}"
-    match step.step:
-        case "fading":
-            return f"{step.looked_at} drawn, {step.changed} held less well, {len(step.records)} forgotten"
-        case "importance":
-            return f"{step.changed} rated" + (f" by {step.model}" if step.changed else "")
-        case "duplicates":
-            return f"{step.changed} near-duplicates became {len(step.records)}"
-        case "expiry":
-            return f"{step.changed} whose time is over put into the archive"
-        case _:
-            return "done"
 
 
 def _findings(title: str, found: Sequence[str]) -> None:

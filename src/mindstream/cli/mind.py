@@ -15,6 +15,7 @@ from mindstream.cli.progress import progress
 from mindstream.service import backup
 from mindstream.service.memory import memory
 from mindstream.settings import Settings
+from mindstream.text.counting import count_of
 
 
 def export(settings: Settings, file: Path | None) -> int:
@@ -49,7 +50,7 @@ def import_mind(settings: Settings, file: Path | None, user: str | None, data: P
         print_json({"user": settings.user, **asdict(done.records), "gates": done.gates, "go_on": go_on})
         return 0
     own = f", {done.records.own} belief or plan versions left out, as this mind has its own" if done.records.own else ""
-    print(f"{settings.user}: {done.records.written} records taken in, {done.records.known} were known{own}")
+    print(f"{settings.user}: {count_of(done.records.written, 'record')} taken in, {done.records.known} were known{own}")
     for name in packed.gates:
         print(f"{name}: {'taken in' if name in done.gates else 'this folder has its own, which stays'}")
     for name in packed.outdated:

@@ -14,6 +14,7 @@ from mindstream.cli.json_lines import print_json
 from mindstream.coach.packs.check import new, thin_spots
 from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.coach.packs.saying import moves, phrases
+from mindstream.text.counting import count_of
 
 THIN = 1
 """The exit code where a pack can be used, but will let its users down."""
@@ -54,7 +55,6 @@ def check(name_or_folder: str, all_phrases: bool) -> int:
     thin = thin_spots(pack)
     for spot in thin:
         say(f"thin: {spot}")
-    parts = f"{len(pack.phases)} phases, {len(pack.topics)} topics, {len(pack.steps)} steps"
-    told = f"{len(thin)} thin spots" if thin else "no thin spots"
-    say(f"{pack.name} can be used: {parts}, {len(pack.resources)} resources; {told}", sys.stderr)
+    told = count_of(len(thin), "thin spot") if thin else "no thin spots"
+    say(f"{pack.name} can be used: {pack.count_parts()}; {told}", sys.stderr)
     return THIN if thin else 0

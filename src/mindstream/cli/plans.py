@@ -25,6 +25,7 @@ from mindstream.planning.export import to_example, to_instruction
 from mindstream.planning.formats.read import read
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
+from mindstream.text.counting import count_of
 
 if TYPE_CHECKING:
     from mindstream.cli.solve import Wishes
@@ -49,7 +50,7 @@ def check_plan(settings: Settings, file: Path, task: Task, as_json: bool) -> int
         say(str(fault))
     if not faults:
         tools = "" if specs else "; its tools are looked at where --tools, --docs or --mcp name them"
-        say(f"{len(found.plan.steps)} steps, and nothing is wrong with them{tools}")
+        say(f"{count_of(len(found.plan.steps), 'step')}, and nothing is wrong{tools}")
     return FAULTY if faults else 0
 
 

@@ -22,6 +22,7 @@ from mindstream.planning.drawing import describe_arguments
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.watcher import RunWatcher, Unwatched
+from mindstream.text.counting import count_of
 
 STYLES = {"added": "green", "removed": "red", "changed": "cyan", "kept": "dim"}
 TOOL = 18
@@ -73,7 +74,7 @@ class PlainScreen(QuietScreen):
     async def planned(self, plan: Plan, because: str) -> None:
         before, self._plan = self._plan, plan
         if before is None:
-            self.note(f"plan: {len(plan.steps)} steps")
+            self.note(f"plan: {count_of(len(plan.steps), 'step')}")
         else:
             show_changes(self.note, before.diff(plan), because)
 

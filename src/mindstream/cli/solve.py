@@ -31,6 +31,7 @@ from mindstream.planning.solve import How
 from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.service.solving import Solver, Task, find_runs, open_solver
 from mindstream.settings import Settings
+from mindstream.text.counting import count_of
 from mindstream.tools.mcp_pins import Approve, Changes
 
 NO_ANSWER = 1
@@ -65,6 +66,10 @@ def solve(settings: Settings, task: Task, wishes: Wishes, begun: Begun | None = 
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
     if wishes.approve and task.how == "react":
         raise InputError("react makes no plan that could be approved before it acts: --how rewoo or plan-execute")
+    if wishes.save and not wishes.save.absolute().parent.is_dir():
+        raise InputError(
+            f"{wishes.save} cannot be written: there is no folder {str(wishes.save.parent)!r}; make it first"
+        )
     task = task if task.run else replace(task, run=token(6))
     stopping = Stopping()
     try:
@@ -220,6 +225,8 @@ def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estim
         console = Console(highlight=False)
         console.print(Text(clean(solution.answer)), soft_wrap=not console.is_terminal)
         sys.stdout.flush()
+    if solution.unanswered:
+        screen.note(f"not found: {short(solution.unanswered, 300)}", "yellow")
     if solution.stopped:
         screen.note(f"stopped: {solution.stopped}", "bold red")
     screen.note(_spent(solution, expected))
@@ -228,8 +235,8 @@ def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estim
 def _spent(solution: Solution, expected: Estimate) -> str:
     spent = solution.spent
     parts = [
-        _count(spent.model_calls, "model call") if expected.calls else "rules",
-        _count(spent.tool_calls, "tool call"),
+        count_of(spent.model_calls, "model call") if expected.calls else "rules",
+        count_of(spent.tool_calls, "tool call"),
     ]
     if spent.tokens:
         is_known = spent.cost_usd or expected.cost_usd is not None
@@ -237,14 +244,11 @@ def _spent(solution: Solution, expected: Estimate) -> str:
     return f"{', '.join(parts)}, {spent.seconds:.1f} s; run {solution.run}"
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'s' * (n != 1)}"
-
-
 def _as_json(solution: Solution) -> dict[str, object]:
     return {
         "run": solution.run, "task": solution.task, "how": solution.how, "answer": solution.answer,
-        "stopped": solution.stopped, "missing": list(solution.missing),
+        "stopped": solution.stopped, "unanswered": solution.unanswered,
+        "missing": list(solution.missing),
         "plan": solution.plan.model_dump(mode="json", exclude_defaults=True),
         "evidence": [asdict(each) for each in solution.evidence.values()],
         "changes": [[str(change) for change in changes] for changes in solution.changes],

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from mindstream.coach.events import Alarmed, Basis, Strength
 from mindstream.coach.gates.gate import Situation
+from mindstream.coach.open_question import SENTENCE
 from mindstream.coach.packs.pack import Alarm, Pack, in_language
 from mindstream.coach.packs.safety import Raised, find_alarm, find_hint, find_raised
 from mindstream.coach.packs.saying import phrases
-from mindstream.coach.talker import SENTENCE
 from mindstream.text.language import Language, language_of
 
 BEGINNING = 200

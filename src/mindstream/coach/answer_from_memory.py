@@ -43,38 +43,14 @@ LEANS = 0.45
 """What it counts, in words that are shared, to follow closely, and to begin as a correction does."""
 
 LIGHT = frozenset(
-    [
-        "happen",
-        "get",
-        "got",
-        "go",
-        "have",
-        "take",
-        "come",
-        "do",
-        "name",
-        "call",
-        "tell",
-        "said",
-        "say",
-        "mention",
-        "know",
-        "rememb",
-        "time",
-        "day",
-        "date",
-        "again",
-        "now",
-        "still",
-        "usual",
-        "exact",
-        "kind",
-        "sort",
-        "one",
-    ]
+    terms(
+        "happen get got go have take come do name call tell said say mention know remember time day date again now"
+        " still usual exact kind sort one problem trouble issue matter deal thing"
+    )
 )
+"""Words that tell nothing of which line is meant: who else is named, and how near the lines are, does."""
 LIGHT_CHARACTERS = re.compile(
-    r"(?:每天|每晚|最近|通常|一般|平[时時]|[现現]在|今年|自己"
+    r"(?:每天|每晚|最近|通常|一般|平[时時]|[现現]在|今年|自己|[问問][题題]|毛病|[来來][着著]"
     r"|[的了吗嗎呢吧啊喃嘛么麼着著过過在是我俺咱你您他她它佢们們这這那和与與就很嘅喺係咗啦呀做叫要会會给給来來去有个個得儿兒把被用上次])+"
 )
 CORRECTING = re.compile(

@@ -13,13 +13,13 @@ from mindstream import chance
 from mindstream.coach.belief.corrections import correct_belief
 from mindstream.coach.belief.plan import PlanStep
 from mindstream.coach.memory_question import asks_for_name, asks_for_own
-from mindstream.coach.moves.moves import ABOUT_A_STEP
 from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import Lists, choices, in_language
 from mindstream.coach.packs.reading import Reading, read_utterance
 from mindstream.coach.packs.safety import find_hint
 from mindstream.coach.packs.saying import fresh, list_in, phrases
 from mindstream.coach.packs.translate import translate
+from mindstream.coach.step_question import asked_of_step
 from mindstream.coach.talk import Talk
 from mindstream.models.prompt import rule
 from mindstream.text.corrections import read_correction
@@ -131,23 +131,16 @@ class _Answer:
     def _about_the_step(self) -> list[str]:
         """Answer a question about the step the user was given, from the plan as it stands."""
         step = self._told
-        if step is None or set(self.heard.topics) - set(self._topics_of(step)):
+        asked = asked_of_step(self.ask.pack, step, self.heard)
+        if step is None or not asked:
             return []
-        asked = next((move for move in ABOUT_A_STEP if move in self.heard.moves), "")
         if asked == "plan_again":
             later = [each.title for each in self.ask.plan.steps if each.state == "later"]
             rest = self._say("plan_later", topics=self._list(later)) if later else ""
             return [self._say(asked, title=step.title, do=step.do), rest]
         if asked == "safe":
             return [self._say("safe", caution=step.caution) if step.caution else self._say("safe_none")]
-        return (
-            [self._say(f"proof_{step.evidence or 'limited'}" if asked == "proof" else asked, why=step.why)]
-            if asked
-            else []
-        )
-
-    def _topics_of(self, step: PlanStep) -> tuple[str, ...]:
-        return next((each.topics for each in self.ask.pack.steps if each.id == step.source), ())
+        return [self._say(f"proof_{step.evidence or 'limited'}" if asked == "proof" else asked, why=step.why)]
 
     def _trouble(self, topics: list[str]) -> bool:
         """Tell whether what is named may be what the talk is about, not only a thing in the room."""

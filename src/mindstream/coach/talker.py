@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
-from mindstream.coach.belief.belief import open_question, plan_of
+from mindstream.coach.belief.belief import plan_of
 from mindstream.coach.context import TalkContext, context_without_recall, gather_context
 from mindstream.coach.gates.gate import Situation
+from mindstream.coach.open_question import Timing, open_question
 from mindstream.coach.packs.filler import states
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.saying import fresh, phrases
@@ -20,18 +20,11 @@ from mindstream.coach.talk_rules import answer_by_topics_and_moves
 from mindstream.memory.stream import Stream
 from mindstream.models.ask import speak
 from mindstream.models.model import Model
-from mindstream.reasoners.conversation import Line
 from mindstream.text.language import language_of
 from mindstream.text.links import links, pieces_without_links
-from mindstream.text.words import terms
 
 AGENT = "coach"
 """Signs what the Talker says."""
-SENTENCE = re.compile(r"[^.!?。！？\n]+[?？]?")
-ALIKE = 0.7
-"""The share of a question's words by which another is taken for the same."""
-AGAIN = range(5, 8)
-"""So many answers later a question that was passed over may be asked again, in words that are not known again."""
 
 
 class Talker:
@@ -39,6 +32,7 @@ class Talker:
 
     def __init__(self, stream: Stream, pack: Pack, model: Model, session: str) -> None:
         self.stream, self.pack, self.model, self.session = stream, pack, model, session
+        self._timing = Timing(pack)
 
     async def situation(self, text: str) -> Situation:
         """Return what is known before anybody thinks about an utterance."""
@@ -49,9 +43,9 @@ class Talker:
             for line in await self.stream.latest("chat", 3, episode=self.session)
             if not line.data.get("by_user")
         ]
-        return Situation(
-            text, phase, value, (await plan_of(self.stream, self.pack)).now is not None, said=said[-1] if said else ""
-        )
+        now = (await plan_of(self.stream, self.pack)).now
+        told = now if now and now.told else None
+        return Situation(text, phase, value, now is not None, said=said[-1] if said else "", told=told)
 
     async def speak(self, text: str, heard: int, late: bool = False, **more: bool | str) -> AsyncGenerator[str]:
         """Yield the answer to what was heard (its seq) in pieces; `more`: other fields of Talk."""
@@ -88,12 +82,15 @@ class Talker:
         belief = await self.stream.belief(self.pack.name, self.pack.belief)
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
-        ask_next, asked_before = unless_asked(await open_question(self.stream, self.pack.name), memory.history)
+        plan = await plan_of(self.stream, self.pack)
+        wanted = await open_question(self.stream, self.pack.name, phase.name)
+        situation = Situation(text, phase, value, plan.now is not None)
+        ask_next, asked_before = self._timing.may_ask(wanted, memory.history, situation)
         return Talk(
             pack=self.pack,
             phase=phase,
             belief={name: held for name, held in value.items() if held not in (None, [], "")},
-            plan=await plan_of(self.stream, self.pack),
+            plan=plan,
             notes=memory.notes,
             recalled=memory.recalled,
             talks=memory.talks,
@@ -106,25 +103,6 @@ class Talker:
             asked_before=asked_before,
             now=format_spoken(self.stream.clock.now()),
         )
-
-
-def unless_asked(question: str, history: Sequence[Line]) -> tuple[str, bool]:
-    """Return a question that may be asked, else "", and whether the mind has asked it in nearly these words before.
-
-    What was passed over may be asked once more, a while later; after that it is left alone.
-    """
-    wanted = set(terms(question))
-    said = [line.text for line in history if not line.by_user]
-    asked = [back for back, text in enumerate(reversed(said)) if _asks(text, wanted)]
-    may = not asked or (len(asked) == 1 and asked[0] in AGAIN)
-    return (question, bool(asked)) if may else ("", True)
-
-
-def _asks(text: str, wanted: set[str]) -> bool:
-    sentences = (found[0] for found in SENTENCE.finditer(text))
-    return any(
-        sentence[-1] in "?？" and len(wanted & set(terms(sentence))) >= ALIKE * len(wanted) for sentence in sentences
-    )
 
 
 async def as_pieces(words: str) -> AsyncGenerator[str]:

@@ -145,6 +145,23 @@ async def a_guarded_revision_is_refused_where_somebody_was_first(open_store: Fac
         await expect_error(Conflict, store.commit(end), "what does not hold any longer is a conflict")
 
 
+async def what_had_ended_can_hold_again(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        one, two = build_record("tea"), build_record("coffee")
+        await store.commit(build_writing(one, two))
+        ended = Revision(id=one.id, valid_until=LATER, superseded_by=two.id)
+        forgotten = Revision(id=two.id, level=-1, forgotten=LATER)
+        await store.commit(Commit(mind=ANN, at=LATER, revisions=(ended, forgotten)))
+        expect(await store.latest(ANN, ["note"], n=9, now=NOW) == [], "nothing that holds")
+        again = (
+            Revision(id=one.id, emptied=("valid_until", "superseded_by")),
+            Revision(id=two.id, level=0, emptied=("forgotten",), was=StrengthState(-1, False, THEN)),
+        )
+        await store.commit(Commit(mind=ANN, at=NOW, revisions=again))
+        found = await store.latest(ANN, ["note"], n=9, now=NOW)
+        expect([replace(each, seq=0) for each in found] == [one, two], f"both as they were, not {found}")
+
+
 async def latest_leaves_out_what_does_not_hold(open_store: Factory[Store]) -> None:
     async with open_store() as store:
         records = [build_record(f"note {n}") for n in range(4)]
@@ -253,6 +270,7 @@ PROMISES: tuple[Promise[Store], ...] = (
     two_writers_of_one_version_conflict,
     distinct_holds_against_a_writer_at_the_same_moment,
     a_guarded_revision_is_refused_where_somebody_was_first,
+    what_had_ended_can_hold_again,
     latest_leaves_out_what_does_not_hold,
     changes_tell_what_is_new_revised_and_gone,
     portions_miss_nothing_that_is_written_between_them,

@@ -199,13 +199,13 @@ class Slept(Event):
     """A step of a sleep is done (see memory/sleep)."""
 
     kind = "slept"
-    step: Literal["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
+    step: Literal["fading", "dream", "importance", "duplicates", "expiry", "compaction", "undo"]
     cause: int = 0
     """The row of the log that it follows from: of fading, what the sleep was begun for (0: none); else the fading."""
     looked_at: int = 0
     changed: int = 0
     records: tuple[str, ...] = ()
-    """What came of it: the forgotten, the dream, what replaces duplicates, the expired."""
+    """What came of it: the forgotten, the dream, what replaces duplicates, the expired, what is held again."""
     weakened: tuple[str, ...] = ()
     """What is held less well, and not forgotten."""
     text: str = ""

@@ -29,7 +29,8 @@ QUOTING = {
     "thought": ("text", "words", "ask_next"), "tool_called": ("arguments",), "observed": ("text",),
     "slept": ("text", "error"), "reflected": ("questions",), "waiting": ("text",), "error": ("text",),
     "model_called": ("error",), "decided": ("said",), "believed": ("patch",), "judged": ("why",),
-    "set_aside": ("reason",),
+    "set_aside": ("reason",), "solving": ("task",), "run_planned": ("plan", "because"), "step_began": ("arguments",),
+    "step_found": ("text", "arguments"), "solved": ("answer", "stopped"),
 }  # fmt: skip
 """Rows that have no record of their own, or say more than it: the words are taken out wherever they stand."""
 FIELDS = "text, subject, predicate, object, keywords, data"
@@ -231,7 +232,8 @@ def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> st
 def _redacted_field(name: str, value: Any, carriers: Carriers) -> Any:
     if any(map(carriers.names, _texts(value))):
         return _bare(value)
-    return carriers.words.redact_arguments(value) if name == "arguments" else carriers.words.redact_json(value)
+    is_written = name == "arguments" and isinstance(value, str)
+    return carriers.words.redact_arguments(value) if is_written else carriers.words.redact_json(value)
 
 
 def _bare(value: Any) -> Any:

@@ -164,16 +164,17 @@ async def fade(night: Night, choose: Callable[[], Awaitable[Draw]]) -> None:
             await asyncio.sleep(0)
 
 
-async def compose_dream(model: Model, forgotten: Sequence[Record]) -> str:
-    """Ask a model for the dream that comes of these.
+async def compose_dream(model: Model, forgotten: Sequence[Record]) -> tuple[str, str]:
+    """Ask a model for the dream that comes of these; return it and the model's name.
 
     Raises:
         ModelError: it cannot.
     """
-    return await ask(model, Dream(fragments=tuple(record.text[:LONGEST] for record in forgotten[:MOST])))
+    fragments = tuple(record.text[:LONGEST] for record in forgotten[:MOST])
+    return await ask(model, Dream(fragments=fragments)), model.name
 
 
-async def dream(night: Night, compose: Callable[[Model, Sequence[Record]], Awaitable[str]]) -> None:
+async def dream(night: Night, compose: Callable[[Model, Sequence[Record]], Awaitable[tuple[str, str]]]) -> None:
     """Write the dream of what the fading forgot, its evidence that."""
     stream, model = night.stream, night.model
     forgotten = await stream.store.records(stream.name, night.step("fading").records)
@@ -181,13 +182,13 @@ async def dream(night: Night, compose: Callable[[Model, Sequence[Record]], Await
         return
     ids = tuple(record.id for record in forgotten)
     try:
-        text = await compose(model, forgotten)
+        text, by = await compose(model, forgotten)
         new = New(text=text, kind="dream", by=stream.name, evidence=ids, data=common_data(forgotten))
         record = (await stream.build_records([new]))[0]
     except (ModelError, InputError) as error:
         await night.write(Slept(step="dream", looked_at=len(ids), model=model.name, error=str(error)))
         return
-    event = Slept(step="dream", looked_at=len(ids), changed=1, records=(record.id,), text=record.text, model=model.name)
+    event = Slept(step="dream", looked_at=len(ids), changed=1, records=(record.id,), text=record.text, model=by)
     await night.write(event, [record])
 
 
@@ -216,7 +217,7 @@ async def _rate(night: Night) -> None:
 
 
 async def find_duplicates(stream: Stream, leaving: Sequence[str] = ()) -> list[list[Record]]:
-    """Return the near-duplicates that have come since the last sleep, without those that are to be forgotten."""
+    """Return the near-duplicates that have come since the last sleep, without these ids."""
     last = await _finished(stream)
     return await duplicates.groups(stream, last.seq if last else 0, leaving)
 

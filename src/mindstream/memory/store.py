@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
@@ -51,6 +51,7 @@ class Revision:
     Attributes:
         was: Conflict unless its level and its time of access are still these.
         holds: Conflict unless it holds at the time of the commit and is not forgotten.
+        emptied: what it has no more: with it, what had ended holds again.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Revision:
     vector: Vector | None = None
     was: StrengthState | None = None
     holds: bool = False
+    emptied: tuple[Literal["forgotten", "valid_until", "superseded_by"], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,8 @@ def _checked_entry(entry: Entry, mind: str) -> Entry:
 
 def _check_revision(revision: Revision) -> None:
     checked_importance(revision.importance)
+    if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
+        raise InputError(f"forgotten, valid_until and superseded_by can be emptied, and not {sorted(odd)}")
     if revision.level is not None:
         check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # one more than comes in: it may have been returned
     for name, earliest in (("accessed", 0.0), ("forgotten", 0.0), ("valid_until", EARLIEST)):

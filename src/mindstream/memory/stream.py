@@ -13,7 +13,7 @@ from pydantic import BaseModel, JsonValue
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.log.events import Event, Logged
 from mindstream.log.feed import Feed
-from mindstream.memory import audit, correcting, curation, forgetting, revising, sessions, sleep, writing
+from mindstream.memory import audit, correcting, curation, forgetting, proposal, revising, sessions, sleep, writing
 from mindstream.memory.belief import Belief, Patch, read_belief
 from mindstream.memory.door import checked_name
 from mindstream.memory.filters import Filters
@@ -26,6 +26,7 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
 from mindstream.memory.strength import Strength
 from mindstream.memory.touch import Touch, Touches
+from mindstream.memory.undo_sleep import undo_sleep
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 
@@ -274,6 +275,10 @@ class Stream:
         """
         await self.settle()
         return await sleep.sleep(self, model, n, rater, cause=cause, fence=fence)
+
+    propose_sleep = proposal.propose
+    accept = proposal.accept
+    undo_sleep = undo_sleep
 
     async def supersede(self, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
         """Correct a record (its id) by a new text; the old one is history, to be read with `as_of`."""

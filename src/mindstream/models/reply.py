@@ -49,6 +49,8 @@ def legible(text: str) -> str:
 
 def without_controls(text: str) -> str:
     """Return a legible text without what would steer a terminal; line breaks and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
     return CONTROLS.sub("", legible(text).replace("\r\n", "\n"))
 
 

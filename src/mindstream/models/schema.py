@@ -31,6 +31,7 @@ WITHIN = (
 """… and those that are held to what is in it."""
 SHAPE = ("type", "required", "additionalProperties", "maxItems", "minItems", "maxProperties", "minProperties")
 """Faults of a list or object that are there whatever its parts may be."""
+UNREADABLE = (ValueError, TypeError, RecursionError)
 Path: TypeAlias = tuple[str | int, ...]
 
 
@@ -42,10 +43,24 @@ def find_faults(value: Any, schema: JsonSchema, unknown: Collection[Path] = ()) 
     Nothing is fetched: a `$ref` leads into the schema itself. A schema that cannot be read, or that would take too long
     for this value, finds no fault: whoever takes the value looks at it again.
     """
-    try:
-        return _checker(json.dumps(schema, sort_keys=True)).find_faults(value, unknown)
-    except (ValueError, TypeError, RecursionError):
-        return []
+    return SchemaChecker(schema).find_faults(value, unknown)
+
+
+class SchemaChecker:
+    """Holds values to one schema, as `find_faults` does, for whoever has many of them."""
+
+    def __init__(self, schema: JsonSchema) -> None:
+        try:
+            self._checker: _Checker | None = _checker(json.dumps(schema, sort_keys=True))
+        except UNREADABLE:
+            self._checker = None
+
+    def find_faults(self, value: Any, unknown: Collection[Path] = ()) -> list[str]:
+        """Say what in a JSON value does not fit the schema."""
+        try:
+            return self._checker.find_faults(value, unknown) if self._checker else []
+        except UNREADABLE:
+            return []
 
 
 class _Checker:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -11,12 +13,33 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from mindstream.models.prompt import Prompt, rule
 from mindstream.planning.arguments import Reference, Text, fill
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.plan import PlannedStep
+from mindstream.planning.plan import Plan, PlannedStep
 
-MISSING = re.compile(r"^\W*MISSING\b(.*)", re.DOTALL)
+MISSING = re.compile(
+    r"(?:^|(?<=[.!?。！？]))[^\w\n]{0,8}MISSING\b(?P<steps>(?:[^\w\n]{0,4}\bE\d{1,4}\b(?:,? and\b)?)*)(?P<what>.*)$",
+    re.MULTILINE,
+)
+NOT_RUN = "Not run yet."
 LONGEST = 200
 SHORT = 100
-"""Evidence of so many characters is shown in the calls that it fills; longer one is named there: it stands above."""
+"""Evidence of so many characters is shown in the calls that it fills, and again where it was found twice; longer one is
+named there: it stands above."""
+NAMING = ("", *":：—–-(")
+"""What stands behind MISSING where it is no word of the answer."""
+START = 40
+"""So many characters tell which paragraph is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolverAnswer:
+    """What a solver said: `text` answers the task or a part of it; what is `missing`, and the steps it is missing from.
+
+    `missing` is "" where the whole task is answered.
+    """
+
+    text: str = ""
+    missing: str = ""
+    steps: tuple[str, ...] = ()
 
 
 class Shown(BaseModel):
@@ -34,9 +57,19 @@ class Shown(BaseModel):
         return "\n".join(line for line in (f"{self.id}: {self.why}", self.call, self.text) if line)
 
 
-def show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
-    """Return a step that has its evidence as the solver is to see it."""
-    came = evidence[step.id]
+def show_steps(plan: Plan, evidence: Mapping[str, Evidence]) -> tuple[Shown, ...]:
+    """Return the steps as the solver is to see them; a paragraph that was found twice stands in the first of them."""
+    shown, holders = list[Shown](), dict[str, str]()
+    for step in map(partial(_show_step, evidence=evidence), plan.steps):
+        parts = [] if step.failed else step.text.split("\n\n")
+        text = "\n\n".join(f"(as in {holders[part]}: {part[:START]}…)" if part in holders else part for part in parts)
+        holders = {part: step.id for part in parts if len(part) > SHORT} | holders
+        shown.append(step if step.failed else step.model_copy(update={"text": text}))
+    return tuple(shown)
+
+
+def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
+    came = evidence.get(step.id) or Evidence(step.id, "", failed=True)
 
     def brief(part: Reference | Text) -> JsonValue:
         pieces = (part,) if isinstance(part, Reference) else part.pieces
@@ -44,12 +77,12 @@ def show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
 
     values = {name: fill(value, brief) for name, value in step.arguments.items()}
     called = ", ".join(f"{name}: {value}" if len(values) > 1 else str(value) for name, value in values.items())
-    text = f"No evidence: {came.text}" if came.failed else came.text
+    failure = f"No evidence: {came.text}" if step.id in evidence else NOT_RUN
     return Shown(
         id=step.id,
         why=step.why,
         call=f"{step.tool}[{called if len(called) <= LONGEST else called[: LONGEST - 1] + '…'}]",
-        text=text,
+        text=failure if came.failed else came.text,
         failed=came.failed,
     )
 
@@ -61,29 +94,30 @@ def _brief(reference: Reference, evidence: Mapping[str, Evidence]) -> str:
 
 
 class AnswerFromEvidence(Prompt[str]):
-    """Answer the task. `may_miss`: what is missing can still be looked for."""
+    """Answer the task, or the part of it that the evidence holds; `read_answer` reads what is missing."""
 
     role: ClassVar[str] = "solver"
     reply_tokens: ClassVar[int] = 1_000
 
     task: str
     steps: tuple[Shown, ...]
-    may_miss: bool = False
 
 
-def missing_steps(answer: str, ids: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the steps that an answer misses, all where it names none; None where it is an answer."""
-    found = MISSING.match(answer)
-    if found is None:
-        return None
-    named = tuple(id for id in ids if re.search(rf"\b{id}\b", found[1]))
-    return named or ids
+def read_answer(words: str, plan: Plan) -> SolverAnswer:
+    """Read the answer, and what is said to be MISSING from it; steps that are not named are all of them."""
+    found = [mark for mark in MISSING.finditer(words) if _names_a_part(mark)]
+    if not found:
+        return SolverAnswer(words)
+    text = MISSING.sub(lambda mark: "" if _names_a_part(mark) else mark[0], words).strip()
+    whys = {step.id: step.why.rstrip(".。") or step.id for step in plan.steps}
+    named = re.findall(r"E\d+", " ".join(mark["steps"] for mark in found))
+    steps = tuple(id for id in whys if id in named) or tuple(whys)
+    said = [what for mark in found if (what := mark["what"].strip(" *_`.:：—–-"))]
+    return SolverAnswer(text, "; ".join(said or [whys[id] for id in steps]) or "the answer", steps)
 
 
-def is_bare_miss(answer: str, ids: tuple[str, ...]) -> bool:
-    """Tell whether an answer says that it is missing, and nothing else."""
-    found = MISSING.match(answer)
-    return found is not None and all(word in ids for word in re.findall(r"\w+", found[1]))
+def _names_a_part(mark: re.Match[str]) -> bool:
+    return bool(mark["steps"]) or mark["what"].lstrip(" *_`.")[:1] in NAMING
 
 
 @rule(AnswerFromEvidence)
@@ -91,11 +125,6 @@ def answer_with_last(ask: AnswerFromEvidence) -> str:
     """Give what the last step found, of a calculator's lines the last: rules plan so that it is the answer."""
     last = ask.steps[-1] if ask.steps else None
     if last is None or last.failed:
-        return f"MISSING {last.id if last else ''}".strip() if ask.may_miss else _nothing(ask)
+        return f"MISSING {last.id if last else ''}".strip()
     text = last.text.strip()
     return text.splitlines()[-1] if text and last.call.startswith("calculator[") else text
-
-
-def _nothing(ask: AnswerFromEvidence) -> str:
-    failed = "; ".join(f"{step.id} {step.call[:LONGEST]}: {step.text[:LONGEST]}" for step in ask.steps if step.failed)
-    return f"No answer was found. {failed}".strip()

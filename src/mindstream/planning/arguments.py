@@ -69,8 +69,9 @@ def parse_part(value: JsonValue) -> Reference | Text | None:
     if not isinstance(value, dict) or not (REF in value or TEXT in value):
         return None
     if len(value) == 1 and isinstance(given := value.get(TEXT), list):
-        pieces = [each if isinstance(each, str) else _parse_reference(each) for each in given]
-        return None if None in pieces else Text(tuple(piece for piece in pieces if piece is not None))
+        read = (each if isinstance(each, str) else _parse_reference(each) for each in given)
+        pieces = tuple(piece for piece in read if piece is not None)
+        return Text(pieces) if len(pieces) == len(given) else None
     return _parse_reference(value)
 
 
@@ -88,18 +89,19 @@ def _parse_reference(value: JsonValue) -> Reference | None:
 
 def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> JsonValue:
     """Return a copy in which `part` stands for each reference and text of pieces; what it gives is left as it is."""
-    if (found := parse_part(value)) is not None:
-        return part(found)
-    if isinstance(value, list):
-        return [fill(each, part) for each in value]
-    return {key: fill(each, part) for key, each in value.items()} if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        found = parse_part(value)
+        return {key: fill(each, part) for key, each in value.items()} if found is None else part(found)
+    return [fill(each, part) for each in value] if isinstance(value, list) else value
 
 
 def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text]]:
     """Yield each reference and text of pieces with the keys and indexes that lead to it."""
+    if not isinstance(value, dict | list):
+        return
     if (found := parse_part(value)) is not None:
         yield at, found
-    elif isinstance(value, dict | list):
+    else:
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from find_parts(each, (*at, key))
 

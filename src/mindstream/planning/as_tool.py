@@ -59,4 +59,5 @@ def _describe(solution: Solution) -> str:
         f"{each.step} {each.tool}: {'failed: ' * each.failed}{' '.join(each.text[:SHOWN].split())}"
         for each in solution.evidence.values()
     ]
-    return "\n".join([solution.answer.strip(), *(["", "found on the way:", *found] if found else [])])
+    lacks = [f"not found: {solution.unanswered}"] if solution.unanswered else []
+    return "\n".join([solution.answer.strip(), *lacks, *(["", "found on the way:", *found] if found else [])])

@@ -53,11 +53,12 @@ async def _make(gathered: Sequence[tuple[Call, asyncio.Future[Observation]]], ba
         return await batch(calls)
 
     try:
-        results: Sequence[object] = await Isolated(work).result(timeout_s)
+        results: object = await Isolated(work).result(timeout_s)
     except Broken as error:
         results = [Observation(f"{calls[0].tool} failed: {error}", failed=True)] * len(calls)
-    if len(results) != len(calls):
-        words = f"{calls[0].tool} failed: it gave {len(results)} results for {len(calls)} calls"
+    if not isinstance(results, list | tuple) or len(results) != len(calls):
+        came_back = f"{len(results)} results" if isinstance(results, list | tuple) else type(results).__name__
+        words = f"{calls[0].tool} failed: it gave {came_back} for {len(calls)} calls"
         results = [Observation(words, failed=True)] * len(calls)
     for (call, came), result in zip(gathered, results, strict=True):
         if not came.done():

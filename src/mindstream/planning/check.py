@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import JsonValue
 
 from mindstream.models.model import ToolSpec
-from mindstream.models.schema import find_faults
+from mindstream.models.schema import SchemaChecker
 from mindstream.planning.arguments import REF, TEXT, Reference, fill, find_parts, parse_part
 from mindstream.planning.plan import Plan, PlannedStep
 
@@ -46,11 +46,11 @@ def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -
     faults = list(_check_size(plan, most_steps))
     if len(plan.steps) > most_steps:
         return tuple(faults)
-    specs = {spec.name: spec for spec in tools}
+    checker = StepChecker(tools)
     circle = _find_circle(plan)
     ids = [step.id for step in plan.steps]
     for position, step in enumerate(plan.steps):
-        faults += _check_call(step, specs)
+        faults += checker.check_call(step)
         faults += _check_needs(step, ids[:position], ids, circle)
     if circle:
         way = " → ".join((*circle, circle[0]))
@@ -58,12 +58,34 @@ def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -
     return tuple(faults)
 
 
-def check_step(step: PlannedStep, before: Sequence[PlannedStep], tools: Sequence[ToolSpec]) -> tuple[Fault, ...]:
-    """Return what is wrong with a step of a plan that is still being written: whether it can begin already."""
-    earlier = [each.id for each in before]
-    double = [_double(step.id, 2)] if step.id in earlier else []
-    specs = {spec.name: spec for spec in tools}
-    return (*double, *_check_call(step, specs), *_check_needs(step, earlier, [*earlier, step.id], ()))
+class StepChecker:
+    """Holds steps to some tools, whose schemas are made ready once."""
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self._schemas = {spec.name: SchemaChecker(spec.parameters) for spec in tools}
+
+    def check(self, step: PlannedStep, before: Sequence[PlannedStep]) -> tuple[Fault, ...]:
+        """Return what is wrong with a step of a plan that is still being written: whether it can begin already."""
+        earlier = [each.id for each in before]
+        double = [_double(step.id, 2)] if step.id in earlier else []
+        return (*double, *self.check_call(step), *_check_needs(step, earlier, [*earlier, step.id], ()))
+
+    def check_call(self, step: PlannedStep) -> Iterator[Fault]:
+        """Yield what is wrong with what a step calls, and with what."""
+        if (schema := self._schemas.get(step.tool)) is None:
+            near = _find_near(step.tool, self._schemas)
+            names = ", ".join([*self._schemas][:SHOWN]) or "none"
+            advice = f"did you mean {' or '.join(near)}?" if near else "take one of those"
+            yield Fault("tool", step.id, f"one of the tools {names}", repr(step.tool), advice)
+            return
+        for value in _find_malformed(step.arguments):
+            wanted = f'{{"{REF}": "E1", "path": […]}} or {{"{TEXT}": [texts and references]}}'
+            yield Fault("reference", step.id, wanted, json.dumps(value, ensure_ascii=False)[:80], "write it so")
+        unknown = {path for path, _ in find_parts(step.arguments)}
+        value = fill(step.arguments, lambda part: None if isinstance(part, Reference) else str(part))
+        for words in schema.find_faults(value, unknown):
+            came = json.dumps(step.arguments, ensure_ascii=False)[:80]
+            yield Fault("arguments", step.id, f"arguments that fit {step.tool}", came, f"correct it: {words}")
 
 
 def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
@@ -81,31 +103,14 @@ def _double(id: str, times: int) -> Fault:
     return Fault("double", id, "one step of each id", f"{times} called {id}", "give the others ids of their own")
 
 
-def _check_call(step: PlannedStep, specs: dict[str, ToolSpec]) -> Iterator[Fault]:
-    if (spec := specs.get(step.tool)) is None:
-        near = _find_near(step.tool, specs)
-        names = ", ".join([*specs][:SHOWN]) or "none"
-        advice = f"did you mean {' or '.join(near)}?" if near else "take one of those"
-        yield Fault("tool", step.id, f"one of the tools {names}", repr(step.tool), advice)
-        return
-    for value in _find_malformed(step.arguments):
-        wanted = f'{{"{REF}": "E1", "path": […]}} or {{"{TEXT}": [texts and references]}}'
-        yield Fault("reference", step.id, wanted, json.dumps(value, ensure_ascii=False)[:80], "write it so")
-    unknown = {path for path, _ in find_parts(step.arguments)}
-    value = fill(step.arguments, lambda part: None if isinstance(part, Reference) else str(part))
-    for words in find_faults(value, spec.parameters, unknown):
-        came = json.dumps(step.arguments, ensure_ascii=False)[:80]
-        yield Fault("arguments", step.id, f"arguments that fit {spec.name}", came, f"correct it: {words}")
-
-
-def _find_near(name: str, known: dict[str, ToolSpec]) -> list[str]:
+def _find_near(name: str, known: Iterable[str]) -> list[str]:
     folded = {each.casefold(): each for each in known}
     return [folded[each] for each in difflib.get_close_matches(name.casefold(), folded, 3)]
 
 
 def _find_malformed(value: JsonValue) -> Iterator[JsonValue]:
     """Yield what looks like a reference or a text of pieces and is none."""
-    if parse_part(value) is not None or not isinstance(value, dict | list):
+    if not isinstance(value, dict | list) or parse_part(value) is not None:
         return
     if isinstance(value, dict) and value.keys() & {REF, TEXT}:
         yield value

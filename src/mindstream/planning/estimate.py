@@ -6,7 +6,7 @@ mostly are. It is an estimate, and no limit: a `Budget` is one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mindstream.errors import SettingsError
@@ -18,13 +18,12 @@ from mindstream.planning.act_on_task import ActOnTask
 from mindstream.planning.answer_from_evidence import AnswerFromEvidence
 from mindstream.planning.make_plan import MakePlan, describe
 from mindstream.planning.plan import Plan
+from mindstream.text.counting import count_of
 
 STEPS, EVIDENCE, STEP, ANSWER = 4, 400, 60, 100
 """What is assumed: steps of a plan; tokens of evidence, of a planned step with its reason, of an answer."""
 ASKING = "LLM"
 """The tool that is itself a call of a model."""
-
-PriceOf = Callable[[str, int, int], "float | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Estimate:
 
     def __str__(self) -> str:
         dollars = "price not known" if self.cost_usd is None else f"${self.cost_usd:.4f}"
-        return f"about {self.calls} calls of models, {self.tokens:,} tokens, {dollars}"
+        return f"about {count_of(self.calls, 'call')} of models, {self.tokens:,} tokens, {dollars}"
 
 
 def estimate(

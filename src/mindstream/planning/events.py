@@ -5,41 +5,63 @@ from __future__ import annotations
 from pydantic import Field, JsonValue
 
 from mindstream.log.events import Event, register
+from mindstream.planning.allowance import NOTHING_SPENT, Spent
 
 
-class Solving(Event):
+class RunEvent(Event):
+    """Something that happened to a run."""
+
+    run: str
+
+
+class SpendingEvent(RunEvent):
+    """Something that happened to a run; `spent` is what all of the run took until then."""
+
+    spent: Spent = NOTHING_SPENT
+
+
+class Solving(RunEvent):
     """A run began, or was taken up again."""
 
     kind = "solving"
-    run: str
     task: str
     how: str
 
 
-class RunPlanned(Event):
+class RunPlanned(SpendingEvent):
     """A plan was made for the run, or changed."""
 
     kind = "run_planned"
-    run: str
     plan: dict[str, JsonValue]
     because: str
 
 
-class StepBegan(Event):
+class AnswerMissing(SpendingEvent):
+    """The answer was missing from what these steps found: the plan is about to be mended, which is counted."""
+
+    kind = "answer_missing"
+    steps: tuple[str, ...]
+
+
+class PlanKept(SpendingEvent):
+    """Whoever was to mend the plan changed nothing of it."""
+
+    kind = "plan_kept"
+
+
+class StepBegan(SpendingEvent):
     """A tool is about to be called; where no `step_found` follows, it may have had its effect."""
 
     kind = "step_began"
-    run: str
     step: str
     tool: str
     arguments: str
 
 
-class StepFound(Event):
+class StepFound(SpendingEvent):
     """A step has its evidence, or failed (see `planning.evidence.Evidence`)."""
 
     kind = "step_found"
-    run: str
     step: str
     text: str
     failed: bool = False
@@ -50,14 +72,14 @@ class StepFound(Event):
     seconds: float = 0.0
 
 
-class Solved(Event):
+class Solved(SpendingEvent):
     """A run came to its end."""
 
     kind = "solved"
-    run: str
     answer: str
     stopped: str = ""
     """Why it came to no answer; "" where it did."""
+    unanswered: str = ""
 
 
-register(Solving, RunPlanned, StepBegan, StepFound, Solved)
+register(Solving, RunPlanned, AnswerMissing, PlanKept, StepBegan, StepFound, Solved)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -18,7 +17,7 @@ from pydantic import JsonValue
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.models.model import Call
-from mindstream.planning.arguments import bind, find_parts
+from mindstream.planning.arguments import Reference, bind, find_parts
 from mindstream.planning.batches import Batches
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.leave import Leave, Wish, refuse
@@ -69,31 +68,32 @@ class Executor:
         self._batches = Batches()
         self._steps: dict[str, PlannedStep] = {}
         self._needs: dict[str, tuple[str, ...]] = {}
+        self._settled = dict(self.evidence)  # what may be built on: its watchers have been told
+        self._waiting: dict[str, PlannedStep] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._ended: list[asyncio.Task[None]] = []
-        self._due: defaultdict[str, asyncio.Future[Evidence]] = defaultdict(asyncio.get_running_loop().create_future)
-        for id, evidence in self.evidence.items():
-            self._due[id].set_result(evidence)
 
     def begin(self, step: PlannedStep) -> None:
         """Run a step as soon as what it needs has been found; one that was begun, or has its evidence, is left."""
-        if step.id not in self._steps and not self._due[step.id].done():
-            self._steps[step.id], self._needs[step.id] = step, step.needs
-            self._running[step.id] = asyncio.ensure_future(self._settle(step))
+        if step.id not in self._steps and step.id not in self._settled:
+            self._steps[step.id] = self._waiting[step.id] = step
+            self._needs[step.id] = step.needs
+            self._start(step)
 
     def has_begun(self, step: PlannedStep) -> bool:
         """Tell whether this very step was begun; another one may have its id."""
         return self._steps.get(step.id) is step
 
-    def fail(self, step: PlannedStep, why: str) -> None:
+    def fail(self, step: PlannedStep, why: str) -> Evidence:
         """Give a step that cannot be called as it is planned the reason for its evidence; if it runs, it is ended."""
         if running := self._running.pop(step.id, None):
             running.cancel()
             self._ended.append(running)
+        self._waiting.pop(step.id, None)
         self._steps.setdefault(step.id, step)
         self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
-        if not self._due[step.id].done():
-            self._due[step.id].set_result(self.evidence[step.id])
+        self._settle(self.evidence[step.id])
+        return self.evidence[step.id]
 
     async def finish(self) -> dict[str, Evidence]:
         """Wait for all steps: no more are to come, so what waits for one that was never begun has waited in vain.
@@ -101,50 +101,56 @@ class Executor:
         Raises:
             Whatever a watcher raised; the other steps are broken off.
         """
-        for id in {need for needs in self._needs.values() for need in needs} - self._steps.keys():
-            if not self._due[id].done():
-                self._due[id].set_result(Evidence(id, f"no step {id} was planned", failed=True))
-        for step in self._knotted():
-            self._due[step.id].set_result(Evidence(step.id, "it waits for itself, by way of others", failed=True))
+        wanted = {need for needs in self._needs.values() for need in needs}
+        for id in wanted - self._steps.keys() - self._settled.keys():
+            self._settle(Evidence(id, f"no step {id} was planned", failed=True))
         try:
-            await asyncio.gather(*self._running.values())
+            while self._running:
+                done, _ = await asyncio.wait(self._running.values(), return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            knotted, self._waiting = self._waiting, {}
+            for id in knotted:
+                await self._keep(Evidence(id, "it waits for itself, by way of others", failed=True))
         finally:
             await self.stop()
         return self.evidence
 
     async def stop(self, why: str = "") -> None:
         """Break off what runs; `why` becomes the evidence of all that is not there yet."""
-        for task in self._running.values():
+        self._waiting.clear()
+        tasks = [*self._running.values(), *self._ended]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(self._batches.stop(), *self._running.values(), *self._ended, return_exceptions=True)
+        await self._batches.stop()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for step in self._steps.values():
             if why and step.id not in self.evidence:
                 self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
 
-    def _knotted(self) -> list[PlannedStep]:
-        """Return the steps that wait for each other."""
-        left = {id: step for id, step in self._steps.items() if not self._due[id].done()}
-        while free := [id for id in left if not left.keys() & set(self._needs[id])]:
-            for id in free:
-                del left[id]
-        return list(left.values())
+    def _start(self, step: PlannedStep) -> None:
+        """Run a step that waits, if all that it needs is there."""
+        if all(id in self._settled for id in self._needs[step.id]):
+            del self._waiting[step.id]
+            self._running[step.id] = asyncio.create_task(self._run_step(step))
 
-    async def _settle(self, step: PlannedStep) -> None:
-        """Get a step's evidence, and hand it to whoever waits for it."""
-        needed = {id: await self._wait_for(id) for id in self._needs[step.id]}
-        if self._due[step.id].done():  # it was found to wait for itself
-            evidence = self._due[step.id].result()
-        else:
-            evidence = await self._find(step, needed)
-        self.evidence[step.id] = evidence
+    async def _run_step(self, step: PlannedStep) -> None:
+        evidence = await self._find(step, {id: self._settled[id] for id in self._needs[step.id]})
+        await self._keep(evidence)
+        del self._running[step.id]  # one that raised stays, for `finish` to raise it
+
+    async def _keep(self, evidence: Evidence) -> None:
+        """Keep a step's evidence, tell the watchers, and only then start what waited for it."""
+        self.evidence[evidence.step] = evidence
         for watcher in self._watchers:
             await watcher.found(evidence)
-        if not self._due[step.id].done():
-            self._due[step.id].set_result(evidence)
+        self._settle(evidence)
 
-    async def _wait_for(self, id: str) -> Evidence:
-        due = self._due[id]
-        return due.result() if due.done() else await asyncio.shield(due)
+    def _settle(self, evidence: Evidence) -> None:
+        """Start what waited for a step."""
+        self._settled[evidence.step] = evidence
+        for step in tuple(self._waiting.values()):
+            self._start(step)
 
     async def _find(self, step: PlannedStep, needed: Mapping[str, Evidence]) -> Evidence:
         tool = self._tools.get(step.tool)
@@ -203,7 +209,9 @@ class Executor:
 
     def _free_for(self, tool: str, traits: Traits = PLAIN) -> asyncio.Semaphore:
         """Return what is held while one of a tool's calls goes on."""
-        return self._free_of.setdefault(tool, asyncio.Semaphore(traits.at_once if not traits.batch else 10_000))
+        if tool not in self._free_of:
+            self._free_of[tool] = asyncio.Semaphore(traits.at_once if not traits.batch else 10_000)
+        return self._free_of[tool]
 
 
 def key_of(run: str, step: str, arguments: Mapping[str, JsonValue]) -> str:
@@ -214,5 +222,6 @@ def key_of(run: str, step: str, arguments: Mapping[str, JsonValue]) -> str:
 
 def _cannot_do_without(step: PlannedStep, needed: Mapping[str, Evidence]) -> list[Evidence]:
     """Return the failed evidence that a step cannot be called without: where it is not one piece of a text."""
-    whole = {part.step for _, part in find_parts(step.arguments) if not hasattr(part, "pieces")}
-    return [each for id, each in needed.items() if each.failed and (id in whole or id in step.after)]
+    failed = [each for each in needed.values() if each.failed]
+    whole = {part.step for _, part in find_parts(step.arguments) if isinstance(part, Reference)} if failed else ()
+    return [each for each in failed if each.step in whole or each.step in step.after]

@@ -1,25 +1,40 @@
 """A run in the log of a mind: each step before and after its call, so that it goes on after `kill -9` where it stopped.
 
 What stands in `step_found` is not done again. A call that was begun and gave nothing is made again, with the same
-idempotency key where its tool takes one: at most the calls in flight are made twice. Whoever takes a run up that
-somebody else is still at takes it over: the other one makes no further call.
+idempotency key where its tool takes one: at most the calls in flight are made twice. A plan that was mended stays so,
+and each row says what the run had taken. Whoever takes a run up that somebody else is still at takes it over: the other
+one makes no further call.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field, replace
+
+from pydantic import JsonValue, ValidationError
 
 from mindstream.errors import LeaseLost
-from mindstream.log.events import Event
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
-from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
+from mindstream.planning.allowance import NOTHING_SPENT, Spent
+from mindstream.planning.events import (
+    AnswerMissing,
+    PlanKept,
+    RunPlanned,
+    Solved,
+    Solving,
+    SpendingEvent,
+    StepBegan,
+    StepFound,
+)
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.plan import Plan, PlannedStep
 
 PLANNER = "planner"
 """Signs what a run writes."""
-KINDS = ("solving", "run_planned", "step_began", "step_found", "solved")
+KINDS = ("solving", "run_planned", "answer_missing", "plan_kept", "step_began", "step_found", "solved")
+GIVEN = "it was given"
+"""Why a plan is there that its caller brought."""
 A_PAGE = 1_000
 
 
@@ -28,7 +43,12 @@ class Begun:
     """A run as its log holds it.
 
     Attributes:
-        plan: the newest; None where it was not finished.
+        plan: the newest; None where it was not finished. `given`: the one that its caller brought.
+        evidence: of the plan's steps; of what `failed`, too, where the run goes on in the middle of mending.
+        replans: how often the plan was to be mended.
+        missing: the steps for which it is still to be mended; () where it was, or was not to be.
+        kept: it was not mended, and nothing was done since.
+        spent: what the run took until the last row.
         answer: None where the run has not ended.
     """
 
@@ -36,17 +56,38 @@ class Begun:
     task: str = ""
     how: str = ""
     plan: Plan | None = None
+    given: Plan | None = None
     evidence: dict[str, Evidence] = field(default_factory=dict)
+    failed: dict[str, Evidence] = field(default_factory=dict)
+    replans: int = 0
+    missing: tuple[str, ...] = ()
+    kept: bool = False
+    spent: Spent = NOTHING_SPENT
     answer: str | None = None
     stopped: str = ""
+    unanswered: str = ""
+
+    def with_plan(self, plan: Plan) -> Begun:
+        """Return the run as it goes on where its caller brings a plan: mended, where it was this one that was mended.
+
+        Of another plan only the evidence holds that has not changed.
+        """
+        if self.plan is not None and plan in (self.plan, self.given):
+            return self
+        evidence = still_valid(self.plan, plan, self.evidence) if self.plan else self.evidence
+        return replace(self, plan=None, evidence=evidence, missing=(), kept=False)
+
+    def settled(self) -> dict[str, Evidence]:
+        """Return what is not looked for again; what failed is, but where the plan is being mended, or was not."""
+        return {**self.failed, **self.evidence} if self.missing or self.kept else dict(self.evidence)
 
 
 class Journal:
     """A run's watcher that writes to the log; each row is on disk before the run goes on."""
 
-    def __init__(self, stream: Stream, run: str) -> None:
+    def __init__(self, stream: Stream, run: str, spent: Callable[[], Spent]) -> None:
         self.run = run
-        self._stream = stream
+        self._stream, self._spent = stream, spent
         self._seen = 0
 
     async def begin(self, task: str, how: str) -> None:
@@ -55,23 +96,29 @@ class Journal:
         self._seen = row.seq
 
     async def planned(self, plan: Plan, because: str) -> None:
-        event = RunPlanned(run=self.run, plan=plan.model_dump(mode="json", exclude_defaults=True), because=because)
-        await self._write(event)
+        written = plan.model_dump(mode="json", exclude_defaults=True)
+        await self._write(RunPlanned(run=self.run, spent=self._spent(), plan=written, because=because))
+
+    async def missed(self, steps: Collection[str]) -> None:
+        await self._write(AnswerMissing(run=self.run, spent=self._spent(), steps=tuple(steps)))
+
+    async def kept(self) -> None:
+        await self._write(PlanKept(run=self.run, spent=self._spent()))
 
     async def began(self, step: PlannedStep, arguments: str) -> None:
-        event = StepBegan(run=self.run, step=step.id, tool=step.tool, arguments=arguments)
+        event = StepBegan(run=self.run, spent=self._spent(), step=step.id, tool=step.tool, arguments=arguments)
         await self._stream.commit(Entry(event, PLANNER))
         await self._check_ours()  # after it is written: whoever takes the run over now knows of this call
 
     async def found(self, evidence: Evidence) -> None:
-        if evidence.tries or evidence.failed:
-            await self._write(StepFound(run=self.run, **asdict(evidence)))
+        await self._write(StepFound(run=self.run, spent=self._spent(), **asdict(evidence)))
 
-    async def end(self, answer: str, stopped: str) -> None:
+    async def end(self, answer: str, stopped: str, unanswered: str) -> None:
         """Note how the run ended."""
-        await self._write(Solved(run=self.run, answer=answer, stopped=stopped))
+        solved = Solved(run=self.run, spent=self._spent(), answer=answer, stopped=stopped, unanswered=unanswered)
+        await self._write(solved)
 
-    async def _write(self, event: Event) -> None:
+    async def _write(self, event: SpendingEvent) -> None:
         await self._check_ours()
         await self._stream.commit(Entry(event, PLANNER))
 
@@ -103,19 +150,36 @@ async def read_runs(stream: Stream, only: str = "") -> dict[str, Begun]:
 
 def _after(begun: Begun, event: object) -> Begun:
     """Return a run as it is after one more row."""
-    held = dict(begun.__dict__)
+    spent = event.spent if isinstance(event, SpendingEvent) else begun.spent
+    held = {**begun.__dict__, "spent": spent}
     match event:
         case Solving():
             if begun.plan is None and begun.how != "react":  # it is planned anew, and its steps may be others
                 held["evidence"] = {}
-            held |= {"task": event.task, "how": event.how, "answer": None, "stopped": ""}
+            held |= {"task": event.task, "how": event.how, "answer": None, "stopped": "", "unanswered": ""}
         case RunPlanned():
-            held["plan"] = plan = Plan.model_validate(event.plan)
-            held["evidence"] = still_valid(begun.plan, plan, begun.evidence) if begun.plan else begun.evidence
-        case StepFound() if not event.failed:
-            fields = event.model_dump()
-            fields.pop("run")
-            held["evidence"] = {**begun.evidence, event.step: Evidence(**fields)}
+            held["plan"] = plan = _read_plan(event.plan)
+            held["evidence"] = still_valid(begun.plan, plan, begun.evidence) if begun.plan and plan else begun.evidence
+            held |= {"failed": {}, "missing": (), "kept": False}
+            if event.because == GIVEN:
+                held["given"] = plan
+        case AnswerMissing():
+            held |= {"replans": begun.replans + 1, "missing": event.steps, "kept": False}
+        case PlanKept():
+            held |= {"missing": (), "kept": True}
+        case StepFound():
+            fields = event.model_dump(exclude={"run", "spent"})
+            which = "failed" if event.failed else "evidence"
+            held |= {which: {**getattr(begun, which), event.step: Evidence(**fields)}, "kept": False}
         case Solved():
-            held |= {"answer": event.answer, "stopped": event.stopped}
+            held |= {"answer": event.answer, "stopped": event.stopped, "unanswered": event.unanswered, "kept": False}
     return Begun(**held)
+
+
+def _read_plan(written: dict[str, JsonValue]) -> Plan | None:
+    """Return a plan as the log holds it; None where it has no step, or words of it were erased that it cannot lack."""
+    try:
+        plan = Plan.model_validate(written)
+    except ValidationError:
+        return None
+    return plan if plan.steps else None

@@ -35,9 +35,10 @@ def states_of(plan: Plan, evidence: Mapping[str, Evidence], insufficient: Collec
 
 def _state(evidence: Evidence | None, insufficient: bool) -> str:
     if evidence is None:
-        return "not done"
+        return "not run yet"
     if evidence.failed:
-        return "failed" if evidence.foreign else f"failed: {evidence.text[:SHOWN]}"
+        state = "failed" if evidence.tries else "not run"
+        return state if evidence.foreign else f"{state}: {evidence.text[:SHOWN]}"
     lacks = ", does not hold the answer" if insufficient else ""
     shown = "" if evidence.foreign else f": {evidence.text[:SHOWN]}"
     return f"found {len(evidence.text)} characters{lacks}{shown}"

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
 
-from mindstream.errors import InputError, ReplyInvalid
+from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
-from mindstream.models.reply import DECODER, check_depth, clean, without_controls
-from mindstream.planning.arguments import STEP_ID, fill, find_references
+from mindstream.models.reply import DECODER, DEEP, DEEPEST, without_controls
+from mindstream.planning.arguments import STEP_ID, find_references, parse_part
 from mindstream.planning.difference import Change, compare
 
 TOOL_NAME = re.compile(r"\w[\w./:-]{0,127}")
@@ -31,14 +31,24 @@ def _checked_tool(name: str) -> str:
     return name
 
 
-def _checked_arguments(value: Any) -> Any:
-    """Return JSON that can be kept, its texts of pieces in one form only."""
+def _checked_arguments(value: Any, depth: int = 0) -> Any:
+    """Return JSON that can be kept, its texts legible, its texts of pieces in one form only."""
+    if isinstance(value, str):
+        return without_controls(value)
+    if isinstance(value, dict | list | tuple) and depth >= DEEPEST:
+        raise ValueError(DEEP)
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise ValueError("the names in an object are texts")
+        kept = {without_controls(key): _checked_arguments(each, depth + 1) for key, each in value.items()}
+        part = parse_part(kept)
+        return kept if part is None else part.as_json()
+    if isinstance(value, list | tuple):
+        return [_checked_arguments(each, depth + 1) for each in value]
     try:
-        check_depth(value)
-        kept = DECODER.decode(json.dumps(value, ensure_ascii=False, allow_nan=False))
-    except (ReplyInvalid, TypeError) as error:
+        return value if value is None else DECODER.decode(json.dumps(value, allow_nan=False))
+    except TypeError as error:
         raise ValueError(str(error)) from None
-    return fill(clean(kept), lambda part: part.as_json())
 
 
 StepId = Annotated[str, AfterValidator(_checked_id)]

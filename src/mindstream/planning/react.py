@@ -30,13 +30,13 @@ A_DAY_S = 86_400.0
 """How long a call may take with what stands before it: a person may be asked for leave. Tools have their own time."""
 
 
-async def react(run: Run) -> str:
-    """Return the answer. Its calls become the run's plan, so that they can be looked at, and run again."""
+async def react(run: Run) -> None:
+    """Answer the task. Its calls become the run's plan, so that they can be looked at, and run again."""
     watcher = _Watched(run)
     guarded = [_Guarded(tool, watcher) for tool in run.tools]
     prompt = ActOnTask(task=run.task, exemplars=tuple(run.exemplars))
     model = run.model("worker")
-    return await loop.solve(model, prompt, guarded, watcher, steps=STEPS, role="worker", tool_timeout_s=A_DAY_S)
+    run.read(await loop.solve(model, prompt, guarded, watcher, steps=STEPS, role="worker", tool_timeout_s=A_DAY_S))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Guarded:
     async def __call__(self, call: Call) -> str:
         run = self.watched.run
         try:
-            run.take_call(self.traits.cost_usd or 0.0)
+            run.allowance.take_call(self.traits.cost_usd or 0.0)
         except BudgetSpent as error:
             raise ToolError(f"not called: {error}. Answer with what there is.") from None
         if self.traits.changes:
@@ -126,13 +126,13 @@ class _Watched:
 
     async def log_call(self, call: Call) -> None:
         step = self.step(call)
-        self._began[call.id] = CLOCK.elapsed()
+        self._began[step.id] = CLOCK.elapsed()
         for watcher in self.run.watchers:
             await watcher.began(step, call.arguments)
 
     async def log_observation(self, call: Call, found: Observation) -> None:
-        seconds = CLOCK.elapsed() - self._began.get(call.id, CLOCK.elapsed())
-        await self._keep(self.step(call), found, seconds)
+        step = self.step(call)
+        await self._keep(step, found, CLOCK.elapsed() - self._began[step.id])
 
     async def take_newer(self) -> str:
         return ""

@@ -65,11 +65,10 @@ class RememberedPlans:
 
 
 def _ended_well(solution: Solution) -> bool:
-    """Tell whether a plan that was made beforehand gave the answer, as it was made, and every step found something."""
+    """Tell whether a plan that was made beforehand answered it all, as it was made, and every step found something."""
     is_whole = len(solution.evidence) == len(solution.plan.steps) and not solution.missing
-    return (
-        bool(solution.answer and is_whole and not solution.stopped and not solution.changes) and solution.how != "react"
-    )
+    is_whole = is_whole and not solution.unanswered and not solution.stopped and not solution.changes
+    return bool(solution.answer) and is_whole and solution.how != "react"
 
 
 def _is_general(plan: Plan, form: TaskForm) -> bool:

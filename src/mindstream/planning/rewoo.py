@@ -5,20 +5,21 @@ from __future__ import annotations
 from mindstream.planning.run import Run
 
 
-async def rewoo(run: Run) -> str:
-    """Return the answer; steps run while the planner still writes, and side by side."""
+async def rewoo(run: Run) -> None:
+    """Answer the task; steps run while the planner still writes, and side by side."""
     executor = None
     if run.given is None:
         executor = run.executor()
         await run.make_plan(executor)
         if run.stopped:
-            return ""
+            return None
     while True:
-        await run.carry_out(run.plan.steps, executor)
-        executor = None
-        answer, missing = await run.answer(may_miss=run.replans > 0)
-        if not missing:
-            return answer
-        run.replans -= 1
+        if not (missing := run.missing):
+            await run.carry_out(run.plan.steps, executor)
+            executor = None
+            answer = await run.answer()
+            if not answer.missing or not run.may_mend:
+                return None
+            missing = answer.steps
         if not await run.mend(missing):
-            return (await run.answer(may_miss=False))[0]
+            return await run.ensure_answer()

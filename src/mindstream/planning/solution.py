@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mindstream.planning.allowance import NOTHING_SPENT, Spent
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds."""
-
-    model_calls: int = 0
-    tool_calls: int = 0
-    tokens: int = 0
-    cost_usd: float = 0.0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +16,9 @@ class Solution:
     """What a run came to.
 
     Attributes:
-        answer: "" where there is none.
-        stopped: why the run ended without an answer, or before all was done; "" where nothing is missing.
+        answer: to the task, or to the part of it that could be answered; "" where there is none.
+        stopped: why the run ended without an answer, or before all was done; "" where it did not.
+        unanswered: what is missing from the answer, in the solver's words; "" where nothing is.
         missing: the steps that gave nothing.
         changes: what each replanning changed.
     """
@@ -39,8 +30,9 @@ class Solution:
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
     stopped: str = ""
     changes: tuple[tuple[Change, ...], ...] = ()
-    spent: Spent = Spent()
+    spent: Spent = NOTHING_SPENT
     run: str = ""
+    unanswered: str = ""
 
     @property
     def foreign(self) -> bool:

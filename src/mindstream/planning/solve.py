@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 from mindstream import chance
@@ -14,9 +13,9 @@ from mindstream.memory.stream import Stream
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.planning.evidence import still_valid
+from mindstream.planning.allowance import NOTHING_SPENT, Allowance
 from mindstream.planning.executor import Limits
-from mindstream.planning.journal import Begun, Journal, read_run
+from mindstream.planning.journal import GIVEN, Begun, Journal, read_run
 from mindstream.planning.leave import Leave, one_at_a_time, refuse
 from mindstream.planning.plan import Plan
 from mindstream.planning.plan_execute import plan_and_execute
@@ -58,9 +57,10 @@ async def solve(
         models: one for all roles, or a table of them: planner, worker, solver, replanner.
         exemplars: solved tasks that are shown to the planner, in the form of the way that is taken.
         plan: run this one; no planner is asked.
-        budget, tool_calls, seconds: what the whole run may take. When one of them is spent the run ends with what it
-            has, and says so; at most one call more is made.
-        replans: how often the plan may be mended, after steps failed or the answer was missing.
+        budget, tool_calls: what the whole run may take, before it was broken off, too. When one of them is spent the
+            run ends with what it has, and says so; at most one call more is made.
+        seconds: how long this may take; whoever goes on with a run waits anew.
+        replans: how often the plan may be mended in the whole run, after steps failed or the answer was missing.
         leave: asked before a tool that changes the world is called.
         stream: the run is written into its log; a run of that name that was broken off goes on where it stopped, and
             one that another process is still at goes on here: that process makes no further call.
@@ -77,55 +77,69 @@ async def solve(
     """
     if how not in WAYS:
         raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(How))}")
+    told_before = stream if run else None  # nothing is written of a run that gets its name here
     run = checked_name(run or chance.token(), "run")
-    journal = Journal(stream, run) if stream else None
-    before = await read_run(stream, run) if stream else None
-    if before and before.task and before.task != task:
-        raise InputError(f"the run {run!r} is about another task: {before.task[:80]!r}; give this one another name")
-    if before and before.how and before.how != how:
-        raise InputError(f"the run {run!r} was begun by {before.how}: go on so, or give this one another name")
-    if before and before.answer is not None and not before.stopped:
-        return Solution(task, before.how, before.answer, before.plan or Plan(task=task), before.evidence, run=run)
-    if journal and stream:
+    allowance = Allowance(budget or Budget(), tool_calls)
+    journal = Journal(stream, run, allowance.spent) if stream else None
+    before = await read_run(told_before, run) if told_before else None
+    if before and (ended := _ended(before, task, how)):
+        return ended
+    if journal:
         await journal.begin(task, how)
-        before = await read_run(stream, run)  # again: from here on nobody else makes a call of it
-    begun = _begun(before or Begun(run), plan)
-    allowed, specs = budget or Budget(), [tool.spec for tool in tools]
-    plans = remembered if how != "react" and not plan and not (before and before.plan) else None
+    if told_before:
+        before = await read_run(told_before, run)  # again: from here on nobody else makes a call of it
+        allowance.take_up(f"{told_before.name}/{run}", before.spent if before else NOTHING_SPENT)
+    begun = before or Begun(run)
+    if plan:
+        begun = begun.with_plan(plan)
+    specs = [tool.spec for tool in tools]
+    plans = remembered if how != "react" and not plan and not begun.plan else None
     known = await plans.find(task, specs) if plans else None
     going = Run(
-        task, checked_tools(tools), _models(models, allowed), tuple(exemplars), allowed, tool_calls, replans,
+        task, checked_tools(tools), _models(models, allowance.budget), tuple(exemplars), allowance, replans,
         limits or Limits(), one_at_a_time(leave), (*([journal] if journal else []), *watchers), run, begun,
-        plan or known,
+        begun.plan or plan or known,
     )  # fmt: skip
-    if plan is not None and begun.plan != plan:
-        await going.tell("it was given")
+    if plan is not None and begun.plan is None:
+        await going.tell(GIVEN)
     try:
         async with asyncio.timeout(seconds) as limit:
             if known:
                 await going.tell("remembered")
-            answer = await WAYS[how](going)
+            await WAYS[how](going)
     except BudgetSpent as error:
-        going.stopped, answer = str(error), ""
+        going.stopped = str(error)
     except TimeoutError:
         if not limit.expired():  # it is somebody else's: a watcher's, or of whoever is asked for leave
             raise
-        going.stopped, answer = f"the {seconds:g} seconds that were allowed are over", ""
+        going.stopped = f"the {seconds:g} seconds that were allowed are over"
     finally:
         await going.close()
-    solution = going.solution(how, answer)
+    solution = going.solution(how)
     if journal:
-        await journal.end(solution.answer, solution.stopped)
+        await journal.end(solution.answer, solution.stopped, solution.unanswered)
     if plans and not known:
         await plans.keep(solution, specs)
     return solution
 
 
-def _begun(before: Begun, plan: Plan | None) -> Begun:
-    """Return what a run begins with: where its plan is another one now, only the evidence that still holds."""
-    if plan is None or before.plan is None or plan == before.plan:
-        return before
-    return replace(before, evidence=still_valid(before.plan, plan, before.evidence))
+def _ended(begun: Begun, task: str, how: How) -> Solution | None:
+    """Return what a run came to that has ended with an answer; None: it is to be gone on with.
+
+    Raises:
+        InputError: it is about another task, or goes another way.
+    """
+    run = begun.run
+    if begun.task not in ("", task):
+        raise InputError(f"the run {run!r} is about another task: {begun.task[:80]!r}; give this one another name")
+    if begun.how not in ("", how):
+        raise InputError(f"the run {run!r} was begun by {begun.how}: go on so, or give this one another name")
+    if begun.answer is None or begun.stopped:
+        return None
+    return Solution(
+        task, begun.how, begun.answer, begun.plan or Plan(task=task), begun.evidence, spent=begun.spent, run=run,
+        unanswered=begun.unanswered,
+    )  # fmt: skip
 
 
 def _models(models: Models | Model | Mapping[str, Model], budget: Budget) -> dict[str, Model]:

@@ -147,8 +147,7 @@ def _pack(settings: Settings) -> Iterator[Finding]:
             yield Finding("pack", state, str(error), "mend that line, or choose another pack with --pack")
         else:
             used = " (used)" if name == settings.pack else ""
-            parts = f"{len(pack.phases)} phases, {len(pack.topics)} topics, {len(pack.steps)} steps"
-            yield Finding("pack", "ok", f"{name}{used}: {pack.title}; {parts}, {len(pack.resources)} resources")
+            yield Finding("pack", "ok", f"{name}{used}: {pack.title}; {pack.count_parts()}")
 
 
 def _roles(settings: Settings) -> Finding:

@@ -21,9 +21,14 @@ DIMENSIONS = {
     "slow": Dimension("speed", False), "old": Dimension("when begun", False), "young": Dimension("when begun", True),
     "new": Dimension("when begun", True), "early": Dimension("when begun", False), 
     "late": Dimension("when begun", True),
+    "expensive": Dimension("price", True), "dear": Dimension("price", True), "cheap": Dimension("price", False),
     "populous": Dimension("population", True),
 }  # fmt: skip
 """The older of two is the one that began earlier."""
+
+
+VERBS = {"weight": "weighs|weighed", "price": "costs?", "length": "measures"}
+"""Verbs that state how much there is of something."""
 
 
 def dimension_of(adjective: str) -> Dimension | None:

@@ -109,7 +109,12 @@ class Documents:
                 raise ToolError("there is nothing to look for: the query is empty")
             await self.refresh()
             found = await self.stream.recall(query, count, kinds=["document"], touch=False)
-            return "\n\n".join(each.record.text for each in found) or "nothing was found"
+            if not found:
+                unread = "; ".join(
+                    why if why.startswith(name) else f"{name}: {why}" for name, why in self.unread.items()
+                )
+                raise ToolError(f"there is nothing to read in the folder{f': {unread}' if unread else ''}")
+            return "\n\n".join(each.record.text for each in found)
 
         async def list_documents() -> str:
             """List the documents, and which of them cannot be read."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from mindstream.errors import ToolError
-from mindstream.text.dimensions import adjectives_of
+from mindstream.text.dimensions import DIMENSIONS, VERBS, adjectives_of
 from mindstream.text.words import stem, terms
 
 LONGEST = 24_000
@@ -26,6 +26,8 @@ IS = r"(?:is|was|are|were|became|has been|remains)"
 MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 DATE = rf"(?:\d{{1,2}} {MONTH} \d{{3,4}}|{MONTH} \d{{1,2}}, \d{{3,4}}|{MONTH} \d{{4}}|\d{{3,4}}(?: BC)?)"
 QUANTITY = r"\d[\d,.]*(?: (?:million|billion|thousand))?(?: (?:square |cubic )?[A-Za-z²³/%°]+|[一-鿿]{1,4})?"
+COUNT = r"\d[\d,.]*(?: (?:million|billion|thousand))?"
+VAGUE = r"(?:(?!for|with|in|at|of|and|more|less|fewer)[a-z]+ ){0,2}"
 BEGINS = "born|founded|built|opened|established|completed|created|published"
 ALIASES = {
     "author": "who wrote", "birthplace": "where born", "place of birth": "where born", "hometown": "where grow up",
@@ -39,6 +41,8 @@ BOUNDARY = re.compile(
 )
 """Words behind which a phrase speaks of something else."""
 DOUBT = re.compile(r"(?:not|no|never|perhaps|maybe|said|believed|thought|unknown|disputed|one of)\b|不")
+PREDICATE = re.compile(rf"{QUANTITY} (?:{'|'.join(DIMENSIONS)})\b|(?!born)[a-z]+(?:ed|lt|de|en) (?:in|by|on|at|from)\b")
+"""What is said of the thing that a phrase names, and is no value of a relation: "the tower of X is 31 metres high"."""
 LONGEST_SENTENCE, MOST_OTHERS = 400, 4
 LIES = "lie|lies|located|situated|stand|stands|is"
 
@@ -61,11 +65,10 @@ def extract(what: str, of: str, text: str) -> str:
 
 def _sentences(passage: str) -> Iterator[str]:
     """Yield the sentences, with the name that "he" or "its" stands for in its place."""
+    passage = re.sub(r"(?<=[\u4e00-\u9fff]),", "，", passage)
     body = re.sub(r"\A[^\n]{1,200}, (?:lines?|page) [\d-]+:\n", "", passage)
     subject = ""
-    for line in re.split(
-        r"\n(?=#|[-*] )|(?<=[.!?])\s+(?=[A-Z])|(?<=[。！？])", re.sub(r"(?<!\n)\n(?![\n#*-])", " ", body)
-    ):
+    for line in SENTENCE_END.split(re.sub(r"(?<!\n)\n(?![\n#*-])", " ", body)):
         heading = re.match(r"#+ (.+?)(?:\n|$)", line)
         if heading:
             subject, line = heading[1].strip(), line[heading.end() :]
@@ -85,7 +88,7 @@ def _predicates(subject: str, clause: str) -> Iterator[str]:
     """Yield a clause, and what it says of its subject behind an "and": "Oslo is old and has a harbour"."""
     yield clause
     if subject and clause.startswith(subject):
-        for further in re.finditer(r",? and (?=(?:is|was|has|had|lies|stands|ends) )", clause):
+        for further in re.finditer(r",? and (?=(?:is|was|has|had|lies|stands|ends|weighs|costs|measures) )", clause):
             yield f"{subject} {clause[further.end() :]}"
 
 
@@ -111,10 +114,11 @@ def _patterns(what: str) -> list[str]:
         found.append(
             rf"(?P<y>[^,;]+?) (?:{IS}|stands|rises|runs|flows|measures)\b[^.;]*?(?P<v>{QUANTITY}) (?:{adjectives})\b"
         )
-    if what == "population":
-        found.append(
-            rf"(?P<y>[^,;]+?) (?:has|had|is home to) [^.;]*?(?P<v>{QUANTITY}(?= inhabitants| people| residents))"
-        )
+    if what in VERBS:
+        found.append(rf"(?P<y>[^,;]+?) (?:{VERBS[what]}) [^.;]*?(?P<v>{QUANTITY})$")
+    counted = "inhabitants|people|residents" if what == "population" else re.escape(what.removeprefix("number of "))
+    if what == "population" or what.startswith("number of "):
+        found.append(rf"(?P<y>[^,;]+?) (?:has|had|have|is home to|employs) {VAGUE}(?P<v>{COUNT}(?= (?:{counted})\b))")
     return found + _agent_patterns(what)
 
 
@@ -152,7 +156,9 @@ def _value(pattern: str, sentence: str, of: str, what: str) -> str | None:
     for found in re.finditer(begin + pattern, sentence):
         groups = found.groupdict()
         if _is_about(groups["y"], of) and ("verb" not in groups or _is_form(groups["verb"], what)):
-            return None if DOUBT.match(groups["v"].strip()) else _trim(groups["v"], what) or None
+            value = groups["v"].strip()
+            is_none = DOUBT.match(value) or PREDICATE.match(value)
+            return None if is_none else _trim(groups["v"], what) or None
     return None
 
 
@@ -170,6 +176,8 @@ def _is_about(said: str, of: str) -> bool:
         return False
     is_whole = wanted <= set(terms(" ".join(words)))
     before, after = words[: places[0]], words[places[-1] + 1 :] if is_whole else []
+    if terms(" ".join(before)) and re.sub(r"^(?:the|an?) ", "", of, flags=re.I)[:1].islower():
+        return False  # "the north pier" is one of several
     return not any(word[0].isupper() and word.lower() not in ("the", "a", "an") for word in before) and not terms(
         " ".join(after)
     )

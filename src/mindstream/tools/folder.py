@@ -48,7 +48,12 @@ class Folder:
     def __init__(self, path: Path | str) -> None:
         self.root = Path(path).expanduser().resolve()
         if not self.root.is_dir():
-            raise ToolError(f"there is no folder {str(path)!r}")
+            is_file = self.root.is_file()
+            raise ToolError(
+                f"{str(path)!r} is a file; name the folder it lies in"
+                if is_file
+                else f"there is no folder {str(path)!r}"
+            )
 
     def names(self) -> Iterator[str]:
         """Yield the names of its files, so many at most; links that lead out are left out."""

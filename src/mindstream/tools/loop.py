@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import act
@@ -90,14 +90,8 @@ async def solve(
         calls = tuple(Call(call.tool, call.arguments, call.id or f"call_{step}_{n}") for n, call in enumerate(wished))
         refusals = allowance.take(calls)
         turns.append(Message("assistant", words, calls[: len(refusals)]))
-        turns.extend(
-            await asyncio.gather(
-                *(
-                    _answered(call, offered, watcher, tool_timeout_s, refusal)
-                    for call, refusal in zip(calls, refusals, strict=False)
-                )
-            )
-        )
+        answering = (_answered(*each, offered, watcher, tool_timeout_s) for each in zip(calls, refusals, strict=False))
+        turns.extend(await _all_or_none(answering))
     raise ReplyInvalid(f"{model.name} wanted more tools after {steps} steps of {prompt.label()!r}, and gave no answer")
 
 
@@ -127,7 +121,19 @@ class _Allowance:
         return refusals
 
 
-async def _answered(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float, refusal: str) -> Message:
+async def _all_or_none(answering: Iterable[Coroutine[Any, Any, Message]]) -> list[Message]:
+    """Return what comes of calls that go side by side; where a watcher raises, the others are broken off."""
+    tasks = [asyncio.ensure_future(each) for each in answering]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+async def _answered(call: Call, refusal: str, tools: Sequence[Tool], watcher: Watcher, timeout_s: float) -> Message:
     if refusal:
         found = Observation(refusal, failed=True)
     elif not is_in_run(call, tools) and (known := await watcher.recorded_result(call)) is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import socket
 from collections.abc import AsyncIterator, Collection
@@ -11,6 +10,7 @@ from collections.abc import AsyncIterator, Collection
 import httpx2
 
 from mindstream.errors import SettingsError
+from mindstream.tools.addresses import is_allowed, may_reach
 
 MOST_BYTES = 8_000_000
 """An answer is not read further."""
@@ -35,7 +35,7 @@ def check_url(url: str, allow: Collection[str]) -> httpx2.URL:
         raise SettingsError(f"a server's address looks like https://host/mcp, not like {url[:200]!r}")
     if parsed.userinfo:
         raise SettingsError("a server's address must not hold a password: name a header for it")
-    if parsed.scheme == "http" and not _is_named(parsed.host, allow):
+    if parsed.scheme == "http" and not is_allowed(parsed.host, allow):
         raise SettingsError(f"{parsed.host} is asked over https only, unless it is allowed by name (allow)")
     return parsed
 
@@ -74,11 +74,13 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             OSError: the host is not known, or is not to be asked.
         """
         url = request.url
-        if _is_named(url.host, self._allow):
+        if is_allowed(url.host, self._allow):
             return await self._inner.handle_async_request(request)
         found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        if hidden := next((each for each in addresses if not is_public(each)), None):
+        there = dict.fromkeys(str(entry[4][0]) for entry in found)
+        addresses = [each for each in there if may_reach(each, url.host, self._allow)]
+        if not addresses:
+            hidden = " and ".join(there)
             raise OSError(f"{hidden} is an address of this machine or of a private network; allow the host by name")
         extensions = {**request.extensions, "sni_hostname": url.host}
         for address in addresses:
@@ -95,7 +97,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 if address == addresses[-1]:
                     raise
-        raise OSError("it has no address")
+        raise AssertionError("one of them answered, or was the last")
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -117,17 +119,6 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._response.aclose()
-
-
-def is_public(address: str) -> bool:
-    """Tell whether an address is one of the open internet."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    meant = getattr(found, "ipv4_mapped", None) or found
-    return bool(meant.is_global and not meant.is_multicast)
-
-
-def _is_named(host: str, allow: Collection[str]) -> bool:
-    return host.lower().strip("[]") in {each.lower().strip("[]") for each in allow}
 
 
 def _fault(request: httpx2.Request, response: httpx2.Response) -> str:

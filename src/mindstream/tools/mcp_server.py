@@ -16,7 +16,7 @@ from mindstream.errors import SettingsError
 from mindstream.models.secrets import remember
 
 VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
-RUNNERS = ("python", "node", "npx", "uvx", "bash", "sh")
+RUNNERS = ("python", "node", "npx", "uvx", "uv", "bash", "sh")
 ODD = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -104,14 +104,6 @@ class McpServer:
             word = self.command[self.command.index("-m") + 1]
         else:
             words = [word for word in self.command[1:] if not word.startswith("-")]
-            runs = Path(self.command[0]).stem.rstrip("0123456789.") in (
-                "python",
-                "node",
-                "npx",
-                "uvx",
-                "uv",
-                "bash",
-                "sh",
-            )
+            runs = Path(self.command[0]).stem.rstrip("0123456789.") in RUNNERS
             word = Path(words[0] if runs and words else self.command[0]).stem
         return ODD.sub("_", word).strip("_")[:30] or "server"

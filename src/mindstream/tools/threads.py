@@ -50,7 +50,12 @@ async def run_in_thread(function: Callable[[], T]) -> T:
             done.set_result(came)
 
     done.set_running_or_notify_cancel()
-    threading.Thread(target=work, name=getattr(function, "__name__", "tool"), daemon=True).start()
+    try:
+        threading.Thread(target=work, name=getattr(function, "__name__", "tool"), daemon=True).start()
+    except RuntimeError as full:  # the machine has no room for one more
+        with _counting:
+            _running -= 1
+        raise ToolError(f"no thread can be started: {full}") from None
     result, error = await asyncio.wrap_future(done)
     if error is not None:
         raise error

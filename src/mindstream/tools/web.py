@@ -14,21 +14,20 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from ssl import SSLContext, create_default_context
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
+from yarl import URL
 
 import mindstream
 from mindstream.errors import ToolError
 from mindstream.models.secrets import mask
+from mindstream.tools.addresses import may_reach
 
 HOPS = 5
 LONGEST_URL, QUOTED = 2_000, 200
-TRANSLATED = IPv6Network("64:ff9b::/96")
-"""Where networks without IPv4 reach it: the last 32 bits are the real address."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 CHARSET = re.compile(
     r"utf-?8|utf-?16(le|be)?|us-ascii|latin-?1|iso-8859-\d+|(windows-|cp)125\d|koi8-[ru]|gb2312|gbk|gb18030|big5"
@@ -155,7 +154,7 @@ class Web:
     async def _session(self, url: str, refused: list[str]) -> AsyncIterator[aiohttp.ClientSession]:
         """Open a session for one request: no cookies, no proxy (it would resolve names itself), no login of .netrc."""
         connector = aiohttp.TCPConnector(
-            socket_factory=self._guard(urlsplit(url).hostname or "", refused), ssl=_certificates(), force_close=True,
+            socket_factory=self._guard(URL(url).host or "", refused), ssl=_certificates(), force_close=True,
             use_dns_cache=False,
         )  # fmt: skip
         async with aiohttp.ClientSession(
@@ -168,7 +167,7 @@ class Web:
         def make_socket(info: Any) -> socket.socket:
             family, kind, protocol, _, where = info
             address = str(where[0])
-            if not (is_public(address) or {host, address} & set(self.allow)):
+            if not may_reach(address, host, self.allow):
                 refused.append(address)
                 raise OSError(f"{address} is not a public address")
             return socket.socket(family, kind, protocol)
@@ -185,23 +184,6 @@ class Web:
             if len(body) > self.most_bytes:
                 return bytes(body[: self.most_bytes]), True
         return bytes(body), False
-
-
-def is_public(address: str) -> bool:
-    """Tell whether an address is one of the open network: not private, local, reserved, nor a way round to such."""
-    try:
-        found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(found, IPv6Address):
-        inner = found.ipv4_mapped or found.sixtofour
-        if found in TRANSLATED:
-            inner = IPv4Address(int(found) & 0xFFFF_FFFF)
-        if inner is not None:
-            return is_public(str(inner))
-        if found.is_site_local:
-            return False
-    return found.is_global and not (found.is_multicast or found.is_reserved)
 
 
 def checked_url(url: str) -> str:

@@ -27,13 +27,13 @@ from mindstream.coach.gates.gate import Situation
 from mindstream.coach.gates.quick import QuickGate
 from mindstream.coach.memory_question import MemoryQuestion, is_question, only_asks_for_own, read_question
 from mindstream.coach.moves import moves as moves_module
+from mindstream.coach.open_question import Timing
 from mindstream.coach.packs import reading, safety
 from mindstream.coach.packs.filler import states
 from mindstream.coach.packs.load import SHIPPED, load, shipped_packs
 from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import choices
 from mindstream.coach.packs.recogniser import parts
-from mindstream.coach.talker import unless_asked
 from mindstream.errors import PackError, ToolError
 from mindstream.memory import audit
 from mindstream.memory.columns import Columns
@@ -136,7 +136,8 @@ def test_every_pattern_of_the_package_is_pumped() -> None:
 
 
 def asked_before(text: str) -> str:
-    return unless_asked("What keeps you awake?", [Line(by="mind", text=text, by_user=False)])[0]
+    history = [Line(by="mind", text=text, by_user=False)]
+    return Timing(SLEEP).may_ask("What keeps you awake?", history, Situation("hm", SLEEP.phases[0]))[0]
 
 
 def distinct() -> list[str]:

@@ -125,7 +125,10 @@ def export(
     mcp: flags.Mcp = None,
     data: Data = None,
 ) -> int:
-    """Write a plan as a line to train a planner on: its task and tools, and the plan."""
+    """Write a plan as a line to train a planner on.
+
+    The line holds its task, its tools and the plan.
+    """
     from mindstream.cli.plans import export_plan
 
     return export_plan(choose({"data": data}).settings, file, make_task(task, tools, docs, mcp), form)

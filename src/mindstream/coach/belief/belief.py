@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
 from mindstream.coach.belief import plan_rules  # noqa: F401 (registers the rule)
+from mindstream.coach.belief.cautions import keep_cautions, say_cautions, tells
 from mindstream.coach.belief.infer_phase import InferPhase
 from mindstream.coach.belief.interim_belief import InterimBelief, with_belief
 from mindstream.coach.belief.library import resource_tool, step_tool
@@ -23,9 +24,10 @@ from mindstream.coach.belief.plan import Plan, read_plan
 from mindstream.coach.belief.rank_steps import known_topics
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.coach.events import PlanMade
+from mindstream.coach.open_question import open_question
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import find_hint, look_over
-from mindstream.log.events import Remembered, Thought
+from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief
 from mindstream.memory.record import Record
 from mindstream.memory.store import Entry
@@ -65,12 +67,14 @@ class BeliefReasoner:
         belief = await occasion.stream.belief(self.slot, self.pack.belief)
         question = await self._question(occasion, model, belief)
         believing = InterimBelief(occasion, belief, question)
-        tools = with_belief(self._tools(question, occasion.tools), believing)
+        offered: set[str] = set()
+        tools = with_belief(self._tools(question, occasion.tools, offered), believing)
         found = await solve(model, question, tools, occasion, steps=self.steps)
         by = self.slot if model is self.model else BY
+        plan = keep_cautions(self.pack, question.plan, question.plan.edit(found.plan), offered)
+        found = self._with_cautions(question, plan, found)
         words = found.words if occasion.waits else ""
-        plan = question.plan.edit(found.plan)
-        if words or found.follow_up:
+        if plan.now and tells(words or found.follow_up, plan.now):
             plan = plan.mark_as_told()
 
         async def write() -> Writing:
@@ -107,18 +111,27 @@ class BeliefReasoner:
             utterances=utterances,
             reply=occasion.reply,
             waits=occasion.waits,
-            open_question=await open_question(stream, self.slot),
+            open_question=await open_question(stream, self.slot, inferred.phase),
             hint=hint,
             language=language_of(" ".join(utterances), pack.languages),
             now=format_spoken(stream.clock.now()),
         )
 
-    def _tools(self, question: ThinkInPhase, minds: Sequence[Tool]) -> list[Tool]:
+    def _with_cautions(self, question: ThinkInPhase, plan: Plan, found: PhaseThought) -> PhaseThought:
+        """Return a thought whose words to the user hold the cautions of the steps that they tell."""
+        said = [line.text for line in question.conversation if not line.by_user]
+        held = {
+            name: say_cautions(self.pack, plan, text, said, question.language)
+            for name, text in (("words", found.words), ("follow_up", found.follow_up)) if text
+        }  # fmt: skip
+        return found.model_copy(update=held)
+
+    def _tools(self, question: ThinkInPhase, minds: Sequence[Tool], offered: set[str]) -> list[Tool]:
         """Give the mini-reasoner its tools: the mind's, and in a planning phase the pack's library."""
         if not question.phase.plans:
             return list(minds)
         planned = [step.title for step in question.plan.steps]
-        library = step_tool(self.pack, question.language, known_topics(question), planned)
+        library = step_tool(self.pack, question.language, known_topics(question), planned, offered)
         return [library, resource_tool(self.pack, question.language), *minds]
 
     async def _entries(
@@ -151,15 +164,6 @@ class BeliefReasoner:
         )  # fmt: skip
         event = PlanMade(version=version, text=found.words or plan.written(), changed=found.changed)
         return Entry(event, by, tuple(await stream.build_records([new])))
-
-
-async def open_question(stream: Stream, slot: str) -> str:
-    """Return what the Reasoner of a slot wanted to know when it last thought; "" where nothing."""
-    last = await stream.store.last(stream.name, "thought")
-    for logged in reversed(await stream.store.events(stream.name, max(0, last.seq - 100), ["thought"]) if last else []):
-        if isinstance(logged.event, Thought) and logged.event.slot == slot:
-            return logged.event.ask_next
-    return ""
 
 
 def plan_slot(pack: Pack) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +21,12 @@ from mindstream.tools.tool import FunctionTool, tool
 T = TypeVar("T")
 LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
 """What likeness in meaning counts, beside topics and words in common; what counts as found; and else as near."""
+SAME, TIED, TOPIC = 0.42, 0.85, 0.5
+"""How like a step of the library a text must be to be taken for it; how near to the best; what a topic counts there."""
+OFFERED = 0.25
+"""… and that the search gave it to whoever wrote the text."""
+MOST_TIED = 3
+"""What is like more steps than this is like none of them."""
 
 
 def find_in(
@@ -101,6 +108,7 @@ def steps_in(
     ranked = sorted(((fit(at, step), -at, step) for at, step in suiting), reverse=True)
     return [
         {
+            "id": step.id,
             "title": in_language(step.title, language),
             "do": in_language(step.do, language),
             "why": in_language(step.why, language),
@@ -111,17 +119,57 @@ def steps_in(
     ]
 
 
-def step_tool(pack: Pack, language: Language, known: set[str], refused: Sequence[str]) -> FunctionTool:
-    """Make the tool `find_steps` for a pack and a user: what does not suit them, or was refused, is not found."""
+def library_steps(pack: Pack, text: str, offered: Set[str] = frozenset()) -> list[Step]:
+    """Return the steps of the library that a text is recognisably made from: the likest, and those about as like.
+
+    `offered`: ids of those that the search gave to whoever wrote it.
+    """
+    topics, asked, alike = _asked(pack, text, "steps")
+    texts, weights = pack.cached(("weighed", "steps"), lambda: _weighed_texts(pack))
+    unknown = max(weights.values(), default=1.0)
+
+    def weigh(words: Set[str]) -> float:
+        return sum(weights.get(word, unknown) for word in words) or 1.0
+
+    def likeness(at: int, step: Step) -> float:
+        shared = max(weigh(asked & words) / math.sqrt(weigh(asked) * weigh(words)) for words in texts[at])
+        about = min(1.0, len(topics & set(step.topics)) / math.sqrt(len(step.topics)))
+        return shared + LIKE * max(0.0, alike[at]) + TOPIC * about + OFFERED * (step.id in offered)
+
+    ranked = sorted(((likeness(at, step), -at, step) for at, step in enumerate(pack.steps)), reverse=True)
+    least = max(SAME, TIED * ranked[0][0]) if ranked else SAME
+    found = [step for like, _, step in ranked if like >= least]
+    return found if len(found) <= MOST_TIED else []
+
+
+def _weighed_texts(pack: Pack) -> tuple[list[list[frozenset[str]]], dict[str, float]]:
+    """Return the words of each step in each language, and how telling each word is: in fewer steps, more."""
+    texts = [
+        [frozenset(terms(f"{in_language(step.title, each)} {in_language(step.do, each)}")) for each in pack.languages]
+        for step in pack.steps
+    ]
+    count = Counter(word for said in texts for word in frozenset().union(*said))
+    return texts, {word: math.log(1 + len(texts) / times) for word, times in count.items()}
+
+
+def step_tool(
+    pack: Pack, language: Language, known: set[str], refused: Sequence[str], offered: set[str]
+) -> FunctionTool:
+    """Make the tool `find_steps` for a pack and a user: what does not suit them, or was refused, is not found.
+
+    `offered` gathers the ids of what it finds.
+    """
 
     def find_steps(query: str, count: int = 4, besides: list[str] | None = None) -> list[dict[str, str]]:
-        """Find steps in the coach's plan library that suit this user: what to do, why, evidence, caution.
+        """Find steps in the coach's plan library that suit this user: id, what to do, why, evidence, caution.
 
         query: a few words on one trouble and what the user wants of it, not on what they do not want; another
             trouble is another search.
         count: how many, 1 to 8. besides: titles to leave out.
         """
-        return steps_in(pack, query, language, max(1, min(count, 8)), known, [*refused, *(besides or ())])
+        found = steps_in(pack, query, language, max(1, min(count, 8)), known, [*refused, *(besides or ())])
+        offered.update(step["id"] for step in found)
+        return found
 
     return tool(find_steps)
 

@@ -72,7 +72,7 @@ class StepEdit(BaseModel):
     resources: Annotated[list[NamedResource], AfterValidator(lambda named: named[:RESOURCES])] = Field(
         default_factory=list, description="In place of those it has. Empty: as they were."
     )
-    source: SkipJsonSchema[Title] = ""
+    source: Title = Field("", description="The id that find_steps gave, where it is made from one.")
 
     @classmethod
     def of(cls, step: PlanStep) -> StepEdit:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.gates.needs_reasoner import build_question
 from mindstream.coach.packs.pack import Pack
+from mindstream.coach.packs.reading import read_utterance
+from mindstream.coach.step_question import plan_answers
 from mindstream.errors import ModelError
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
@@ -28,7 +30,7 @@ class AskingGate:
 
     async def weigh(self, situation: Situation) -> Decision:
         first = await self._inner.weigh(situation)
-        if not first.thinks:
+        if not first.thinks or plan_answers(self._pack, situation.told, read_utterance(self._pack, situation.text)):
             return first
         try:
             async with asyncio.timeout(self._patience_s):

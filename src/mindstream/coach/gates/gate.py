@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from mindstream.coach.belief.plan import PlanStep
 from mindstream.coach.packs.pack import Phase
 
 
@@ -20,6 +21,7 @@ class Situation:
         has_plan: a step of the plan is the present one.
         said: what the mind said last; "" where that is not known.
         unthought: how many utterances the Reasoner has not thought about yet, this one left out.
+        told: the present step of the plan, where the user was given it.
     """
 
     text: str
@@ -28,6 +30,7 @@ class Situation:
     has_plan: bool = False
     said: str = ""
     unthought: int = 0
+    told: PlanStep | None = None
 
     @property
     def known(self) -> frozenset[str]:

@@ -18,6 +18,8 @@ from mindstream.coach.gates.outcomes import situation_of
 from mindstream.coach.gates.quick import QuickGate, classifier_input, shipped_classifier
 from mindstream.coach.gates.weights import GateWeights, pack_weights, read_bounded, unpack_weights, write_private
 from mindstream.coach.packs.pack import Pack
+from mindstream.coach.packs.reading import read_utterance
+from mindstream.coach.step_question import plan_answers
 from mindstream.errors import InputError
 from mindstream.log.events import Heard, Logged
 from mindstream.memory.store import Store
@@ -77,7 +79,8 @@ class LearnedGate:
     def decide(self, situation: Situation) -> Decision:
         row = self._row(situation)
         needed, changed = self.needed.probability(row), self.changed.probability(row)
-        waits, thinks = needed > 0.5, max(needed, changed) >= SKIPS_BELOW
+        answered = plan_answers(self._pack, situation.told, read_utterance(self._pack, situation.text))
+        waits, thinks = needed > 0.5 and not answered, max(needed, changed) >= SKIPS_BELOW
         why = f"{self.outcomes} outcomes; quick says {row[NAMES.index('quick waits')]:+.1f}"
         if not thinks and chance.fraction("checked", situation.text, situation.unthought) < CHECKED:
             return Decision(waits, True, f"a check; {why}", needed)

@@ -12,6 +12,8 @@ from mindstream.coach.gates.features import Features
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.logistic import sigmoid
 from mindstream.coach.packs.pack import Pack
+from mindstream.coach.packs.reading import read_utterance
+from mindstream.coach.step_question import plan_answers
 from mindstream.text.classifier import Classifier, View, views, words
 from mindstream.text.corrections import read_correction
 from mindstream.text.windows import both_ends
@@ -43,7 +45,7 @@ class QuickGate:
     name = "quick"
 
     def __init__(self, pack: Pack) -> None:
-        self._rules, self._features = ByRules(pack), Features(pack)
+        self._pack, self._rules, self._features = pack, ByRules(pack), Features(pack)
         self._last: tuple[Situation, Decision] | None = None
         caches.watch(self)
 
@@ -63,11 +65,13 @@ class QuickGate:
         numbers, rule = self.numbers(situation)
         odds = shipped_classifier().log_odds(classifier_input(situation), numbers)
         waits = odds["waits"] > 0
+        answered = waits and plan_answers(self._pack, situation.told, read_utterance(self._pack, situation.text))
         may_answer = rule.thinks and numbers["answers a question"] > 0
         correction = read_correction(situation.text)
         puts_right = correction is not None and bool(correction.sure or correction.old or correction.forgets)
         thinks = waits or may_answer or puts_right or odds["thinks"] > (ASLEEP if rule.thinks else AWAKE)
-        return Decision(waits, thinks, f"by rule: {rule.why}", sigmoid(odds["waits"]))
+        why = "the plan answers it" if answered else f"by rule: {rule.why}"
+        return Decision(waits and not answered, thinks, why, sigmoid(odds["waits"]))
 
     def numbers(self, situation: Situation) -> tuple[dict[str, float], Decision]:
         """Return what is looked at beside the words, and what the rules alone would do."""

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from mindstream.coach.packs.dangling import dangling
 from mindstream.coach.packs.recogniser import names
+from mindstream.text.counting import count_of
 from mindstream.text.language import Language
 from mindstream.text.pattern import pattern as read_pattern
 
@@ -211,6 +212,11 @@ class Pack(PackPart):
             raise ValueError(f"{'.'.join(map(str, where))} {told}")
         if (size := sum(read_pattern(source).size for alarm in self.alarms for source in alarm.sources())) > MOST_SIZE:
             raise ValueError(f"alarms would take {size:,} steps, {MOST_SIZE:,} are the most: write fewer patterns")
+
+    def count_parts(self) -> str:
+        """Say how much it holds: 4 phases, 1 topic, …"""
+        parts = {"phase": self.phases, "topic": self.topics, "step": self.steps, "resource": self.resources}
+        return ", ".join(count_of(len(held), noun) for noun, held in parts.items())
 
     def phase(self, name: str) -> Phase:
         """Return the phase of that name; the first one where there is none."""

@@ -29,10 +29,19 @@ class Budget:
     spent_calls: int = 0
     spent_tokens: int = 0
     spent_usd: float = 0.0
+    _runs: set[str] = field(default_factory=set, repr=False)
     _going_on: list[int] = field(default_factory=list, repr=False)
     _dearest: int | None = field(default=None, repr=False)
     _price: float = field(default=0.0, repr=False)
     _ended: asyncio.Event | None = field(default=None, repr=False)
+
+    def take_up(self, run: str, calls: int, tokens: int, cost_usd: float) -> None:
+        """Count what a run took before it came to this budget; once, for here it is counted as it goes."""
+        if run not in self._runs:
+            self._runs.add(run)
+            self.spent_calls += calls
+            self.spent_tokens += tokens
+            self.spent_usd += cost_usd
 
     def take_call(self) -> None:
         """Count one call.

@@ -67,6 +67,8 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
 
 def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonValue]:
     """Read `name=value, …`; a comma that no name follows belongs to the value before it."""
+    if "=" not in text:
+        return {}
     parts: list[tuple[str, str]] = []
     for part in split_arguments(text, 0)[0]:
         key = KEY.match(part)

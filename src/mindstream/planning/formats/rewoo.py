@@ -86,8 +86,8 @@ class Rewoo:
     def _read(self, text: str, is_final: bool = False) -> list[PlannedStep]:
         """Read what stands on a line, or on the lines of one step."""
         self._open = []
-        closings = _match_brackets(text)
         heads = _find_heads(text)
+        closings = _match_brackets(text) if heads else {}
         starts = [*(head.start() for head in heads), len(text)]
         steps: list[PlannedStep] = []
         at = 0
@@ -115,6 +115,8 @@ class Rewoo:
 
     def _read_words(self, words: str) -> None:
         """Read what stands beside steps: a plan's reason, the task, or nothing of use."""
+        if not words.strip():
+            return
         begin = PREFIX.match(words)
         bare = words[begin.end() if begin else 0 :]
         if task := TASK.match(bare):

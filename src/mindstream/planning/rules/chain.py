@@ -75,10 +75,14 @@ def _of_verb(text: str) -> Chain | None:
 
 
 def _of_measure(text: str) -> Chain | None:
-    if found := re.fullmatch(
-        r"how many (?:people|inhabitants) (?:live in|does|do|are there in) (.+?)(?: have)?", text, re.I
-    ):
+    if found := PEOPLE.fullmatch(text):
         return _with(found[1], "population")
+    if found := re.fullmatch(r"how many ([a-z]+) (?:does|do|did) ([^\d]+?) (?:have|employ|own)", text, re.I):
+        return _with(found[2], f"number of {found[1].lower()}")
+    if found := re.fullmatch(r"(?:how much|what) (?:does|do) (.+?) (cost|weigh)", text, re.I):
+        return _with(found[1], {"cost": "price", "weigh": "weight"}[found[2].lower()])
+    if found := re.fullmatch(r"how much (?:is|are) ((?:an?|the|one) [^\d]+)", text, re.I):
+        return _with(found[1], "price")
     found = re.fullmatch(r"how ([a-z]+) (?:is|was|are) (.+)", text, re.I)
     dimension = dimension_of(found[1].lower()) if found else None
     if not found or dimension is None or dimension.noun == "when begun":  # "how old" asks what day it is, too

@@ -15,6 +15,8 @@ from mindstream.planning.make_plan import MakePlan
 from mindstream.planning.rules.arithmetic import read_arithmetic
 from mindstream.planning.rules.chain import Chain, read_question
 from mindstream.planning.rules.comparison import read_comparison
+from mindstream.planning.rules.story import read_story
+from mindstream.planning.rules.story_zh import read_chinese_story
 from mindstream.planning.rules.word_problem import read_word_problem
 from mindstream.planning.rules.word_problem_zh import read_chinese_problem
 
@@ -23,6 +25,8 @@ CANNOT = (
     "Without a model only these are planned: formulas, word problems in which every quantity is named, the X of the Y,"
     " and comparisons of two. This task is none of them, as far as rules can read it."
 )
+PROBLEMS = (read_word_problem, read_chinese_problem, read_story, read_chinese_story)
+LACKING = {"search": "a tool that searches (documents:DIR, web, wikipedia or recall)"}
 
 
 @dataclass
@@ -49,7 +53,8 @@ class _Draft:
 
     def text(self) -> str:
         if self.lacks:
-            return f"Rules can plan this with the tools {', '.join(self.lacks)}, and there is none of that kind here."
+            lacks = " and ".join(LACKING.get(tool, f"the tool {tool}") for tool in self.lacks)
+            return f"Rules can plan this, but need {lacks}."
         return "\n".join(self.lines)
 
 
@@ -60,7 +65,7 @@ def plan_by_rules(ask: MakePlan) -> str:
     draft = _Draft(_known(ask.tools))
     if formula := read_arithmetic(task):
         draft.add("Work out the formula.", "calculator", expression=formula)
-    elif equations := read_word_problem(task) or read_chinese_problem(task):
+    elif equations := _read_problem(task):
         draft.add("Solve what is said as equations; the last is what is asked.", "calculator", expression=equations)
     elif comparison := read_comparison(task):
         values = [_follow(draft, chain) for chain in (comparison.first, comparison.second)]
@@ -68,6 +73,11 @@ def plan_by_rules(ask: MakePlan) -> str:
     elif chain := read_question(task):
         _follow(draft, chain)
     return draft.text() or CANNOT
+
+
+def _read_problem(task: str) -> str | None:
+    """Return equations of what two or more have, else the formula of a story of one."""
+    return next((found for read in PROBLEMS if (found := read(task))), None)
 
 
 def _follow(draft: _Draft, chain: Chain) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from mindstream.planning.rules.verbs import UNREAD
 from mindstream.text.numerals import in_digits
 from mindstream.text.words import stem
 
@@ -20,7 +21,9 @@ A, B = rf"(?P<a>{ONE})", rf"(?P<b>{ONE})"
 LIST = rf"(?P<list>{ONE}(?:, {ONE})*,? and {ONE}|[Tt]hey|[Tt]ogether they)"
 DOES = r"(?P<verb>(?:(?:is|are|was|has|have|had|did) )?[a-z]+)"
 UNIT = r"(?: (?P<unit>(?!more|less|fewer)[a-z]+))?"
-REST = r"(?: [a-z]+| on [A-Z][a-z]+)*"
+COMPARED = r"more|less|fewer|(?:old|young|tall|long|short|heavi|light|bigg|small)er"
+REST = rf"(?: (?!(?:{COMPARED}|{'|'.join(sorted(UNREAD))})\b)[a-z]+| on [A-Z][a-z]+)*"
+"""What a clause may go on with: nothing that makes another quantity of it ("5 years younger", "3 cups each")."""
 TIMES = {"twice": "2", "double": "2", "thrice": "3", "triple": "3", "half": "1/2", "a third": "1/3", "a quarter": "1/4"}
 K = rf"(?P<k>{'|'.join(TIMES)}|\d+(?:\.\d+)? times)"
 AS = r"(?: (?:of )?(?:as (?:many|much|old|long|tall|far|heavy|big)|what|the (?:number|amount)(?: of)?))"

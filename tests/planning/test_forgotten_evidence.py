@@ -1,0 +1,45 @@
+"""What a run found in memory is forgotten with the record that it was found in."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from mindstream.memory.record import New
+from mindstream.memory.stream import Stream
+from mindstream.models.scripted import Scripted
+from mindstream.planning.journal import Begun, read_run
+from mindstream.planning.solve import solve
+from mindstream.tools.recall import recall_tool
+from mindstream.tools.tool import tool
+
+
+def say(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+async def run_and_erase(folder: Path, note: str) -> Begun:
+    """Solve a task in whose every part a note stands, erase the note, and return what the log holds of the run."""
+    plan = f"Plan: {note}\n#E1 = recall[query={note}, count=1]\n#E2 = say[#E1]\n#E3 = say[{note}]\n"
+    lines = {"make_plan": [plan], "answer_from_evidence": [f"As far as I know: {note}"]}
+    async with Stream.open(folder, "ada") as stream:
+        (record,) = await stream.remember_all([New(text=note, kind="note", by="ada")])
+        tools = [recall_tool(stream), tool(say)]
+        solution = await solve(f"Is it so? {note}", tools=tools, models=Scripted(lines), stream=stream, run="r")
+        assert solution.answer and not solution.missing
+        await stream.store.erase("ada", [record.id])
+        begun = await read_run(stream, "r")
+    assert begun is not None
+    return begun
+
+
+def test_no_byte_of_an_erased_record_is_left_in_a_run(tmp_path: Path) -> None:
+    begun = asyncio.run(run_and_erase(tmp_path, "The cat is called Zanzibarino."))
+    assert begun.answer is not None and len(begun.evidence) == 3
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert files and not [file for file in files if b"Zanzibarino" in file.read_bytes()]
+
+
+def test_a_run_is_read_though_its_plan_lacks_what_was_erased(tmp_path: Path) -> None:
+    assert asyncio.run(run_and_erase(tmp_path, "say")).plan is None

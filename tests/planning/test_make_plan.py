@@ -1,0 +1,37 @@
+"""What a planner is told of a tool: a line, with what an argument is where it is left out, and how much it may be."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pytest
+from pydantic import Field, JsonValue
+
+from mindstream.models.model import ToolSpec
+from mindstream.planning.make_plan import describe
+from mindstream.tools.tool import tool
+
+
+def test_a_planner_sees_defaults_and_maxima() -> None:
+    async def search(
+        query: str, count: Annotated[int, Field(le=10)] = 3, share: Annotated[float | None, Field(le=0.5)] = None
+    ) -> str:
+        """Search."""
+        return query
+
+    assert describe(tool(search).spec) == "search[query=…, count?=3 (max 10), share?=… (max 0.5)]: Search."
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({"type": "integer", "default": 1, "maximum": 2**53 - 1}, "n?=1"),  # no limit that anybody meets
+        ({"default": True}, "n"),
+        ({"default": "a long text", "maximum": "10"}, "n"),
+        ({"anyOf": [{"maximum": 5}, {"type": "null"}]}, "n?=… (max 5)"),
+        ({"anyOf": "?"}, "n"),
+        (True, "n"),
+    ],
+)
+def test_a_strangers_schema_is_read_as_far_as_it_is_one(schema: JsonValue, shown: str) -> None:
+    assert describe(ToolSpec("t", "Do.", {"properties": {"n": schema}})) == f"t[{shown}]: Do."

@@ -1,0 +1,169 @@
+"""A run whose plan is mended is broken off, and taken up again: what it had done, mended and spent is known."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kill_replan import measure
+from planned import Told
+
+from mindstream.clock import ManualClock
+from mindstream.errors import ModelError, ModelRefused
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.stream import Stream
+from mindstream.models.embedders.named import embedder
+from mindstream.models.model import Request
+from mindstream.models.scripted import Scripted
+from mindstream.models.wrappers.budget import Budget
+from mindstream.planning.formats.read import read
+from mindstream.planning.journal import read_run
+from mindstream.planning.solution import Solution
+from mindstream.planning.solve import How, solve
+from mindstream.tools.tool import FunctionTool, tool
+
+PLAN, MENDED = "#E1 = look[a]\n#E2 = look[bad]\n", "#E2 = look[b]"
+
+
+class Library:
+    """Knows everything but what is bad, and counts."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.tool: FunctionTool = tool(self.look)
+
+    async def look(self, query: str) -> str:
+        """Look it up."""
+        self.asked.append(query)
+        return "" if query == "bad" else f"about {query}"
+
+
+def breaks(request: Request) -> str:
+    """Break off the run as a process does that dies: nothing of its end is written."""
+    raise ModelRefused("the process died")
+
+
+class DiesWhenKept(Told):
+    """Breaks off the run as soon as it stands in the log that mending changed nothing."""
+
+    async def kept(self) -> None:
+        raise ModelRefused("the process died")
+
+
+def model(**lines: Any) -> Scripted:
+    return Scripted({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
+
+
+@pytest.fixture
+async def stream(tmp_path: Path) -> AsyncIterator[Stream]:
+    store = SqliteStore(tmp_path)
+    yield Stream(store, "marta", embedder("wordllama"), ManualClock())
+    await store.close()
+
+
+async def go(stream: Stream, library: Library, mind: Scripted, how: How = "rewoo", **more: Any) -> Solution:
+    return await solve("t", how, tools=[library.tool], models=mind, stream=stream, run="r", **more)
+
+
+def labels(mind: Scripted) -> list[str]:
+    return [each.prompt.label() for each in mind.asked]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
+def test_a_run_that_is_killed_mends_its_plan_no_oftener_and_knows_its_bill(how: How, ends: bool) -> None:
+    found = measure(how, ends, every=5)
+    assert found.pop("calls_of_models_more") <= found["moments"]
+    assert found["moments"] >= 4 and set(found.values()) == {found["moments"]}, found
+
+
+@pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
+async def test_a_run_goes_on_in_the_middle_of_mending(how: How, stream: Stream) -> None:
+    library = Library()
+    with pytest.raises(ModelError):
+        await go(stream, library, model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan=breaks), how)
+    mind = model(mend_plan=MENDED, answer_from_evidence="done")
+    solution = await go(stream, library, mind, how)
+    assert labels(mind) == ["mend_plan", "answer_from_evidence"] and solution.answer == "done"
+    assert "E2: failed: the tool gave nothing" in mind.asked[0].messages[-1].text
+    assert library.asked == ["a", "bad", "b"]
+
+
+@pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
+async def test_a_plan_that_was_not_mended_is_answered_from(how: How, stream: Stream) -> None:
+    library = Library()
+    first = model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan="NOTHING")
+    with pytest.raises(ModelError):
+        await go(stream, library, first, how, replans=3, watchers=[DiesWhenKept()])
+    mind = model(answer_from_evidence="only a")
+    solution = await go(stream, library, mind, how, replans=3)
+    assert labels(mind) == ["answer_from_evidence"] and solution.answer == "only a" and solution.missing == ("E2",)
+    assert library.asked == ["a", "bad"]
+
+
+async def test_a_plan_that_was_given_and_mended_stays_mended_where_it_is_given_again(stream: Stream) -> None:
+    library, told = Library(), Told()
+    plan = read(PLAN, [library.tool.spec]).plan.model_copy(update={"task": "t"})
+    first = model(answer_from_evidence=["MISSING E2", breaks], mend_plan=MENDED)
+    with pytest.raises(ModelError):
+        await go(stream, library, first, plan=plan)
+    solution = await go(stream, library, model(answer_from_evidence="done"), plan=plan, watchers=[told])
+    assert solution.answer == "done" and library.asked == ["a", "bad", "b"] and not told.plans
+    assert solution.plan.step("E2").arguments == {"query": "b"}
+
+
+async def test_another_plan_that_is_given_is_run_as_it_is(stream: Stream) -> None:
+    library = Library()
+    with pytest.raises(ModelError):
+        await go(stream, library, model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan=breaks))
+    plan = read("#E1 = look[a]\n#E2 = look[c]\n", [library.tool.spec]).plan.model_copy(update={"task": "t"})
+    mind = model(answer_from_evidence="done")
+    await go(stream, library, mind, plan=plan)
+    assert labels(mind) == ["answer_from_evidence"] and library.asked == ["a", "bad", "c"]
+
+
+async def test_what_a_run_spent_is_spent_when_it_is_taken_up(stream: Stream) -> None:
+    library = Library()
+    first = model(make_plan=PLAN, answer_from_evidence=["MISSING E2", breaks], mend_plan=MENDED)
+    with pytest.raises(ModelError):
+        await go(stream, library, first)
+    begun = await read_run(stream, "r")
+    assert begun and (begun.spent.model_calls, begun.spent.tool_calls) == (3, 3) and begun.spent.tokens > 0
+    stopped = await go(stream, library, model(), budget=Budget(calls=3))
+    assert "3 of the 3 calls" in stopped.stopped and not stopped.answer
+    stopped = await go(stream, library, model(), budget=Budget(tokens=begun.spent.tokens))
+    assert "tokens that were allowed" in stopped.stopped
+    done = await go(stream, library, model(answer_from_evidence="done"), budget=Budget(calls=4))
+    assert done.answer == "done" and (done.spent.model_calls, done.spent.tool_calls) == (4, 3)
+    again = await go(stream, library, model())
+    assert (again.spent.model_calls, again.spent.tokens) == (4, done.spent.tokens)
+
+
+async def test_one_budget_counts_a_run_that_is_taken_up_once(stream: Stream) -> None:
+    library, budget = Library(), Budget(calls=9)
+    with pytest.raises(ModelError):
+        await go(stream, library, model(make_plan=PLAN, answer_from_evidence=breaks), budget=budget)
+    spent = budget.spent_calls
+    await go(stream, library, model(answer_from_evidence="done"), budget=budget)
+    assert spent == 2 and budget.spent_calls == 3
+
+
+async def test_calls_of_tools_that_were_made_are_made(stream: Stream) -> None:
+    library = Library()
+    with pytest.raises(ModelError):
+        await go(stream, library, model(make_plan=PLAN, answer_from_evidence=breaks), tool_calls=2)
+    plan = read("#E1 = look[a]\n#E2 = look[c]\n", [library.tool.spec]).plan.model_copy(update={"task": "t"})
+    solution = await go(stream, library, model(answer_from_evidence="done"), tool_calls=2, plan=plan, replans=0)
+    assert library.asked == ["a", "bad"] and "the 2 calls of tools" in solution.evidence["E2"].text
+
+
+async def test_a_run_that_got_no_plan_is_planned_anew(stream: Stream) -> None:
+    library = Library()
+    solution = await go(stream, library, model(make_plan="I cannot."))
+    assert solution.stopped == "there is no plan: I cannot."
+    solution = await go(stream, library, model(make_plan="#E1 = look[a]", answer_from_evidence="done"))
+    assert solution.answer == "done" and library.asked == ["a"]
