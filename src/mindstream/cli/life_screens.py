@@ -21,14 +21,18 @@ from mindstream.life.events import (
     Questioned,
     Replied,
     Rested,
+    TaskChanged,
     TurnBegan,
     TurnEnded,
 )
+from mindstream.life.words import NOT_YET
 from mindstream.log.events import Heard, Logged, ModelCalled, Observed, ToolCalled
 
-RESULT, WORDS = 400, 2_000
-"""So much of what a call gave, of a word of M2's is shown, in characters; `life turn N` shows all."""
+RESULT, ANSWER, WORDS = 240, 600, 2_000
+"""So many characters are shown of what a call gave, of M1 and M0, of a word of M2; `life turn N` shows all."""
 ROLES = ("M1", "M0")
+TOLD = ("add_task", "finish_task", "wait_task", "I")
+"""What these do is shown by what becomes of the task, or of the question."""
 
 
 class JsonLifeScreen(JsonScreen):
@@ -73,7 +77,7 @@ class LifeScreen:
                 self._observed(event)
             case TurnBegan():
                 self.doing = ""
-                self._line("")
+                self.console.print()
                 self._line(f"turn {event.turn} · {format_spoken(logged.at)} · {event.because}", "bold")
             case TurnEnded():
                 self.doing = ""
@@ -81,6 +85,8 @@ class LifeScreen:
                     self._line(f"turn {event.turn} failed: {event.error}", "red")
             case Questioned() | LeaveAsked() | LeaveGiven() | LifeBegan() | Rested():
                 self._asked(event)
+            case TaskChanged() if logged.by == SLOT:
+                self._line(f"{'✓' if event.standing == 'done' else '·'} {describe_life(event)}", "green", 1)
             case Heard():
                 self._line(f"you: {event.text}", "bold cyan")
             case ModelCalled():
@@ -106,6 +112,8 @@ class LifeScreen:
 
     def _called(self, event: ToolCalled) -> None:
         self._open[event.id] = event.tool
+        if event.tool in TOLD:
+            return
         line = Text("→ ", "dim")
         line.append(clean(event.tool), "cyan" if event.tool in ROLES else "")
         line.append(f" {describe_arguments(event.arguments)}", "dim")
@@ -113,10 +121,12 @@ class LifeScreen:
 
     def _observed(self, event: Observed) -> None:
         tool = self._open.pop(event.id, event.tool)
-        named = f"{tool}: " if tool in ROLES else "dreamt: " if tool == "S" and event.text else ""
+        if tool in TOLD and not event.failed and event.text not in NOT_YET.values():
+            return
+        named = f"{tool}: " if tool in (*ROLES, *TOLD) else "dreamt: " if tool == "S" and event.text else ""
         style = "red" if event.failed else "magenta" if tool == "S" else "" if tool in ROLES else "dim"
         text = thought(event.text) or ("nothing was forgotten, and nothing dreamt" if tool == "S" else "nothing")
-        self._line(f"← {named}{short(text, RESULT)}", style, event.id.count(".") // 2)
+        self._line(f"← {named}{short(text, ANSWER if named else RESULT)}", style, event.id.count(".") // 2)
 
     def _line(self, text: str, style: str = "", depth: int = 0) -> None:
         self._print(Text(clean(text), style), depth)
