@@ -14,21 +14,21 @@ from fake_endpoint import FakeEndpoint, Says, Stalls
 from living_door import FOUND, GOAL, call, calls, finish, lives
 from running import COMMAND, PATIENCE_S, mistaken, run_here, terminal
 
-FILE_SERVER = '''
+NOTES = """
+import sys
 from pathlib import Path
-from fastmcp import FastMCP
-from mcp.types import ToolAnnotations
-server = FastMCP("notes")
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("notes")
 
-@server.tool(annotations=ToolAnnotations(readOnlyHint=False))
+@server.tool()
 def write_note(text: str) -> str:
-    """Write a note into the book of notes."""
-    with Path(FILE).open("a") as file:
-        file.write(text + "\\n")
+    "Write a note into the book of notes."
+    with Path(sys.argv[1]).open("a") as file:
+        file.write(text + chr(10))
     return "written"
 
-server.run(show_banner=False)
-'''
+server.run("stdio")
+"""
 
 
 @pytest.fixture
@@ -133,12 +133,21 @@ def test_a_second_process_watches_answers_and_pauses(door: FakeEndpoint, folder:
 
 def test_leave_is_given_from_another_process(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     book, server = tmp_path / "book", tmp_path / "server.py"
-    server.write_text(FILE_SERVER.replace("FILE", repr(str(book)), 1))
+    server.write_text(NOTES)
     work = calls(call("M1", task="Write the note", context=""))
     m1 = [calls(call("write_note", text="17.5 %")), Says("I tried.")]
     wait = calls(call("wait_task", task=1, until="in 3 hours"))
     door.otherwise = lives({1: [work, wait, Says("I wait for leave.")], 2: [work, *finish()]}, m1)
-    command = [*COMMAND, "live", "--goal", GOAL, *flags(door, folder), "--mcp", f"{sys.executable} {server}", "--trust"]
+    command = [
+        *COMMAND,
+        "live",
+        "--goal",
+        GOAL,
+        *flags(door, folder),
+        "--mcp",
+        f"{sys.executable} {server} {book}",
+        "--trust",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
         assert process.stdout
         shown = "".join(iter(process.stdout.readline, "I wait for leave.\n"))
@@ -248,7 +257,7 @@ def test_a_ledger_is_steered_where_nobody_lives_it(folder: Path) -> None:
     assert run_here("live", "--goal", "Collect stamps", *data, "--turns", "0").code == 0
     done = run_here("life", "add", "Buy an album", *data)
     assert done.out == "2. Buy an album\n" and "nobody lives it now" in done.err
-    assert run_here("life", "move", "2", "1", *data, "--json").rows[0]["task"] == 2
+    assert run_here("life", "move", "2", "1", *data, "--json").rows[0]["number"] == 2
     assert [row["number"] for row in run_here("life", "tasks", *data, "--json").rows] == [2, 1]
     assert run_here("life", "drop", "2", *data).out == "2. Buy an album (given up)\n"
     assert run_here("life", "open", "2", *data).out == "2. Buy an album\n"

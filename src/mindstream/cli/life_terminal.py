@@ -13,6 +13,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from mindstream.cli.life_lines import describe_spent, list_open, list_tasks
+from mindstream.cli.terminal import silent_keys
 from mindstream.clock import format_spoken
 from mindstream.errors import MindstreamError
 from mindstream.life import commands
@@ -58,7 +59,7 @@ class LifeTerminal:
 
     async def run(self) -> None:
         """Go on until a person leaves."""
-        with patch_stdout(raw=True):
+        with silent_keys(), patch_stdout(raw=True):
             while True:
                 try:
                     text = (await self._session.prompt_async(self._label)).strip()

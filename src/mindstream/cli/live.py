@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from mindstream.cli.stopping import Stopping
 from mindstream.clock import Moment, format_spoken
 from mindstream.life import commands, lives
 from mindstream.life.life import Life
-from mindstream.life.lives import LivesElsewhere
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.waking import Rhythm
 from mindstream.log.events import Logged
@@ -83,17 +81,17 @@ async def _live(settings: Settings, wanted: LifeSettings, wishes: Wishes, stoppi
     async with memory(settings, new=True) as opened:
         until = read_end(wishes.end, opened.clock.now()) if wishes.end else None
         session = Session(opened, screen, wishes, in_terminal)
-        if not await lives.is_lived(opened.stream):
-            since = await newest(opened)
-            asker = Asker(PlainScreen(Console(stderr=True))) if is_somebody_there() and not wishes.json else None
-            approve = server_approval(wishes.trust, asker, PlainScreen(Console(stderr=True)))
-            with contextlib.suppress(LivesElsewhere):
-                async with open_life(settings, wanted, opened.stream, approve=approve, note=screen.say) as life:
-                    shown = since if wishes.json else await newest(opened)
-                    return await session.live(life, shown, until, wanted.out)
-        if wanted.goal or wanted.orders:
-            await commands.give_goal(opened.stream, wanted.goal, wanted.orders)
-        return await session.watch()
+        if await lives.is_lived(opened.stream):
+            if wanted.goal or wanted.orders:
+                await commands.give_goal(opened.stream, wanted.goal, wanted.orders)
+            if not await session.watch():
+                return 0
+        since = await newest(opened)
+        asker = Asker(PlainScreen(Console(stderr=True))) if is_somebody_there() and not wishes.json else None
+        approve = server_approval(wishes.trust, asker, PlainScreen(Console(stderr=True)))
+        async with open_life(settings, wanted, opened.stream, approve=approve, note=screen.say) as life:
+            shown = since if wishes.json else await newest(opened)
+            return await session.live(life, shown, until, wanted.out)
 
 
 async def newest(opened: Memory) -> int:
@@ -129,8 +127,8 @@ class Session:
         ended = await self._attend(running, since, lambda: life.state, life.habits.rhythm, beside)
         return self._end(life.state, ended)
 
-    async def watch(self) -> int:
-        """Watch the process that lives it."""
+    async def watch(self) -> bool:
+        """Watch the process that lives it; return whether that was dead already, and this one may take it up."""
         state = await commands.look(self.stream)
         self.screen.say("another process lives this life: you watch it here, and can answer, steer, pause and stop it")
         if self.wishes.turns is not None or self.wishes.end or self.wishes.folder:
@@ -138,9 +136,17 @@ class Session:
         self._introduce(state)
         states = _States(self.stream, state)
         since = await newest(self.opened)
-        await self._attend(_wait(), since, lambda: states.state, Rhythm(zone=ZONE), [states.follow()])
-        self.screen.say("it goes on in its own process; this only watched")
-        return 0
+        ended = await self._attend(
+            _wait_for_end(self.stream), since, lambda: states.state, Rhythm(zone=ZONE), [states.follow()]
+        )
+        self.screen.say(
+            {
+                "dead": "the process that lived it had died: this one takes it up",
+                "over": f"that process has ended; this goes on with it: {self.wishes.again}",
+                "": "it goes on in its own process; this only watched",
+            }[ended]
+        )
+        return ended == "dead"
 
     @property
     def stream(self) -> Stream:
@@ -257,7 +263,10 @@ async def _tell_rests(life: Life, screen: Screen) -> None:
         told = line
 
 
-async def _wait() -> str:
-    """Wait until cancelled."""
-    await asyncio.get_running_loop().create_future()
-    return ""
+async def _wait_for_end(stream: Stream) -> str:
+    """Wait until nobody lives it; return `dead` where whoever did never held it anew since this was called."""
+    first, renewed = await lives.find_lease(stream), False
+    while (lease := await lives.find_lease(stream)) is not None:
+        renewed = renewed or lease != first
+        await stream.clock.sleep(LOOK_S)
+    return "over" if renewed else "dead"

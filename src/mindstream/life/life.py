@@ -238,8 +238,9 @@ class Life:
     def _is_roused(self, halted: str) -> bool:
         """Tell whether something came that there may be a turn for, or a person paused it or let it go on."""
         state, now = self.state, self.stream.clock.now()
-        to_do = not state.halted and self.habits.rhythm.is_active(now) and any(state.ledger.to_do(now))
-        return bool(state.unread) or state.halted != halted or to_do
+        if state.halted or halted:  # what is said to it meanwhile waits, too
+            return state.halted != halted
+        return bool(state.unread) or (self.habits.rhythm.is_active(now) and any(state.ledger.to_do(now)))
 
     def _next_day(self) -> Moment | None:
         """Return when a day's money is there again, where the budget is what halted it."""

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from mindstream import chance
+from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.life.events import SLOT, LifeBegan, TaskChanged
 from mindstream.memory.store import Entry, Fence, NewWork
@@ -26,11 +27,16 @@ async def begin(stream: Stream, event: LifeBegan, *tasks: TaskChanged) -> None:
     await stream.commit(*(Entry(each, stream.name) for each in (event, *tasks)), wake=nobody)
 
 
-async def is_lived(stream: Stream) -> bool:
-    """Tell whether a process lives this mind's life now."""
+async def find_lease(stream: Stream) -> Moment | None:
+    """Return until when a process holds this mind's life, if it does not renew that; None: nobody does."""
     now = stream.clock.now()
     found = [work for work in await stream.store.open_work(stream.name) if work.slot == SLOT]
-    return any(work.running and not work.is_open_to("", now) for work in found)
+    return max((work.lease for work in found if work.running and not work.is_open_to("", now)), default=None)
+
+
+async def is_lived(stream: Stream) -> bool:
+    """Tell whether a process lives this mind's life now, or died a moment ago."""
+    return await find_lease(stream) is not None
 
 
 @contextlib.asynccontextmanager
