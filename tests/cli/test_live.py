@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_endpoint import FakeEndpoint, Says, Stalls
+from fake_endpoint import Behaviour, FakeEndpoint, Says, Stalls
 from living_door import FOUND, GOAL, call, calls, finish, lives
 from running import COMMAND, PATIENCE_S, mistaken, run_here, terminal
 
@@ -42,7 +42,7 @@ def flags(door: FakeEndpoint, folder: Path) -> list[str]:
 
 
 def test_a_goal_is_reached_and_every_step_is_seen(door: FakeEndpoint, folder: Path) -> None:
-    m1 = [calls(call("M0", question="Is it plausible?", context="")), Says(FOUND)]
+    m1: list[Behaviour] = [calls(call("M0", question="Is it plausible?", context="")), Says(FOUND)]
     work = calls(call("M1", task="Read the report", context="it lies there"), text="I begin with the report.")
     door.otherwise = lives({1: [work, Says("The share is found.")], 2: finish()}, m1)
     done = run_here("live", "--goal", GOAL, *flags(door, folder))
@@ -135,7 +135,7 @@ def test_leave_is_given_from_another_process(door: FakeEndpoint, folder: Path, t
     book, server = tmp_path / "book", tmp_path / "server.py"
     server.write_text(NOTES)
     work = calls(call("M1", task="Write the note", context=""))
-    m1 = [calls(call("write_note", text="17.5 %")), Says("I tried.")]
+    m1: list[Behaviour] = [calls(call("write_note", text="17.5 %")), Says("I tried.")]
     wait = calls(call("wait_task", task=1, until="in 3 hours"))
     door.otherwise = lives({1: [work, wait, Says("I wait for leave.")], 2: [work, *finish()]}, m1)
     command = [
@@ -179,10 +179,10 @@ def test_killed_it_goes_on_in_the_turn_that_it_was_in(door: FakeEndpoint, folder
         screen.until("It is done.")
         assert screen.ended() == 0
     assert run_here("life", "turn", "1", "--data", folder).out.count("→ M1") == 1
-    m1 = [
+    again = [
         each for each in door.chats[asked:] if "M0" in str(each.body.get("tools")) and "add_task" not in str(each.body)
     ]
-    assert m1 == [], "M1 is not asked again"
+    assert again == [], "M1 is not asked again"
 
 
 def test_ctrl_c_without_a_terminal_says_how_to_go_on(door: FakeEndpoint, folder: Path) -> None:
@@ -227,7 +227,7 @@ def test_it_rests_where_its_calls_are_spent_across_processes(door: FakeEndpoint,
 
 def test_it_writes_only_into_the_folder_that_was_named(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     work = calls(call("M1", task="Write the file", context=""))
-    m1 = [calls(call("write_file", name="share.md", text="17.5 %")), Says("Written.")]
+    m1: list[Behaviour] = [calls(call("write_file", name="share.md", text="17.5 %")), Says("Written.")]
     door.otherwise = lives({1: [work, *finish()]}, m1)
     done = run_here("live", "--goal", GOAL, *flags(door, folder), "--out", tmp_path / "out")
     assert done.code == 0 and (tmp_path / "out" / "share.md").read_text() == "17.5 %"

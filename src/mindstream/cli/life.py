@@ -29,7 +29,7 @@ Act = Callable[[Stream], Awaitable[Mapping[str, Any]]]
 """Does something to a life; returns what was done: `did`, a sentence, and what a program wants to know."""
 
 
-def act(settings: Settings, do: Act, json: bool) -> int:
+def change(settings: Settings, do: Act, json: bool) -> int:
     """Do something to a life and say what was done; say, too, where nobody lives it."""
 
     async def run() -> None:
@@ -53,7 +53,7 @@ def answer(settings: Settings, text: str, id_: str, json: bool) -> int:
         question = await commands.answer(stream, text, id_, session="life")
         return {"did": f"answered: {question.tip}", "id": question.id, "tip": question.tip, "text": text}
 
-    return act(settings, do, json)
+    return change(settings, do, json)
 
 
 def tell(settings: Settings, text: str, json: bool) -> int:
@@ -63,7 +63,7 @@ def tell(settings: Settings, text: str, json: bool) -> int:
         await commands.say(stream, text)
         return {"did": "said", "text": text}
 
-    return act(settings, do, json)
+    return change(settings, do, json)
 
 
 def wake(settings: Settings, text: str, json: bool) -> int:
@@ -73,7 +73,7 @@ def wake(settings: Settings, text: str, json: bool) -> int:
         await commands.notice(stream, text)
         return {"did": "it is told of that, and wakes", "text": text}
 
-    return act(settings, do, json)
+    return change(settings, do, json)
 
 
 def give_leave(settings: Settings, yes: bool, id_: str, json: bool) -> int:
@@ -83,7 +83,7 @@ def give_leave(settings: Settings, yes: bool, id_: str, json: bool) -> int:
         named = await commands.give_leave(stream, yes, id_)
         return {"did": f"the call {named} {'may' if yes else 'may not'} be made", "id": named, "yes": yes}
 
-    return act(settings, do, json)
+    return change(settings, do, json)
 
 
 def order(settings: Settings, what: Order, because: str, json: bool) -> int:
@@ -98,18 +98,18 @@ def order(settings: Settings, what: Order, because: str, json: bool) -> int:
         await commands.order(stream, what, because)
         return {"did": did, "order": what, "because": because}
 
-    return act(settings, do, json)
+    return change(settings, do, json)
 
 
-def change_task(settings: Settings, change: Callable[[Stream], Awaitable[Task]], json: bool) -> int:
+def change_task(settings: Settings, how: Callable[[Stream], Awaitable[Task]], json: bool) -> int:
     """Change the ledger."""
 
     async def do(stream: Stream) -> Mapping[str, Any]:
-        task = await change(stream)
+        task = await how(stream)
         (line,) = list_tasks([task], stream.clock.now())
         return {"did": line, **task.model_dump(mode="json")}
 
-    return act(settings, do, json)
+    return change(settings, do, json)
 
 
 def show_tasks(settings: Settings, json: bool) -> int:
