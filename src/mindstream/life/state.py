@@ -30,6 +30,7 @@ from mindstream.life.events import (
     TurnEnded,
 )
 from mindstream.life.ledger import Ledger, Task
+from mindstream.life.words import NOT_YET
 from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.stream import Stream
 from mindstream.models.fence import cut, fenced
@@ -46,6 +47,8 @@ RESULT, WORDS, ARGUMENT = 1_500, 1_500, 600
 """How much of a call's result, of a reply's words and of an argument stays in M2's context, in characters."""
 SAID, ANSWERED = "The user said: ", "The user answered a question of yours, later: "
 """How what the user says begins, where M2 is told of it."""
+LATE = 5
+"""So many questions that nobody waits for any longer can be answered yet."""
 SUMMARIES = 4
 """So many folds stay in M2's prompt; older ones are found by R."""
 
@@ -99,6 +102,7 @@ class LifeState(BaseModel):
         unread: what others did and the model has not been told: the row of the log, and a line.
         seen: the row of the log up to which that was read.
         beats: when each standing order was last due.
+        questions: what the user is asked now; `late`: what nobody waits for any longer, the newest first.
         halted: why nothing is done until somebody acts; "" where it lives.
     """
 
@@ -121,6 +125,7 @@ class LifeState(BaseModel):
     seen: int = 0
     beats: dict[int, Moment] = Field(default_factory=dict)
     questions: dict[str, Questioned] = Field(default_factory=dict)
+    late: dict[str, Questioned] = Field(default_factory=dict)
     answers: dict[str, str] = Field(default_factory=dict)
     wishes: dict[str, LeaveAsked] = Field(default_factory=dict)
     decided: dict[str, LeaveAsked] = Field(default_factory=dict)
@@ -216,7 +221,9 @@ class LifeState(BaseModel):
 
     def _observe(self, event: Observed) -> None:
         self.results[event.id] = event
-        self.questions.pop(event.id, None)
+        asked = self.questions.pop(event.id, None)
+        if asked is not None and event.text in NOT_YET.values():
+            self.late = dict([(event.id, asked), *self.late.items()][:LATE])
         if event.id.count(".") == 2:
             turn = self.turns[-1]
             turn.tainted = turn.tainted or event.foreign
@@ -247,6 +254,7 @@ class LifeState(BaseModel):
             case Answered() if event.id in self.questions:
                 self.answers[event.id] = event.text
             case Answered():
+                self.late.pop(event.id, None)
                 self._tell(seq, f"{ANSWERED}{event.text}")
             case LeaveAsked():
                 self.wishes[event.id] = event
