@@ -193,6 +193,7 @@ async def read_turn(stream: Stream, number: int) -> list[Logged]:
     Raises:
         InputError: there was no such turn.
     """
+    await look(stream)
     rows: list[Logged] = []
     after, is_in = 0, False
     while page := await stream.store.events(stream.name, after, TURN_KINDS, 1_000):
