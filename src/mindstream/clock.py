@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
 Moment = float
@@ -64,6 +64,24 @@ class ManualClock:
         until = self._now + seconds
         while self._now < until:
             await self._moved.wait()
+
+
+class MachineZone(tzinfo):
+    """The time zone of this machine, with its summer time."""
+
+    def utcoffset(self, at: datetime | None) -> timedelta | None:
+        return at.replace(tzinfo=None).astimezone().utcoffset() if at else None
+
+    def dst(self, at: datetime | None) -> timedelta | None:  # noqa: ARG002 (what is summer time is nobody's question)
+        return None
+
+    def tzname(self, at: datetime | None) -> str | None:
+        return at.replace(tzinfo=None).astimezone().tzname() if at else None
+
+    def fromutc(self, at: datetime) -> datetime:
+        local = at.replace(tzinfo=UTC).astimezone()
+        here = local.replace(tzinfo=self)
+        return here if here.utcoffset() == local.utcoffset() else here.replace(fold=1)
 
 
 def moment(when: datetime | Moment) -> Moment:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 from world import LAWS, World
 
 from mindstream import Scripted
@@ -254,3 +255,33 @@ async def test_a_sleep_broken_off_keeps_what_it_has_done(world: World, step: str
 async def test_a_negative_number_of_records_is_refused(world: World) -> None:
     with pytest.raises(InputError, match="at least 0"):
         await world.stream.sleep(n=-1)
+
+
+@pytest.mark.parametrize(
+    ("datas", "common"),
+    [
+        ([{"life": True, "n": 1}, {"n": 2, "life": True}], {"life": True}),
+        ([{"life": True}, {}], {}),
+        ([{"life": True}, {"life": 1}], {}),
+        ([{"tags": ["a", {"b": 1}]}, {"tags": ["a", {"b": 1}]}], {"tags": ["a", {"b": 1}]}),
+        ([{"life": True, "tainted": True}, {"life": True}], {"life": True, "tainted": True}),
+        ([{"life": None}, {}], {}),
+    ],
+)
+async def test_what_sleep_makes_has_the_data_on_which_all_agree(
+    world: World, datas: list[dict[str, JsonValue]], common: dict[str, JsonValue]
+) -> None:
+    texts = ["I drink coffee at night", "I drink the coffee at night"]
+    await world.stream.remember_all(
+        [New(text=text, kind="note", importance=3, data=data) for text, data in zip(texts, datas, strict=True)]
+    )
+    await world.stream.sleep(n=0)
+    [merged] = await world.stream.latest("note", 9)
+    assert merged.data == common
+    await world.stream.remember_all([New(text=f"a {n} boat", data=data) for n, data in enumerate(datas)])
+    world.clock.advance(OLD)
+    await world.stream.sleep(n=99)
+    [dream] = await world.stream.latest("dream", 9)
+    assert dream.data == common
+    found = await world.stream.recall("boat", where={"life": True}, touch=False)
+    assert [each.record.id for each in found] == [dream.id] * (common.get("life") is True)

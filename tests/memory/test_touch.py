@@ -11,9 +11,13 @@ from world import LAWS, World
 
 from mindstream import SystemClock
 from mindstream.clock import DAY_S, HOUR_S
+from mindstream.errors import Conflict
+from mindstream.log.events import Remembered
 from mindstream.memory.record import KINDS, Kind
+from mindstream.memory.store import Revision
 from mindstream.memory.stream import New, Stream
-from mindstream.memory.touch import LATER_S
+from mindstream.memory.strength import StrengthState
+from mindstream.memory.touch import LATER_S, Touch
 
 
 @pytest.fixture
@@ -186,3 +190,43 @@ async def test_erased_meanwhile_is_no_error(world: World) -> None:
     await world.store.erase("ann", [record.id])
     await world.stream.settle()
     assert await world.store.records("ann", [record.id]) == []
+
+
+async def test_a_touch_is_written_with_what_it_was_recalled_for_once(world: World) -> None:
+    record = await world.stream.remember("tomatoes")
+    found = await world.stream.recall("tomatoes", touch=False)
+    await world.stream.recall("tomatoes")  # waits to be written, and is written first
+    world.clock.advance(DAY_S)
+    assert found.touch is not None and found.touch.returned == [record.id]
+    before = await world.store.version()
+    [row] = await world.stream.commit(Remembered(count=0, kinds={}), touch=found.touch._replace(at=world.clock.now()))
+    assert [each.seq for each in await world.store.events("ann", row.seq - 1)] == [row.seq]
+    assert await world.store.version() != before
+    [now] = await world.store.records("ann", [record.id])
+    assert (now.level, now.accessed) == (2, world.clock.now())
+    assert (await world.stream.recall("tomatoes", as_of=world.clock.now())).touch is None
+
+
+async def test_touches_that_are_committed_with_entries_all_count(world: World) -> None:
+    others = [world.another() for _ in range(4)]
+    record = await world.stream.remember("Ann saw tomatoes once.")
+    await world.stream.commit(revisions=[Revision(id=record.id, level=4)])
+    world.clock.advance(LAWS.passed_over_s + 1)
+    touch = Touch(world.clock.now(), (), [record.id])
+    event = Remembered(count=0, kinds={})
+    await asyncio.gather(*(each.commit(event, touch=touch) for each in (*others, *others)))
+    assert (await world.now(record)).forgotten == world.clock.now()
+    assert await world.store.count("ann", "remembered") == 9
+    for other in others:
+        await other.store.close()
+
+
+async def test_a_conflict_of_the_entries_is_raised_and_nothing_is_touched(world: World) -> None:
+    record = await world.stream.remember("tomatoes")
+    touch = (await world.stream.recall("tomatoes", touch=False)).touch
+    wrong = Revision(id=record.id, importance=3.0, was=StrengthState(5, False, 1.0))
+    with pytest.raises(Conflict):
+        await world.stream.commit(Remembered(count=0, kinds={}), revisions=[wrong], touch=touch)
+    now = await world.now(record)
+    assert (now.level, now.importance) == (0, None)
+    assert await world.store.count("ann", "remembered") == 1

@@ -42,6 +42,17 @@ def confirm_name(what: str, name: str) -> None:
         raise InputError(f"that is not {name!r}; nothing was changed")
 
 
+def ask(question: str) -> str:
+    """Ask for words; `is_answerable` says whether anybody is there."""
+    answer: str = typer.prompt(clean(question), err=True)
+    return answer.strip()
+
+
+def is_answerable() -> bool:
+    """Tell whether somebody is there to be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def _somebody_there() -> None:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not is_answerable():
         raise InputError("this cannot be undone, and nobody is there to be asked: say --yes")

@@ -1,9 +1,8 @@
-"""`mindstream memory`: sleep, audit, purge, reembed, evidence, erase."""
+"""`mindstream memory`: audit, purge, reembed, evidence, erase."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,38 +17,16 @@ from mindstream.cli.clean import clean, say, short
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.progress import progress
 from mindstream.clock import format_iso
-from mindstream.log.events import Slept
 from mindstream.memory.audit import Audit
 from mindstream.memory.curation import Drawn
 from mindstream.memory.record import Record
 from mindstream.service import erasing, upkeep
-from mindstream.service import sleeping as night
 from mindstream.service.memory import memory, plain
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
 FEW = 5
 """So many findings of an audit are shown in full."""
-
-
-def sleep(settings: Settings, n: int, json: bool) -> int:
-    """Let a memory sleep; print each step as it is done, then the dream."""
-
-    def told(step: Slept) -> None:
-        if json:
-            print_json({"step": step.step, **step.model_dump(mode="json", exclude={"step"})})
-        elif step.step != "dream" or step.error:
-            say(f"{step.step:12} {_step(step)}")
-
-    async def slept() -> str:
-        async with memory(settings) as opened:
-            with contextlib.nullcontext() if json else progress(f"{settings.user} sleeps"):
-                return await night.sleep(opened, settings, n, told)
-
-    dream = asyncio.run(slept())
-    if not json:
-        say(f"\n{clean(dream)}" if dream else "\nno dream: nothing was forgotten, or nobody could make one")
-    return 0
 
 
 def audit(settings: Settings, json: bool) -> int:
@@ -173,22 +150,6 @@ def erase(settings: Settings, yes: bool, json: bool) -> int:
     say(f"{settings.user} is erased: {', '.join([told, *files])}")
     say(f"looked for {count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal: none is left")
     return 0
-
-
-def _step(step: Slept) -> str:
-    if step.error:
-        return f"came to nothing: {short(step.error, 300)}"
-    match step.step:
-        case "fading":
-            return f"{step.looked_at} drawn, {step.changed} held less well, {len(step.records)} forgotten"
-        case "importance":
-            return f"{step.changed} rated" + (f" by {step.model}" if step.changed else "")
-        case "duplicates":
-            return f"{step.changed} near-duplicates became {len(step.records)}"
-        case "expiry":
-            return f"{step.changed} whose time is over put into the archive"
-        case _:
-            return "done"
 
 
 def _findings(title: str, found: Sequence[str]) -> None:

@@ -48,7 +48,7 @@ async def it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take(open_tri
         slot, trigger, patience_s = reasoner.slot, reasoner.trigger, reasoner.patience_s
         expect(isinstance(slot, str) and bool(slot.strip()), f"the name of a slot, not {slot!r}")
         expect(isinstance(trigger, Trigger), f"a trigger, not {trigger!r}")
-        expect(bool(trigger.every or trigger.idle_s), "a trigger that wakes it at all")
+        expect(bool(trigger.every or trigger.idle_s or trigger.at is not None), "a trigger that wakes it at all")
         expect(math.isfinite(patience_s) and patience_s > 0, f"seconds of patience, not {patience_s!r}")
         again = reasoner.slot, reasoner.trigger, reasoner.patience_s
         expect(again == (slot, trigger, patience_s), "the same each time")

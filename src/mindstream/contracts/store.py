@@ -8,24 +8,29 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-import numpy as np
-
+from mindstream.contracts.leases import LEASE_PROMISES, hear
 from mindstream.contracts.promise import Factory, Promise, expect, expect_error
-from mindstream.errors import Conflict, InputError, LeaseLost
-from mindstream.log.events import Heard, Remembered, Thought
-from mindstream.log.work import Work
-from mindstream.memory.record import Kind, Record, Triple, new_id
-from mindstream.memory.store import Commit, Entry, Erasure, NewWork, Revision, Store, WorkDone, WorkReleased
+from mindstream.contracts.samples import (
+    ANN,
+    BOB,
+    LATER,
+    NOW,
+    THEN,
+    build_event,
+    build_record,
+    build_version,
+    build_writing,
+)
+from mindstream.errors import Conflict, InputError
+from mindstream.memory.record import Kind
+from mindstream.memory.store import Commit, Entry, Erasure, Revision, Store
 from mindstream.memory.strength import StrengthState
-
-ANN, BOB, THEN, LATER, NOW = "ann", "bob", 1e9, 2e9, 3e9
-SLOT = "belief"
 
 
 async def a_record_comes_back_as_it_was(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        record = _record("tea, 茶 and “quotes”")
-        logged = await store.commit(_writing(record))
+        record = build_record("tea, 茶 and “quotes”")
+        logged = await store.commit(build_writing(record))
         found = await store.records(ANN, [record.id])
         expect(found == [replace(record, seq=logged[0].seq)], f"the record as it was written, not {found}")
         vectors = [None if each.vector is None else each.vector.tolist() for each in (found[0], record)]
@@ -34,8 +39,8 @@ async def a_record_comes_back_as_it_was(open_store: Factory[Store]) -> None:
 
 async def another_stream_never_sees_it(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        record = _record("mine")
-        await store.commit(_writing(record))
+        record = build_record("mine")
+        await store.commit(build_writing(record))
         await store.commit(Commit(mind=BOB, at=THEN, revisions=(Revision(id=record.id, forgotten=THEN),)))
         expect(await store.erase(BOB, [record.id]) == 0, "that nobody erases another stream's record")
         seen = [
@@ -49,23 +54,25 @@ async def another_stream_never_sees_it(open_store: Factory[Store]) -> None:
         )
         async with store.walk(BOB) as (count, records):
             expect(count == 0 and not [each async for each in records], "an empty walk through bob's stream")
-        alien = Commit(mind=BOB, at=THEN, entries=(Entry(_event(), BOB, (_record("alien"),)),))
+        alien = Commit(mind=BOB, at=THEN, entries=(Entry(build_event(), BOB, (build_record("alien"),)),))
         await expect_error(InputError, store.commit(alien), "a record of another stream is refused")
 
 
 async def a_commit_is_all_or_nothing(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        await store.commit(_writing(_version(1)))
-        beside, again = _record("beside it"), _version(1)
-        await expect_error(Conflict, store.commit(_writing(beside, again)), "a version that is there is a conflict")
+        await store.commit(build_writing(build_version(1)))
+        beside, again = build_record("beside it"), build_version(1)
+        await expect_error(
+            Conflict, store.commit(build_writing(beside, again)), "a version that is there is a conflict"
+        )
         expect(await store.records(ANN, [beside.id, again.id]) == [], "nothing of a commit that was refused")
         expect(len(await store.events(ANN)) == 1, "no row of the log of a commit that was refused")
 
 
 async def one_bad_commit_does_not_spoil_its_neighbours(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        await store.commit(_writing(_version(1)))
-        commits = [_writing(_version(1) if n == 5 else _record(f"note {n}")) for n in range(10)]
+        await store.commit(build_writing(build_version(1)))
+        commits = [build_writing(build_version(1) if n == 5 else build_record(f"note {n}")) for n in range(10)]
         results = await asyncio.gather(*map(store.commit, commits), return_exceptions=True)
         names = [type(result).__name__ for result in results]
         expect(names == ["list"] * 5 + ["Conflict"] + ["list"] * 4, f"one conflict among ten commits, not {names}")
@@ -74,16 +81,20 @@ async def one_bad_commit_does_not_spoil_its_neighbours(open_store: Factory[Store
 
 async def what_could_not_be_read_again_is_refused(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        for odd in (replace(_record("x"), importance=11.0), replace(_record("x"), created=float("nan")), _record("")):
-            await expect_error(InputError, store.commit(_writing(odd)), f"{odd.text[:20]!r} is refused")
+        for odd in (
+            replace(build_record("x"), importance=11.0),
+            replace(build_record("x"), created=float("nan")),
+            build_record(""),
+        ):
+            await expect_error(InputError, store.commit(build_writing(odd)), f"{odd.text[:20]!r} is refused")
         expect(not await store.events(ANN), "no row of the log of what was refused")
 
 
 async def a_new_version_supersedes_the_one_before(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        first, second = _version(1), _version(2)
-        await store.commit(_writing(first))
-        await store.commit(_writing(second, at=LATER))
+        first, second = build_version(1), build_version(2)
+        await store.commit(build_writing(first))
+        await store.commit(build_writing(second, at=LATER))
         newest = [record.id for record in await store.latest(ANN, n=9, now=NOW, slot="plan")]
         expect(newest == [second.id], "the newest version alone")
         expect(
@@ -93,7 +104,7 @@ async def a_new_version_supersedes_the_one_before(open_store: Factory[Store]) ->
 
 async def two_writers_of_one_version_conflict(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        commits = [store.commit(_writing(_version(1))) for _ in range(5)]
+        commits = [store.commit(build_writing(build_version(1))) for _ in range(5)]
         names = sorted(type(each).__name__ for each in await asyncio.gather(*commits, return_exceptions=True))
         expect(names == ["Conflict"] * 4 + ["list"], f"one writer and four conflicts, not {names}")
 
@@ -102,7 +113,9 @@ async def distinct_holds_against_a_writer_at_the_same_moment(open_store: Factory
     async with open_store() as store:
 
         def once(text: str, kind: Kind = "note") -> Commit:
-            return Commit(mind=ANN, at=THEN, entries=(Entry(_event(), ANN, (_record(text, kind),), distinct=True),))
+            return Commit(
+                mind=ANN, at=THEN, entries=(Entry(build_event(), ANN, (build_record(text, kind),), distinct=True),)
+            )
 
         commits = [store.commit(once(text)) for text in ("Tea", "tea", " TEA ", "tea.", "tea")]
         names = sorted(type(each).__name__ for each in await asyncio.gather(*commits, return_exceptions=True))
@@ -115,14 +128,14 @@ async def distinct_holds_against_a_writer_at_the_same_moment(open_store: Factory
         await store.commit(once("tea", "chat"))  # a second "yes" is real
         old = (await store.latest(ANN, ["note"], now=NOW))[0]
         ending = Revision(id=old.id, valid_until=LATER, superseded_by="x")
-        entry = Entry(_event(), ANN, (_record("tea"),), distinct=True)
+        entry = Entry(build_event(), ANN, (build_record("tea"),), distinct=True)
         await store.commit(Commit(mind=ANN, at=LATER, entries=(entry,), revisions=(ending,)))
 
 
 async def a_guarded_revision_is_refused_where_somebody_was_first(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        record = _record("tea")
-        await store.commit(_writing(record))
+        record = build_record("tea")
+        await store.commit(build_writing(record))
         first = Revision(id=record.id, level=1, accessed=LATER, was=StrengthState(0, False, THEN))
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(first,)))
         again = Commit(mind=ANN, at=LATER, revisions=(first,))
@@ -132,10 +145,27 @@ async def a_guarded_revision_is_refused_where_somebody_was_first(open_store: Fac
         await expect_error(Conflict, store.commit(end), "what does not hold any longer is a conflict")
 
 
+async def what_had_ended_can_hold_again(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        one, two = build_record("tea"), build_record("coffee")
+        await store.commit(build_writing(one, two))
+        ended = Revision(id=one.id, valid_until=LATER, superseded_by=two.id)
+        forgotten = Revision(id=two.id, level=-1, forgotten=LATER)
+        await store.commit(Commit(mind=ANN, at=LATER, revisions=(ended, forgotten)))
+        expect(await store.latest(ANN, ["note"], n=9, now=NOW) == [], "nothing that holds")
+        again = (
+            Revision(id=one.id, emptied=("valid_until", "superseded_by")),
+            Revision(id=two.id, level=0, emptied=("forgotten",), was=StrengthState(-1, False, THEN)),
+        )
+        await store.commit(Commit(mind=ANN, at=NOW, revisions=again))
+        found = await store.latest(ANN, ["note"], n=9, now=NOW)
+        expect([replace(each, seq=0) for each in found] == [one, two], f"both as they were, not {found}")
+
+
 async def latest_leaves_out_what_does_not_hold(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        records = [_record(f"note {n}") for n in range(4)]
-        await store.commit(_writing(*records))
+        records = [build_record(f"note {n}") for n in range(4)]
+        await store.commit(build_writing(*records))
         ended = Revision(id=records[3].id, valid_until=LATER, superseded_by=records[2].id)
         forgotten = Revision(id=records[1].id, forgotten=LATER)
         await store.commit(Commit(mind=ANN, at=LATER, revisions=(ended, forgotten)))
@@ -145,8 +175,8 @@ async def latest_leaves_out_what_does_not_hold(open_store: Factory[Store]) -> No
 
 async def changes_tell_what_is_new_revised_and_gone(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        one, two = _record("one"), _record("two")
-        await store.commit(_writing(one, two))
+        one, two = build_record("one"), build_record("two")
+        await store.commit(build_writing(one, two))
         first = await store.changes(ANN, 0)
         expect([record.text for record in first.records] == ["one", "two"], "new records in the order of writing")
         before = await store.version()
@@ -161,14 +191,14 @@ async def changes_tell_what_is_new_revised_and_gone(open_store: Factory[Store]) 
 
 async def portions_miss_nothing_that_is_written_between_them(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        records = [_record(f"note {n}") for n in range(7)]
-        await store.commit(_writing(*records))
+        records = [build_record(f"note {n}") for n in range(7)]
+        await store.commit(build_writing(*records))
         texts: dict[str, str] = {}
         first = portion = await store.changes(ANN, 0, most=2)
         while portion.records:
             texts |= {record.id: record.text for record in portion.records}
             expect(len(portion.records) <= 2, "portions of two")
-            await store.commit(_writing(_record(f"meanwhile {len(texts)}")))
+            await store.commit(build_writing(build_record(f"meanwhile {len(texts)}")))
             if not portion.left:
                 break
             portion = await store.changes(ANN, 0, portion.left, 2)
@@ -181,10 +211,10 @@ async def portions_miss_nothing_that_is_written_between_them(open_store: Factory
 
 async def a_walk_is_of_one_moment(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        await store.commit(_writing(*(_record(f"note {n}") for n in range(5))))
+        await store.commit(build_writing(*(build_record(f"note {n}") for n in range(5))))
         async with store.walk(ANN) as (count, records):
             first = await anext(records)
-            await store.commit(_writing(_record("meanwhile")))
+            await store.commit(build_writing(build_record("meanwhile")))
             rest = [record.text async for record in records]
         expect(count == 5 and [first.text, *rest] == [f"note {n}" for n in range(5)], "what stood when it began")
 
@@ -193,7 +223,7 @@ async def rows_of_the_log_grow_and_can_be_read_from_any_point(open_store: Factor
     async with open_store() as store:
         expect(await store.last(ANN, "remembered") is None, "no last row of an empty log")
         for n in range(5):
-            await store.commit(_writing(_record(str(n))))
+            await store.commit(build_writing(build_record(str(n))))
         seqs = [row.seq for row in await store.events()]
         expect(len(seqs) == 5 and seqs == sorted(set(seqs)), f"numbers that grow, not {seqs}")
         expect([row.seq for row in await store.events(ANN, after=seqs[2])] == seqs[3:], "rows after a number")
@@ -207,54 +237,11 @@ async def rows_of_the_log_grow_and_can_be_read_from_any_point(open_store: Factor
         )
 
 
-async def work_belongs_to_its_owner_until_the_lease_runs_out(open_store: Factory[Store]) -> None:
-    async with open_store() as store:
-        first = await _hear(store, "me", 100.0)
-        expect(await store.claim(ANN, SLOT, "other", 50.0, 200.0) == [], "nothing for others while the lease runs")
-        second = await _hear(store, "me", 100.0)
-        mine = await store.claim(ANN, SLOT, "me", 50.0, 100.0)
-        expect([work.cause for work in mine] == [first, second], "all that piled up, oldest first")
-        await _hear(store, "other", 100.0)
-        expect(await store.claim(ANN, SLOT, "other", 60.0, 200.0) == [], "one run of a slot at a time")
-        await store.renew(_ids(mine), "me", 150.0)
-        expect(await store.claim(ANN, SLOT, "other", 120.0, 200.0) == [], "nothing for others after a renewal")
-        theirs = await store.claim(ANN, SLOT, "other", 151.0, 250.0)
-        expect([work.cause for work in theirs][:2] == [first, second], "what its owner did not finish")
-
-
-async def a_run_that_lost_its_lease_writes_nothing(open_store: Factory[Store]) -> None:
-    async with open_store() as store:
-        await _hear(store, "me", 100.0)
-        mine = _ids(await store.claim(ANN, SLOT, "me", 50.0, 60.0))
-        theirs = _ids(await store.claim(ANN, SLOT, "other", 61.0, 200.0))
-        expect(mine == theirs != (), "the same work, taken over")
-        record = _record("too late")
-        await expect_error(LeaseLost, store.commit(_finishing(mine, "me", record)), "work of others cannot be ended")
-        expect(await store.records(ANN, [record.id]) == [], "nothing of the run that lost it")
-        await store.commit(_finishing(theirs, "other"))
-        expect(await store.open_work(ANN) == [], "no work after its end")
-        await expect_error(LeaseLost, store.commit(_finishing(theirs, "other")), "work ends once")
-
-
-async def work_that_is_put_back_is_tried_again(open_store: Factory[Store]) -> None:
-    async with open_store() as store:
-        first = await _hear(store, "me", 100.0)
-        work = _ids(await store.claim(ANN, SLOT, "me", 50.0, 100.0))
-        await store.commit(Commit(mind=ANN, at=51.0, put_back=WorkReleased(work, "me", "no answer")))
-        left = [(each.error, each.failures, each.running) for each in await store.open_work(ANN)]
-        expect(left == [("no answer", 1, False)], f"open work with its failure, not {left}")
-        second = await _hear(store, "me", 100.0)
-        again = [each.cause for each in await store.claim(ANN, SLOT, "me", 60.0, 100.0)]
-        expect(again == [first, second], "what was put back, with what came since")
-        await store.give_up("me")
-        expect(len(await store.claim(ANN, SLOT, "other", 61.0, 100.0)) == 2, "what its owner let go of")
-
-
 async def erasing_a_stream_leaves_nothing_of_it(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        record, other = _record("secret"), replace(_record("other"), stream=BOB)
-        await store.commit(_writing(record))
-        await store.commit(_writing(other))
+        record, other = build_record("secret"), replace(build_record("other"), stream=BOB)
+        await store.commit(build_writing(record))
+        await store.commit(build_writing(other))
         expect(await store.erase(ANN) == 1, "the number of erased records")
         await store.compact()
         expect(await store.events(ANN) == [] and await store.streams() == [BOB], "no row and no record of it")
@@ -264,9 +251,9 @@ async def erasing_a_stream_leaves_nothing_of_it(open_store: Factory[Store]) -> N
 
 async def an_erasure_takes_rows_and_rewrites_versions(open_store: Factory[Store]) -> None:
     async with open_store() as store:
-        kept = _version(1)
-        await store.commit(_writing(kept))
-        rows = frozenset({await _hear(store, "me", 100.0)})
+        kept = build_version(1)
+        await store.commit(build_writing(kept))
+        rows = frozenset({await hear(store, "me", 100.0)})
         await store.erase(ANN, Erasure(ids=(), rows=rows, rewritten=(replace(kept, text="without"),)))
         (found,) = await store.records(ANN, [kept.id])
         expect(found.text == "without", f"the version as it is to be, not {found}")
@@ -283,48 +270,13 @@ PROMISES: tuple[Promise[Store], ...] = (
     two_writers_of_one_version_conflict,
     distinct_holds_against_a_writer_at_the_same_moment,
     a_guarded_revision_is_refused_where_somebody_was_first,
+    what_had_ended_can_hold_again,
     latest_leaves_out_what_does_not_hold,
     changes_tell_what_is_new_revised_and_gone,
     portions_miss_nothing_that_is_written_between_them,
     a_walk_is_of_one_moment,
     rows_of_the_log_grow_and_can_be_read_from_any_point,
-    work_belongs_to_its_owner_until_the_lease_runs_out,
-    a_run_that_lost_its_lease_writes_nothing,
-    work_that_is_put_back_is_tried_again,
+    *LEASE_PROMISES,
     erasing_a_stream_leaves_nothing_of_it,
     an_erasure_takes_rows_and_rewrites_versions,
 )
-
-
-def _record(text: str, kind: Kind = "note") -> Record:
-    return Record(
-        id=new_id(THEN), stream=ANN, kind=kind, text=text, created=THEN, accessed=THEN, importance=5.0, by=ANN,
-        about=Triple(ANN, "drinks", "tea"), keywords=("tea",), evidence=("x",), data={"a": [1, "二"]}, embedder="e",
-        vector=np.arange(4, dtype=np.float16),
-    )  # fmt: skip
-
-
-def _version(number: int) -> Record:
-    return replace(_record(f"plan {number}", "plan"), slot="plan", version=number)
-
-
-def _event() -> Remembered:
-    return Remembered(count=1, kinds={"note": 1})
-
-
-def _writing(*records: Record, at: float = THEN) -> Commit:
-    return Commit(mind=records[0].stream, at=at, entries=(Entry(_event(), ANN, records),))
-
-
-async def _hear(store: Store, owner: str, lease: float) -> int:
-    heard, wake = Heard(text="hello", session="s", record="r"), NewWork((SLOT,), owner, lease)
-    return (await store.commit(Commit(mind=ANN, at=THEN, entries=(Entry(heard, ANN),), wake=wake)))[0].seq
-
-
-def _finishing(work: tuple[int, ...], owner: str, *records: Record) -> Commit:
-    thought = Entry(Thought(slot=SLOT, about=(1,), text="", model="rules"), SLOT, records)
-    return Commit(mind=ANN, at=THEN, entries=(thought,), finish=WorkDone(work, owner))
-
-
-def _ids(work: list[Work]) -> tuple[int, ...]:
-    return tuple(each.id for each in work)

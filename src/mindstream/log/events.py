@@ -199,11 +199,15 @@ class Slept(Event):
     """A step of a sleep is done (see memory/sleep)."""
 
     kind = "slept"
-    step: Literal["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
+    step: Literal["fading", "dream", "importance", "duplicates", "expiry", "compaction", "undo"]
+    cause: int = 0
+    """The row of the log that it follows from: of fading, what the sleep was begun for (0: none); else the fading."""
     looked_at: int = 0
     changed: int = 0
     records: tuple[str, ...] = ()
-    """What came of it: the forgotten, the dream, what replaces duplicates, the expired."""
+    """What came of it: the forgotten, the dream, what replaces duplicates, the expired, what is held again."""
+    weakened: tuple[str, ...] = ()
+    """What is held less well, and not forgotten."""
     text: str = ""
     """The dream."""
     model: str = ""
@@ -245,7 +249,7 @@ class Unknown(Event):
 
 KINDS: dict[str, type[Event]] = {}
 """The kinds of events that can be read: the ground's, and those that rooms have registered."""
-ROOMS = ("mindstream.coach.events",)
+ROOMS = ("mindstream.coach.events", "mindstream.planning.events", "mindstream.life.events")
 """Where rooms register theirs; loaded when a kind is met that is not known."""
 
 

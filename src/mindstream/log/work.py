@@ -116,6 +116,21 @@ def finish(connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner:
             raise LeaseLost(f"work {id_} was taken over by another process")
 
 
+def check_held(connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str) -> None:
+    """Check that work is still going on, by this owner.
+
+    Raises:
+        LeaseLost: another process has taken some of it over, or it has ended.
+    """
+    for id_ in ids:
+        held = connection.execute(
+            "SELECT 1 FROM work WHERE id = ? AND mind = ? AND owner = ? AND running = 1 AND done IS NULL",
+            (id_, mind, owner),
+        )
+        if held.fetchone() is None:
+            raise LeaseLost(f"work {id_} was taken over by another process, or has ended")
+
+
 def release(connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str, error: str) -> None:
     """Put work back after a run that failed; it is taken up again, a bounded number of times."""
     connection.executemany(

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mindstream.memory.columns import KIND_CODES, OPEN, Columns
-from mindstream.memory.record import TAINTED, Kind, Record, is_tainted, new_id
+from mindstream.memory.record import Kind, Record, common_data
 from mindstream.text.words import plain_words
 
 if TYPE_CHECKING:
@@ -64,8 +64,30 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
             others = _near(columns, kind, record)
             same = [each for each in await stream.store.records(stream.name, others) if alike(record.text, each.text)]
             if same and _holds(columns, record.id):
-                yield sorted([record, *same], key=lambda each: (-len(_words(each.text)), each.id))
+                yield sorted([record, *same], key=_length_first)
             await asyncio.sleep(0)
+
+
+async def groups(stream: Stream, after: int = 0, leaving: Collection[str] = ()) -> list[list[Record]]:
+    """Return what `near` finds as groups that have nothing in common, the one to keep first; without these ids."""
+    found: list[list[Record]] = []
+    group_of: dict[str, list[Record]] = {}
+    async for close in near(stream, after):
+        free = [each for each in close if each.id not in group_of and each.id not in leaving]
+        group = next((group_of[each.id] for each in close if each.id in group_of), free[:1])
+        joining = [each for each in free if each not in group and alike(group[0].text, each.text)]
+        if not joining:
+            continue
+        if group[0].id not in group_of:
+            found.append(group)
+        group.extend(joining)
+        group.sort(key=_length_first)
+        group_of |= dict.fromkeys((each.id for each in group), group)
+    return found
+
+
+def _length_first(record: Record) -> tuple[int, str]:
+    return -len(_words(record.text)), record.id
 
 
 async def _newest(stream: Stream, kind: Kind, after: int, most: int) -> list[Record]:
@@ -101,13 +123,13 @@ def _holds(columns: Columns, id_: str) -> bool:
     return at is not None and columns.valid_until.values[at] == OPEN and columns.forgotten.values[at] == OPEN
 
 
-def merged(group: Sequence[Record], now: float) -> Record:
+def merged(group: Sequence[Record], id_: str, now: float) -> Record:
     """Return the one record that takes the place of near-duplicates: in the first one's words, held like the best."""
     kept = group[0]
     rated = [each.importance for each in group if each.importance is not None]
     return replace(
         kept,
-        id=new_id(now),
+        id=id_,
         accessed=max(each.accessed for each in group),
         importance=max(rated, default=None),
         level=max(each.level for each in group),
@@ -116,6 +138,6 @@ def merged(group: Sequence[Record], now: float) -> Record:
         keywords=tuple(dict.fromkeys(word for each in group for word in each.keywords)),
         evidence=tuple(each.id for each in group),
         depth=1 + max(each.depth for each in group),
-        data={**kept.data, TAINTED: True} if any(map(is_tainted, group)) else kept.data,
+        data=common_data(group),
         seq=0,
     )

@@ -27,6 +27,7 @@ from mindstream.memory.relevance import Positions, Scored, Weights, relevance, w
 from mindstream.memory.rerank import Reranker, add_scores
 from mindstream.memory.shelf import Shelf
 from mindstream.memory.store import Store
+from mindstream.memory.touch import Touch
 from mindstream.models.embedders.embedder import Embedder
 
 FOUND_PER_RETURNED = 4
@@ -60,11 +61,18 @@ class Recall:
 
 
 class Recollection(list[Recalled]):
-    """What a stream's recall returns: the records, best first, and how sure it is that anything answers (0 to 1)."""
+    """What a stream's recall returns: the records, best first.
 
-    def __init__(self, returned: Iterable[Recalled] = (), certainty: float = 0.0) -> None:
+    Attributes:
+        certainty: how sure it is that anything answers, 0 to 1.
+        touch: what this recall does to the records that it found; of a pure read, what it would do, to be committed
+            with whatever else says that it was done (`Stream.commit`). None: nothing, ever.
+    """
+
+    def __init__(self, returned: Iterable[Recalled] = (), certainty: float = 0.0, touch: Touch | None = None) -> None:
         super().__init__(returned)
         self.certainty = certainty
+        self.touch = touch
 
 
 class Recaller:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
@@ -149,6 +150,24 @@ def new_id(now: Moment, drawn: str = "") -> str:
 def is_tainted(record: Record) -> bool:
     """Tell whether strangers wrote a record, or anything that it was drawn from."""
     return bool(record.data.get(TAINTED))
+
+
+def common_data(records: Sequence[Record]) -> dict[str, JsonValue]:
+    """Return the entries of data that all of them have alike; tainted where any is: what sleep makes of them has these.
+
+    So `where` finds what was written with an entry and what sleep made of it alone, and nothing that was mixed.
+    """
+    first, *others = records
+    common = {
+        name: value
+        for name, value in first.data.items()
+        if all(name in each.data and _is_same(each.data[name], value) for each in others)
+    }
+    return common | ({TAINTED: True} if any(map(is_tainted, records)) else {})
+
+
+def _is_same(one: JsonValue, other: JsonValue) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)  # 1 and true are equal, and not alike
 
 
 def normalised(text: str) -> str:

@@ -30,7 +30,7 @@ from mindstream.memory.sums import sum_of_event, sum_of_vector
 from mindstream.memory.tables import MIGRATIONS
 from mindstream.paths import usable
 
-REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds"))
+REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 """Asked with a moment: what it says holds then, as recall means it (memory/filters), and it is not forgotten."""
 
@@ -219,6 +219,8 @@ async def _one_by_one(rows: Iterable[tuple[Any, ...]]) -> AsyncIterator[Record]:
 
 
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
+    if commit.fence:
+        work.check_held(connection, commit.mind, commit.fence.work, commit.fence.owner)
     logged, changed = [], _next_change(connection)
     for entry in commit.entries:
         row = (commit.mind, commit.at, entry.by, *entry.event.entry())
@@ -282,6 +284,7 @@ def _revise(connection: sqlite3.Connection, commit: Commit, revision: Revision, 
     if revision.vector is not None:
         new["vector"] = revision.vector.tobytes()
         new["vector_sum"] = sum_of_vector(new["vector"])
+    new |= dict.fromkeys(revision.emptied)
     sets = ", ".join(f"{name} = ?" for name in (*new, "changed"))
     where, values = "id = ? AND stream = ?", [*new.values(), changed, revision.id, commit.mind]
     if revision.was:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
@@ -51,6 +51,7 @@ class Revision:
     Attributes:
         was: Conflict unless its level and its time of access are still these.
         holds: Conflict unless it holds at the time of the commit and is not forgotten.
+        emptied: what it has no more: with it, what had ended holds again.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Revision:
     vector: Vector | None = None
     was: StrengthState | None = None
     holds: bool = False
+    emptied: tuple[Literal["forgotten", "valid_until", "superseded_by"], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,14 @@ class WorkReleased:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Work that must still be open, running and its owner's when something is written; it goes on."""
+
+    work: tuple[int, ...]
+    owner: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """What is written together: all of it, or nothing."""
@@ -104,6 +114,7 @@ class Commit:
     wake: NewWork | None = None
     finish: WorkDone | None = None
     put_back: WorkReleased | None = None
+    fence: Fence | None = None
 
 
 def checked_commit(commit: Commit) -> Commit:
@@ -113,6 +124,8 @@ def checked_commit(commit: Commit) -> Commit:
         InputError: something in it could not be read again, or belongs to another stream.
     """
     checked_moment(commit.at, "at")
+    if commit.fence and not commit.fence.work:
+        raise InputError("a fence names the work that must still be its owner's, and this one names none")
     for revision in commit.revisions:
         _check_revision(revision)
     return replace(commit, entries=tuple(map(_checked_entry, commit.entries, [commit.mind] * len(commit.entries))))
@@ -127,6 +140,8 @@ def _checked_entry(entry: Entry, mind: str) -> Entry:
 
 def _check_revision(revision: Revision) -> None:
     checked_importance(revision.importance)
+    if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
+        raise InputError(f"forgotten, valid_until and superseded_by can be emptied, and not {sorted(odd)}")
     if revision.level is not None:
         check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # one more than comes in: it may have been returned
     for name, earliest in (("accessed", 0.0), ("forgotten", 0.0), ("valid_until", EARLIEST)):
@@ -198,7 +213,7 @@ class LogStore(Protocol):
             InputError: something in it could not be read again (see `checked_commit`).
             Conflict: a belief or plan of that version is there already; what `distinct`, `was` or `holds` asks for is
                 not so.
-            LeaseLost: the work was taken over by another process.
+            LeaseLost: the work that it ends, or that `fence` names, was taken over by another process, or has ended.
         """
 
     async def events(

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, JsonValue
@@ -14,7 +13,7 @@ from pydantic import BaseModel, JsonValue
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.log.events import Event, Logged
 from mindstream.log.feed import Feed
-from mindstream.memory import audit, correcting, curation, forgetting, revising, sessions, sleep, writing
+from mindstream.memory import audit, correcting, curation, forgetting, proposal, revising, sessions, sleep, writing
 from mindstream.memory.belief import Belief, Patch, read_belief
 from mindstream.memory.door import checked_name
 from mindstream.memory.filters import Filters
@@ -24,9 +23,10 @@ from mindstream.memory.recall import Recollection, recaller_of
 from mindstream.memory.recent_texts import RecentTexts
 from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, NewWork, Revision, Store, WorkDone, WorkReleased
+from mindstream.memory.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
 from mindstream.memory.strength import Strength
-from mindstream.memory.touch import Touches
+from mindstream.memory.touch import Touch, Touches
+from mindstream.memory.undo_sleep import undo_sleep
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 
@@ -98,9 +98,7 @@ class Stream:
     async def __aenter__(self) -> Stream:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -165,20 +163,10 @@ class Stream:
         return await writing.build_records(self, news)
 
     async def recall(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        kinds: Sequence[Kind] | None = None,
-        since: Moment | None = None,
-        until: Moment | None = None,
-        as_of: Moment | None = None,
-        where: Mapping[str, JsonValue] | None = None,
-        policy: Policy | None = None,
-        asked_in: str = "",
-        touch: bool = True,
-        floor: float = 0.0,
-    ) -> Recollection:
+        self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
+        until: Moment | None = None, as_of: Moment | None = None, where: Mapping[str, JsonValue] | None = None,
+        policy: Policy | None = None, asked_in: str = "", touch: bool = True, floor: float = 0.0,
+    ) -> Recollection:  # fmt: skip
         """Return the k records that answer best, with the parts of their score, and how sure it is that any answers.
 
         Args:
@@ -186,43 +174,48 @@ class Stream:
             as_of: read the stream as it stood at that moment; a look back touches nothing.
             where: what `by`, `episode`, `slot` or entries of `data` must be.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
-                better, what is passed over fades (see memory/strength); written within a second.
+                better, what is passed over fades (see memory/strength); written within a second. To write it in one
+                commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
             asked_in: the id of the record in which the question itself was written down: it is not its own answer.
             floor: with less certainty (0 to 1) nothing is returned.
         """
-        touch = touch and as_of is None
-        if touch:
+        if touch and as_of is None:
             await self._touches.overdue()
         filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {}, asked_in=asked_in)
         found = await self._recaller.recall(
             self.name, query, k, now=self.clock.now(), filters=filters, policy=policy, floor=floor
         )
-        self._lately.add(self.clock.now(), [each.record for each in found.returned])
-        if touch and found.returned:
-            self._touches.add([each.record.id for each in found.returned], found.passed_over)
+        now, touched = self.clock.now(), None
+        self._lately.add(now, [each.record for each in found.returned])
+        if as_of is None and found.returned:
+            touched = Touch(now, [each.record.id for each in found.returned], found.passed_over)
+            if touch:
+                self._touches.add(touched)
         await self.missing.tell(found.without_vectors)
-        return Recollection(found.returned, found.certainty)
+        return Recollection(found.returned, found.certainty, touched)
 
     async def commit(
-        self,
-        *entries: Entry | Event,
-        revisions: Sequence[Revision] = (),
-        wake: NewWork | None = None,
-        finish: WorkDone | None = None,
-        put_back: WorkReleased | None = None,
-    ) -> list[Logged]:
-        """Write events, records, revisions and work together, durably; hand the events to whoever listens."""
+        self, *entries: Entry | Event, revisions: Sequence[Revision] = (), wake: NewWork | None = None,
+        finish: WorkDone | None = None, put_back: WorkReleased | None = None, fence: Fence | None = None,
+        touch: Touch | None = None,
+    ) -> list[Logged]:  # fmt: skip
+        """Write events, records, revisions and work together, durably; hand the events to whoever listens.
+
+        Args:
+            fence: work that must still be its owner's, else LeaseLost; it goes on (`finish` ends it).
+            touch: of a recall that was a pure read (`Recollection.touch`): what it does is written with the rest, once.
+        """
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
         commit = Commit(
             mind=self.name, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
-            put_back=put_back,
+            put_back=put_back, fence=fence,
         )  # fmt: skip
-        writing = asyncio.ensure_future(self._published(commit))
+        writing = asyncio.ensure_future(self._published(commit, touch))
         writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it
         return await asyncio.shield(writing)  # what is written is shown, whoever gave up waiting
 
-    async def _published(self, commit: Commit) -> list[Logged]:
-        logged = await self.store.commit(commit)
+    async def _published(self, commit: Commit, touch: Touch | None) -> list[Logged]:
+        logged = await (self._touches.commit(commit, touch) if touch else self.store.commit(commit))
         for entry in commit.entries:
             self.missing.watch(entry.records)
             for record in entry.records:
@@ -271,13 +264,21 @@ class Stream:
         """Make the entry that writes a belief's next version; None where the patch changes nothing."""
         return await revising.revision(self, slot, patch, shape, evidence, by)
 
-    async def sleep(self, model: Model | None = None, n: int = sleep.DRAWN, *, rater: Model | None = None) -> str:
+    async def sleep(
+        self, model: Model | None = None, n: int = sleep.DRAWN, *, rater: Model | None = None, cause: int = 0,
+        fence: Fence | None = None,
+    ) -> str:  # fmt: skip
         """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (see memory/sleep).
 
         Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
+        `cause`: a row of the log; a sleep that was begun for it and broken off is taken up where it was.
         """
         await self.settle()
-        return await sleep.sleep(self, model, n, rater)
+        return await sleep.sleep(self, model, n, rater, cause=cause, fence=fence)
+
+    propose_sleep = proposal.propose
+    accept = proposal.accept
+    undo_sleep = undo_sleep
 
     async def supersede(self, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
         """Correct a record (its id) by a new text; the old one is history, to be read with `as_of`."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict
+from mindstream.log.events import Logged
 from mindstream.memory.columns import OPEN, Columns
 from mindstream.memory.record import FADING, KINDS
 from mindstream.memory.store import Commit, Revision, Store
@@ -52,9 +55,9 @@ class Touches:
         self._writing = asyncio.Lock()
         self._timer: asyncio.Task[None] | None = None
 
-    def add(self, returned: Sequence[str], passed_over: Sequence[str]) -> None:
+    def add(self, touch: Touch) -> None:
         """Take note of a recall; it is written within LATER_S."""
-        self._waiting.append(Touch(self._clock.now(), returned, passed_over))
+        self._waiting.append(touch)
         if self._timer is None or self._timer.done():
             self._timer = asyncio.ensure_future(self._later())
 
@@ -77,10 +80,19 @@ class Touches:
             while self._waiting:
                 some, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
                 try:
-                    await self._write(some)
+                    await self._write(some, Commit(mind=self._stream, at=self._clock.now()))
                 except Exception:
                     self._waiting = some + self._waiting
                     raise
+
+    async def commit(self, commit: Commit, touch: Touch) -> list[Logged]:
+        """Write a commit with what a recall does to its records, after all touches that wait.
+
+        Raises:
+            Conflict: something that the commit itself asks for is not so.
+        """
+        await self.settle()
+        return await self._write([touch], commit)
 
     async def close(self) -> None:
         """Write all that waits and stop."""
@@ -93,18 +105,20 @@ class Touches:
         with contextlib.suppress(Exception):  # it goes on waiting; closing will say what is wrong
             await self.settle()
 
-    async def _write(self, touches: Sequence[Touch]) -> None:
-        for attempt in range(1, ATTEMPTS + 1):
+    async def _write(self, touches: Sequence[Touch], commit: Commit) -> list[Logged]:
+        refused: list[Revision] | None = None
+        for attempt in itertools.count(1):
             revisions = _revisions(await self._columns(), touches, self._laws)
-            if not revisions:
-                return
+            if not (revisions or commit.entries or commit.revisions):
+                return []
+            if attempt > ATTEMPTS or revisions == refused:
+                break  # nobody has touched them since: it is not the touches that are refused
             try:
-                await self._store.commit(Commit(mind=self._stream, at=self._clock.now(), revisions=tuple(revisions)))
-                return
-            except Conflict:
-                if attempt == ATTEMPTS:
-                    raise
+                return await self._store.commit(replace(commit, revisions=(*commit.revisions, *revisions)))
+            except Conflict as conflict:
+                refused, error = revisions, conflict
                 await asyncio.sleep(0)
+        raise error
 
 
 def _revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:

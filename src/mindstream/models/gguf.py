@@ -26,6 +26,7 @@ from mindstream.models.bounded import bound_schema
 from mindstream.models.limits import all_tokens
 from mindstream.models.model import Request, Usage
 from mindstream.models.openai_chat import OpenAIChat
+from mindstream.models.typed_calls import in_words, read_calls
 
 AT_ONCE = 3
 """So many replies run side by side, each with a window of its own: the talker's, and those of two reasoners."""
@@ -48,9 +49,12 @@ class Gguf:
         self._longest = LOCAL_TOKENS if at.name == "local" else 0
         self._chat = _Chat(replace(at, url=self._engine.url, key=self._engine.key))
 
-    async def stream(self, request: Request) -> AsyncGenerator[Arrival]:
-        if self._engine is not None and not self._engine.knows_tools:  # it would be shown them in words it never learnt
-            request = replace(request, tools=())
+    def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+        if not request.tools or self._engine is None or self._engine.knows_tools:
+            return self._ask(request)
+        return read_calls(self._ask(in_words(request)), request, typed=True)
+
+    async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
         if self._longest:
             request = replace(request, longest_reply=min(request.longest_reply or self._longest, self._longest))
         if request.schema is not None and not request.options:

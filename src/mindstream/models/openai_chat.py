@@ -23,6 +23,7 @@ from mindstream.models.limits import CALLS, all_tokens
 from mindstream.models.model import Call, JsonSchema, Logprobs, Message, Request, ToolSpec, Usage
 from mindstream.models.prices import price
 from mindstream.models.reply import legible
+from mindstream.models.typed_calls import UNKNOWN_TOOLS, in_words, read_calls
 from mindstream.models.wire import BODY_ERRORS, http_client, kind_of
 
 FIELDS = ("max_tokens", "max_completion_tokens", "")
@@ -36,6 +37,7 @@ _ODD_FIELD = re.compile(
 _ODD_EXTRA = {
     "response_format": re.compile(r"response[ _]?format|json[ _]?schema|structured[ _]?output|grammar", re.IGNORECASE),
     "logprobs": re.compile(r"log[ _]?prob|max_(completion_)?tokens|output limit", re.IGNORECASE),
+    "tools": UNKNOWN_TOOLS,
 }
 """How an endpoint that refuses what nobody needs to know names it; a model that thinks cannot answer in one token."""
 TOP = 20
@@ -71,7 +73,13 @@ class OpenAIChat:
         self._unknown: set[str] = set()
         """What the endpoint has said that it does not know, of what nobody needs to know."""
 
-    async def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+    def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+        if not request.tools:
+            return self._ask(request)
+        typed = "tools" in self._unknown
+        return read_calls(self._ask(in_words(request) if typed else request), request, typed)
+
+    async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
         body = self._body(request)
         with failures(self._at, TOLD, lambda words: self._ask_otherwise(words, body)):
             stream = await self._client.post(

@@ -120,16 +120,20 @@ class Background(Runner):
 
     async def _rest(self, slot: Slot) -> None:
         """Wait for a wake; look up now and then, for leases of the dead run out; use silence where the trigger says."""
-        idle_s = slot.reasoner.trigger.idle_s if slot.idle_due else None
+        trigger, now = slot.reasoner.trigger, self.stream.clock.now()
+        idle_s = trigger.idle_s if slot.idle_due else None
         rest_s = self._lease_s / 3 if idle_s is None else idle_s
         if slot.due is not None:
             rest_s, idle_s = max(0.0, slot.due - asyncio.get_running_loop().time()), None
+        elif trigger.at is not None:
+            rest_s = min(rest_s, max(0.0, trigger.at - now))
         try:
             async with asyncio.timeout(rest_s):
                 await slot.woken.wait()
         except TimeoutError:
-            if idle_s is not None:
-                slot.idle_due = False
+            is_due = slot.due is None and trigger.at is not None and self.stream.clock.now() >= trigger.at
+            if idle_s is not None or is_due:
+                slot.idle_due = slot.idle_due and is_due
                 await self._think(slot, Run([]))
         slot.woken.clear()
 

@@ -134,6 +134,8 @@ class Runner:
 
     async def _conclude(self, run: Run, occasion: Occasion, conclusion: Conclusion) -> None:
         finish = WorkDone(run.ids, self.owner) if run.work else None
+        if finish is None and not conclusion.thought:
+            return  # it woke by itself, and there was nothing
         async with self._floor:
             await conclude(occasion, conclusion, self._speak_up, run.about, finish)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mindstream.clock import Moment
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -31,12 +33,14 @@ class Trigger:
         entering: only at the first one after the phase has changed.
         on: the kinds of events that it is for (`heard`: an utterance).
         idle_s: when so many seconds have passed without an utterance, once until the next one.
+        at: at that moment, by itself; a reasoner that has a time of its own gives another trigger when it has been.
     """
 
     every: int = 1
     phases: tuple[str, ...] = ()
     entering: bool = False
     idle_s: float | None = None
+    at: Moment | None = None
     on: tuple[str, ...] = ("heard",)
 
     def fires(self, turn: Turn) -> bool:

@@ -84,6 +84,14 @@ def sleep(
     model: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who dreams and rates, as for chat [rules].")
     ] = None,
+    review: Annotated[
+        bool, typer.Option("--review", help="Show what it would do first; ask before anything is changed.")
+    ] = False,
+    accept: Annotated[Path | None, typer.Option(metavar="FILE", help="Do what --review --json wrote there.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Of that, leave this record as it is; repeatable.")
+    ] = None,
+    yes: Yes = False,
     data: Data = None,
     user: User = None,
     embedder: Embedder = None,
@@ -94,10 +102,40 @@ def sleep(
     Records that are drawn and were not returned for a fortnight are held less well, or forgotten: out of reach, but in
     the archive until `memory purge`. A dream is made of what is forgotten; then importance is rated, near-duplicates
     are merged, what is over is put away, and the file is compacted.
-    """
-    from mindstream.cli.memory_care import sleep
 
-    return sleep(settings(data, user, embedder, model), n, json)
+    --review shows what would be forgotten and merged, and the dream. What you keep counts as recalled: it is not
+    proposed again for a fortnight. `memory undo-sleep` takes a sleep back.
+    """
+    from mindstream.cli import sleeping
+    from mindstream.errors import InputError
+
+    chosen = settings(data, user, embedder, model)
+    if accept is not None:
+        return sleeping.accept(chosen, accept, keep or [], json)
+    if review:
+        return sleeping.review(chosen, n, keep or [], yes, json)
+    if keep:
+        raise InputError("--keep leaves something out of a sleep that is shown first: say --review or --accept, too")
+    return sleeping.sleep(chosen, n, json)
+
+
+@memory.command("undo-sleep", epilog="\b\nExample:\n  mindstream memory undo-sleep --user ann")
+def undo_sleep(
+    row: Annotated[
+        int, typer.Argument(min=0, metavar="[ROW]", help="Which: the row of the log in which it began [the last one].")
+    ] = 0,
+    data: Data = None,
+    user: User = None,
+    json: AsJson = False,
+) -> int:
+    """Take a sleep back: hold again what it forgot and merged.
+
+    All is held as it was, but what was recalled since; the dream and the merged records go to the archive. It cannot be
+    undone where something of it was purged, or corrected since.
+    """
+    from mindstream.cli.sleeping import undo
+
+    return undo(settings(data, user), row, json)
 
 
 @memory.command(epilog="\b\nExample:\n  mindstream memory curve --days 180 --svg curve.svg")

@@ -1,0 +1,210 @@
+"""What a person does to a life, from any process, whether anybody lives it at the moment or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindstream.errors import InputError
+from mindstream.life import lives
+from mindstream.life.events import (
+    Answered,
+    Commanded,
+    LeaveGiven,
+    LifeBegan,
+    Noticed,
+    Order,
+    Questioned,
+    TaskChanged,
+    TurnBegan,
+    TurnEnded,
+)
+from mindstream.life.ledger import LONGEST, Task
+from mindstream.life.state import LifeState, read_state
+from mindstream.life.waking import read_orders
+from mindstream.log.events import Event, Heard, Logged
+from mindstream.memory.door import checked_text
+from mindstream.memory.record import New
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import Stream
+from mindstream.text.language import language_of
+
+TURN_KINDS = (
+    "turn_began", "asked", "replied", "tool_called", "observed", "questioned", "answered", "task_changed",
+    "leave_asked", "slept", "turn_ended",
+)  # fmt: skip
+"""What a turn is made of."""
+
+
+async def look(stream: Stream) -> LifeState:
+    """Return a mind's life as its log says.
+
+    Raises:
+        InputError: it has none.
+    """
+    state = await read_state(stream)
+    if not state.goal:
+        raise InputError(f'the mind {stream.name!r} lives for no goal yet: mindstream live --goal "…" gives it one')
+    return state
+
+
+async def give_goal(stream: Stream, goal: str, orders: Sequence[str] = ()) -> None:
+    """Give a mind a goal and standing orders, or others; "" and (): it keeps what it has. Nothing where all is so.
+
+    Raises:
+        InputError: an order is not understood, or there is no goal.
+    """
+    read_orders(orders)
+    state = await read_state(stream)
+    goal, orders = (goal or state.goal).strip(), tuple(orders or state.orders)
+    if not goal:
+        raise InputError("this mind has no goal yet: give it one with --goal")
+    if (goal, orders) == (state.goal, state.orders) and not state.halted:
+        return
+    is_there = any(task.text == " ".join(goal.split())[:LONGEST] for task in state.ledger.tasks.values())
+    begun = LifeBegan(goal=goal, language=language_of(goal), orders=orders)
+    await lives.begin(stream, begun, *([] if is_there else [state.ledger.add(goal)]))
+
+
+async def say(stream: Stream, text: str) -> None:
+    """Say something to a life, as its user; it is remembered as what was said.
+
+    Raises:
+        InputError: there is nothing to read in it, or the mind has no life.
+    """
+    words = checked_text(text)
+    await look(stream)
+    new = New(text=words, kind="chat", by=stream.name, episode="life", data={"by_user": True})
+    record = (await stream.build_records([new]))[0]
+    heard = Heard(text=words, session="life", record=record.id)
+    await stream.commit(Entry(heard, stream.name, (record,)))
+
+
+async def answer(stream: Stream, text: str, id_: str = "", session: str = "") -> Questioned:
+    """Answer what M2 asked: the question of that id, or the oldest that is waited for, or the last that was; return it.
+
+    Raises:
+        InputError: nobody asks, or not this.
+    """
+    words, state = checked_text(text), await look(stream)
+    waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
+    if not waiting:
+        raise InputError("nobody asks anything now; to tell it something, say it")
+    if id_ and id_ not in waiting:
+        raise InputError(f"there is no open question {id_!r}; open: {', '.join(waiting)}")
+    question = (state.questions | state.late)[id_ or waiting[0]]
+    await write_answer(stream, question.id, words, session)
+    return question
+
+
+async def write_answer(stream: Stream, id_: str, text: str, session: str = "") -> None:
+    """Write down an answer to a question of this id; one that comes late is told as such."""
+    await _write(stream, Answered(id=id_, text=text, session=session))
+
+
+async def give_leave(stream: Stream, yes: bool, id_: str = "") -> str:
+    """Say whether a call that waits for leave may be made: the one of that id, or the only one; return its id.
+
+    Raises:
+        InputError: none waits, or not this, or it is not clear which.
+    """
+    wishes = (await look(stream)).wishes
+    if not wishes:
+        raise InputError("no call waits for leave")
+    if (not id_ and len(wishes) > 1) or (id_ and id_ not in wishes):
+        listed = "; ".join(f"{each.id}: {each.tool}({each.arguments[:80]})" for each in wishes.values())
+        raise InputError(f"say which call: {listed}")
+    named = id_ or next(iter(wishes))
+    await _write(stream, LeaveGiven(id=named, yes=yes))
+    return named
+
+
+async def order(stream: Stream, what: Order, because: str = "") -> None:
+    """Pause a life, let it go on, or stop it; it obeys before its next step.
+
+    Raises:
+        InputError: the mind has no life.
+    """
+    await look(stream)
+    await _write(stream, Commanded(order=what, because=because))
+
+
+async def notice(stream: Stream, text: str) -> None:
+    """Let a life know of something that changed outside: a hook, a file.
+
+    Raises:
+        InputError: there is nothing to read in it, or the mind has no life.
+    """
+    words = checked_text(text)
+    await look(stream)
+    await _write(stream, Noticed(text=words))
+
+
+async def add_task(stream: Stream, text: str) -> Task:
+    """Put a task into the ledger.
+
+    Raises:
+        InputError: it has no words, or is there already.
+    """
+    return await _change(stream, (await look(stream)).ledger.add(text))
+
+
+async def stop_task(stream: Stream, number: int) -> Task:
+    """Give up a task.
+
+    Raises:
+        InputError: there is none of that number.
+    """
+    return await _change(stream, (await look(stream)).ledger.find(number).changed("stopped"))
+
+
+async def open_task(stream: Stream, number: int) -> Task:
+    """Let a task be worked on again, now.
+
+    Raises:
+        InputError: there is none of that number.
+    """
+    return await _change(stream, (await look(stream)).ledger.find(number).changed("open"))
+
+
+async def move_task(stream: Stream, number: int, before: int) -> Task:
+    """Have a task worked on before another.
+
+    Raises:
+        InputError: there is none of these numbers.
+    """
+    return await _change(stream, (await look(stream)).ledger.move(number, before))
+
+
+async def _change(stream: Stream, event: TaskChanged) -> Task:
+    await _write(stream, event)
+    return Task(
+        number=event.task, text=event.text, standing=event.standing, until=event.until, place=event.place,
+        result=event.result,
+    )  # fmt: skip
+
+
+async def _write(stream: Stream, event: Event) -> None:
+    await stream.commit(Entry(event, stream.name))
+
+
+async def read_turn(stream: Stream, number: int) -> list[Logged]:
+    """Return all rows of a turn, whole, folded or not.
+
+    Raises:
+        InputError: there was no such turn.
+    """
+    await look(stream)
+    rows: list[Logged] = []
+    after, is_in = 0, False
+    while page := await stream.store.events(stream.name, after, TURN_KINDS, 1_000):
+        after = page[-1].seq
+        for row in page:
+            if isinstance(row.event, TurnBegan):
+                is_in = row.event.turn == number
+            if is_in:
+                rows.append(row)
+            if isinstance(row.event, TurnEnded) and is_in:
+                return rows
+    if not rows:
+        raise InputError(f"there was no turn {number}; the last one was {(await look(stream)).turn}")
+    return rows

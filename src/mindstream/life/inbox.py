@@ -1,0 +1,61 @@
+"""What people and the world do to a life: rows of the log that others write, at any time, from any process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from mindstream.clock import ManualClock, Moment
+from mindstream.life.events import SLOT, Answered, Questioned
+from mindstream.life.state import FROM_OUTSIDE, LifeState
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import Stream
+
+POLL_S = 0.5
+"""How often it is looked whether another process wrote something."""
+
+
+SimulatedUser: TypeAlias = Callable[[str], Awaitable[str | None]]
+"""Answers what M2 asks, in simulations; None: says nothing."""
+
+
+class Inbox:
+    """Reads what others wrote, and waits for it."""
+
+    def __init__(self, stream: Stream, state: LifeState, user: SimulatedUser | None = None) -> None:
+        self._stream, self._state, self._user = stream, state, user
+
+    async def put(self, question: Questioned) -> None:
+        """Put a question to the simulated user, if there is one; people read it in the log."""
+        if self._user and question.shown and (answer := await self._user(question.tip)):
+            await self._stream.commit(Entry(Answered(id=question.id, text=answer), self._stream.name))
+
+    async def read(self) -> None:
+        """Take in what others wrote."""
+        while rows := await self._stream.store.events(self._stream.name, self._state.seen, FROM_OUTSIDE, 500):
+            for row in rows:
+                self._state.seen = row.seq
+                if row.by != SLOT:
+                    self._state.apply(row.event, row.at, row.seq)
+
+    async def wait(self, until: Moment | None, is_enough: Callable[[], bool]) -> None:
+        """Return when there is enough, or at that moment. A clock that is moved by hand is moved there at once."""
+        clock = self._stream.clock
+        await self.read()
+        while not is_enough() and (until is None or clock.now() < until):
+            if isinstance(clock, ManualClock) and until is not None:
+                clock.advance(until - clock.now())
+            else:
+                await self._pause(POLL_S if until is None else min(POLL_S, until - clock.now()))
+            await self.read()
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, or until something is written in this process."""
+        with self._stream.feed.listening() as events, contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, seconds)):
+                async for logged in events:
+                    if logged.event.kind in FROM_OUTSIDE and logged.by != SLOT:
+                        return
+                await asyncio.sleep(seconds)

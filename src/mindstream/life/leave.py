@@ -1,0 +1,50 @@
+"""Leave to change the world: reading is free, acting is asked for; what was allowed is allowed for that one call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mindstream.life.events import LeaveAsked
+from mindstream.life.state import LifeState
+from mindstream.models.model import Call
+from mindstream.tools.tool import Tool
+from mindstream.tools.traits import traits_of
+
+
+@dataclass(frozen=True, slots=True)
+class Permits:
+    """What may be done without a question.
+
+    Attributes:
+        tools: these may change the world, unless words of strangers may stand in their arguments.
+        always: these may in any case: what they can reach was named by the person (a folder to write into).
+    """
+
+    tools: Collection[str] = ()
+    always: Collection[str] = ()
+
+    def allow(self, tool: Tool, tainted: bool) -> bool:
+        """Tell whether a call needs no leave."""
+        name = tool.spec.name
+        return not traits_of(tool).changes or name in self.always or (name in self.tools and not tainted)
+
+
+def leave_for(state: LifeState, call: Call) -> bool | None:
+    """Return what a person said to such a call; None: nobody did."""
+    said = [state.leave[id_] for id_, wish in state.decided.items() if (wish.tool, wish.arguments) == key_of(call)]
+    return said[-1] if said else None
+
+
+def is_asked(state: LifeState, call: Call) -> bool:
+    """Tell whether leave for such a call was asked for and not answered."""
+    return any((wish.tool, wish.arguments) == key_of(call) for wish in state.wishes.values())
+
+
+def key_of(call: Call) -> tuple[str, str]:
+    return call.tool, call.arguments
+
+
+def wish(id_: str, call: Call, tainted: bool) -> LeaveAsked:
+    """Make the event that leave is asked for."""
+    return LeaveAsked(id=id_, tool=call.tool, arguments=call.arguments, foreign=tainted)

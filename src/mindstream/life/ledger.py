@@ -1,0 +1,132 @@
+"""The ledger: what a life works on, waits for and has done. A person may read, stop and reorder it at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mindstream.clock import Moment, format_spoken
+from mindstream.errors import InputError
+from mindstream.life.events import Standing, TaskChanged
+
+KEPT = 20
+"""So many tasks that are done or given up stay in the ledger; older ones are in the log."""
+MOST = 100
+"""So many may be open or waiting at once."""
+LONGEST = 300
+
+
+class Task(BaseModel):
+    """Something to be done.
+
+    Attributes:
+        until: when a task that waits can be worked on; None: when somebody opens it again.
+        place: tasks are worked on in this order.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    text: str
+    standing: Standing = "open"
+    until: Moment | None = None
+    place: float = 0.0
+    result: str = ""
+
+    def can_be_done(self, now: Moment) -> bool:
+        """Tell whether it can be worked on now."""
+        return self.standing == "open" or (self.standing == "waiting" and self.until is not None and self.until <= now)
+
+    def changed(self, standing: Standing, until: Moment | None = None, result: str = "") -> TaskChanged:
+        """Make the event that it stands otherwise now."""
+        return TaskChanged(
+            task=self.number, text=self.text, standing=standing, until=until, place=self.place,
+            result=result or self.result,
+        )  # fmt: skip
+
+
+class Ledger(BaseModel):
+    """The tasks, by number."""
+
+    tasks: dict[int, Task] = Field(default_factory=dict)
+    last: int = 0
+    """The highest number so far."""
+
+    def apply(self, event: TaskChanged) -> None:
+        """Take in what was put into it or changed."""
+        self.last = max(self.last, event.task)
+        self.tasks[event.task] = Task(
+            number=event.task, text=event.text, standing=event.standing, until=event.until, place=event.place,
+            result=event.result,
+        )  # fmt: skip
+        over = [each for each in self.tasks.values() if each.standing in ("done", "stopped")][:-KEPT]
+        for each in over:
+            del self.tasks[each.number]
+
+    def find(self, number: int) -> Task:
+        """Return a task.
+
+        Raises:
+            InputError: there is none of that number.
+        """
+        if number not in self.tasks:
+            there = ", ".join(str(each.number) for each in self.ordered()) or "none"
+            raise InputError(f"there is no task {number}; there are: {there}")
+        return self.tasks[number]
+
+    def add(self, text: str, until: Moment | None = None) -> TaskChanged:
+        """Make the event that puts a task at the end.
+
+        Raises:
+            InputError: it has no words, or there are too many tasks already.
+        """
+        words = " ".join(text.split())
+        if not words:
+            raise InputError("a task needs words that say what is to be done")
+        if sum(each.standing in ("open", "waiting") for each in self.tasks.values()) >= MOST:
+            raise InputError(f"{MOST} tasks are open: finish or stop some first")
+        if same := next((t for t in self.tasks.values() if t.text == words[:LONGEST] and t.standing == "open"), None):
+            raise InputError(f"that is task {same.number} already")
+        place = max((each.place for each in self.tasks.values()), default=0.0) + 1
+        return TaskChanged(
+            task=self.last + 1, text=words[:LONGEST], standing="waiting" if until else "open", until=until, place=place
+        )
+
+    def move(self, number: int, before: int) -> TaskChanged:
+        """Make the event that puts a task before another.
+
+        Raises:
+            InputError: there is none of these numbers.
+        """
+        task, other = self.find(number), self.find(before)
+        earlier = [each.place for each in self.tasks.values() if each.place < other.place and each.number != number]
+        place = (max(earlier) + other.place) / 2 if earlier else other.place - 1
+        return task.changed(task.standing, task.until).model_copy(update={"place": place})
+
+    def ordered(self) -> list[Task]:
+        """Return the tasks in the order in which they are worked on; those that are over last."""
+        return sorted(self.tasks.values(), key=lambda each: (each.standing in ("done", "stopped"), each.place))
+
+    def to_do(self, now: Moment) -> Iterator[Task]:
+        """Yield what can be worked on now, in order."""
+        return (each for each in self.ordered() if each.can_be_done(now))
+
+    def next_due(self) -> Moment | None:
+        """Return when the next task that waits can be worked on."""
+        return min(
+            (each.until for each in self.tasks.values() if each.standing == "waiting" and each.until), default=None
+        )
+
+    def lines(self, now: Moment) -> list[str]:
+        """Write what is not over, a task a line."""
+        return [line_of(each, now) for each in self.ordered() if each.standing in ("open", "waiting")]
+
+
+def line_of(task: Task, now: Moment) -> str:
+    """Write a task in one line."""
+    if task.standing == "waiting" and not task.can_be_done(now):
+        when = f"waits until {format_spoken(task.until)}" if task.until else "waits"
+        return f"{task.number}. {task.text} ({when})"
+    ended = {"done": " (done)", "stopped": " (given up)"}.get(task.standing, "")
+    return f"{task.number}. {task.text}{ended}"

@@ -1,0 +1,270 @@
+"""A life: M2's loop over a goal, with a ledger, a memory that sleeps, and a log from which it goes on after any crash.
+
+async with Life.open(stream, models, goal="Write a brief on …", tools=documents) as life:
+    print(await life.run(turns=50))
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from mindstream.clock import DAY_S, Moment
+from mindstream.errors import BudgetSpent, ModelError
+from mindstream.life import lives
+from mindstream.life.ask_user import ask_tool
+from mindstream.life.budget import LifeBudget
+from mindstream.life.commands import give_goal
+from mindstream.life.events import Asked, Beat, Rested, TurnBegan, TurnEnded
+from mindstream.life.folding import fold, turns_to_fold
+from mindstream.life.inbox import Inbox, SimulatedUser
+from mindstream.life.is_worth_turn import IsWorthTurn
+from mindstream.life.leave import Permits
+from mindstream.life.ledger import LONGEST
+from mindstream.life.ledger_tools import LedgerTools
+from mindstream.life.m2 import M2
+from mindstream.life.memory_tools import recall_tool, remember_tool, sleep_tool
+from mindstream.life.outside import OutsideTools
+from mindstream.life.own_tools import LifeTool
+from mindstream.life.roles import Roles
+from mindstream.life.rules import living  # noqa: F401 (registers the rules)
+from mindstream.life.state import LifeState, read_state
+from mindstream.life.steps import Halted, Steps
+from mindstream.life.waking import DueOrder, Rhythm
+from mindstream.memory.sleep import DRAWN
+from mindstream.memory.store import Fence
+from mindstream.memory.stream import Stream
+from mindstream.models.decide import decide
+from mindstream.models.roles import Models
+from mindstream.models.shorten import request_tokens
+from mindstream.tools.by_need import ToolShelf
+from mindstream.tools.tool import Tool
+
+TRIES, REST_S = 5, 2.0
+"""So many turns in a row may fail for want of a model; rests between them grow from this."""
+WORTH = 0.5
+"""As probable as this a turn must be worth its price for a standing order to be followed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Habits:
+    """How a life is led; nothing of it is part of its log.
+
+    Attributes:
+        prompt_tokens: M2's prompt is never longer.
+        drawn: how many records a sleep draws.
+        attached: how many tools from outside M1 is shown at once.
+        lease_s: how long the life stays with this process when it dies; then another may take it up.
+        hears: what the user says is said to it; False: a coach speaks with the user, and this life minds its own goal.
+    """
+
+    budget: LifeBudget = field(default_factory=LifeBudget)
+    rhythm: Rhythm = field(default_factory=Rhythm)
+    permits: Permits = field(default_factory=Permits)
+    prompt_tokens: int = 8_000
+    drawn: int = DRAWN
+    attached: int = 6
+    lease_s: float = lives.LEASE_S
+    hears: bool = True
+
+
+class Life:
+    """A life that this process lives. Open one with `Life.open`.
+
+    Attributes:
+        state: what it is made of now; changed by its own rows only.
+        steps: does what is done once, within its budget.
+    """
+
+    def __init__(
+        self, stream: Stream, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool], habits: Habits,
+        user: SimulatedUser | None,
+    ) -> None:  # fmt: skip
+        self.stream, self.state, self.habits = stream, state, habits
+        self._models = models
+        self._inbox = Inbox(stream, state, user)
+        self.steps = Steps(stream, state, habits.budget, self._inbox, fence)
+        self._outside = OutsideTools(
+            ToolShelf(tools, stream.embedder), state, habits.permits, stream.name, habits.attached
+        )
+        model = models.of("M2", "reasoner")
+        self._m2 = M2(self.steps, model, self._own_tools(), habits.prompt_tokens)
+        self._failed = 0
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, stream: Stream, models: Models, *, goal: str = "", orders: Sequence[str] = (), tools: Sequence[Tool] = (),
+        habits: Habits = Habits(), user: SimulatedUser | None = None,
+    ) -> AsyncIterator[Life]:  # fmt: skip
+        """Take up a mind's life, or begin one, and hold it until the block ends.
+
+        Args:
+            goal: what it is to reach; "": the one that it has. A new goal, or new orders, take the place of the old.
+            orders: standing orders, when and what: "every day at 8: ask me how I slept".
+            tools: what M1 may call; which of them it is shown is found by the need of its task.
+            user: who answers what M2 asks, in simulations; people answer through the log (see life/commands).
+
+        Raises:
+            InputError: there is no goal, or an order is not understood.
+            LivesElsewhere: another process lives it.
+            StorageError: the log cannot be read or written.
+        """
+        if goal or orders:
+            await give_goal(stream, goal, orders)
+        async with lives.tenure(stream, habits.lease_s) as fence:
+            state = await read_state(stream, hears=habits.hears)
+            life = cls(stream, models, state, fence, tools=tools, habits=habits, user=user)
+            try:
+                yield life
+            finally:
+                await life.steps.flush()  # what is done is kept, however it ends
+
+    async def run(
+        self, turns: int | None = None, until: Moment | None = None, *, wait: bool = True, stay: bool | None = None
+    ) -> str:
+        """Live until there is nothing to do; return why it ended: done, waiting, halted, turns or time.
+
+        Args:
+            turns: so many at most.
+            until: no turn begins after that moment.
+            wait: wait for what is to come; False: return where every task waits or is done.
+            stay: wait for people, too, where nothing comes by itself [only where `until` is given].
+        """
+        lived, stay = 0, until is not None if stay is None else stay
+        while True:
+            await self._inbox.read()
+            if turns is not None and lived >= turns:
+                return "turns"
+            if until is not None and self.stream.clock.now() >= until:
+                return "time"
+            if because := await self.reason_to_act():
+                await self._turn(because)
+                lived += 1
+                continue
+            state = self.state
+            wakes = self.habits.rhythm.next_wake(state, self.stream.clock.now())
+            if state.halted.startswith("stopped") or not wait:
+                return "halted" if state.halted else "waiting" if wakes else "done"
+            if wakes is None and not stay and not state.halted.startswith("paused") and not state.wishes:
+                return "halted" if state.halted else "done"
+            times = [at for at in (wakes, until, self._next_day()) if at is not None]
+            await self._inbox.wait(min(times, default=None), partial(self._is_roused, self.state.halted))
+
+    async def reason_to_act(self) -> str:
+        """Return what there is a turn for, in a word; "": nothing. A standing order is decided upon, no more."""
+        state, now = self.state, self.stream.clock.now()
+        if state.halted:
+            return self._after_budget(now)
+        if state.in_turn:
+            return "goes on"
+        if state.unread:
+            return "user"
+        if not self.habits.rhythm.is_active(now):
+            return ""
+        for due in self.habits.rhythm.due_orders(state, now):
+            if await self._beat(due):
+                return f"order {due.number}"
+        return "task" if next(state.ledger.to_do(now), None) else ""
+
+    # The turn.
+
+    async def _turn(self, because: str) -> None:
+        """Live one turn, or go on with the one that was broken off."""
+        state = self.state
+        if not state.in_turn:
+            await self._fold()
+            words = self._m2.opening(because)
+            self.steps.note(TurnBegan(turn=state.turn + 1, because=because, words=words, seen=state.seen))
+        try:
+            ended = await self._m2.turn(state.turn)
+        except BudgetSpent as error:
+            self.steps.note(Rested(because=f"budget: {error}"))
+            await self.steps.flush()
+            return
+        except Halted:
+            await self.steps.flush()
+            return
+        self.steps.note(ended)
+        await self.steps.flush()
+        await self._rest_after(ended)
+
+    async def _fold(self) -> None:
+        turns = [message for turn in self.state.turns for message in turn.messages]
+        tokens = request_tokens(self._m2.request(turns))
+        if oldest := turns_to_fold(self.state, tokens, self.habits.prompt_tokens):
+            with contextlib.suppress(BudgetSpent, Halted):  # the turn will say so
+                await fold(self.steps, self._m2.model, oldest)
+
+    async def _rest_after(self, ended: TurnEnded) -> None:
+        """Let a model that failed rest for a while; after some turns somebody has to look."""
+        self._failed = self._failed + 1 if ended.error else 0
+        if self._failed >= TRIES:
+            self.steps.note(Rested(because=f"{TRIES} turns failed, the last with: {ended.error}"))
+            await self.steps.flush()
+        elif self._failed:
+            until = self.stream.clock.now() + REST_S * 2 ** (self._failed - 1)
+            await self._inbox.wait(until, lambda: bool(self.state.halted))
+
+    # What wakes it.
+
+    async def _beat(self, due: DueOrder) -> bool:
+        """Decide whether a standing order is worth a turn; what it wants is put into the ledger."""
+        state, now = self.state, self.stream.clock.now()
+        open_tasks = [task.text for task in state.ledger.tasks.values() if task.standing == "open"]
+        still = due.order.what[:LONGEST] in open_tasks
+        worth = 0.0 if still else await self._worth(due, now)
+        self.steps.note(Beat(order=due.number, due=due.due, worth=worth))
+        if worth >= WORTH:
+            self.steps.note(state.ledger.add(due.order.what))
+        await self.steps.flush()
+        return worth >= WORTH
+
+    async def _worth(self, due: DueOrder, now: Moment) -> float:
+        question = IsWorthTurn(order=due.order.text, since=tuple(each.text for each in self.state.folds[-1:]))
+        model = self._models.of("gate", "M2", "reasoner")
+        try:
+            self.habits.budget.check(self.state.spent, now)
+            self.steps.note(Asked(id=f"beat.{due.number}.{due.due:.0f}", role="M2"))
+            await self.steps.flush()
+            return (await decide(model, question))["yes"]
+        except ModelError:
+            return 1.0  # whoever gave the order wants it followed
+        finally:
+            self.state.asked.pop(f"beat.{due.number}.{due.due:.0f}", None)
+
+    def _is_roused(self, halted: str) -> bool:
+        """Tell whether something came that there may be a turn for, or a person paused it or let it go on."""
+        state, now = self.state, self.stream.clock.now()
+        if state.halted or halted:  # what is said to it meanwhile waits, too
+            return state.halted != halted
+        return bool(state.unread) or (self.habits.rhythm.is_active(now) and any(state.ledger.to_do(now)))
+
+    def _next_day(self) -> Moment | None:
+        """Return when a day's money is there again, where the budget is what halted it."""
+        now = self.stream.clock.now()
+        return now + DAY_S - now % DAY_S if self.state.halted.startswith("budget") else None
+
+    def _after_budget(self, now: Moment) -> str:
+        """Return why to go on where the budget is what halted it, and it has room again; "" else."""
+        if not self.state.halted.startswith("budget"):
+            return ""
+        try:
+            self.habits.budget.check(self.state.spent, now)
+        except BudgetSpent:
+            return ""
+        self.state.halted = ""
+        return "goes on" if self.state.in_turn else "task"
+
+    def _own_tools(self) -> Mapping[str, LifeTool]:
+        steps, habits, language = self.steps, self.habits, self.state.language
+        roles = Roles(steps, self._models, language, self._outside)
+        own: tuple[LifeTool, ...] = (
+            recall_tool(steps, language), remember_tool(steps, language),
+            sleep_tool(steps, language, self._models.of("M1", "reasoner"), habits.drawn), roles.m1_tool(),
+            ask_tool(steps, habits.rhythm, language),
+            *LedgerTools(steps, language, habits.rhythm.zone).tools(),
+        )  # fmt: skip
+        return {tool.spec.name: tool for tool in own}

@@ -1,0 +1,101 @@
+"""R, U and S: the only way of the three roles into memory, besides their own context (the M0, M1, M2 system).
+
+R finds only what U wrote and what sleep made of it: these records say `life` in their data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
+
+from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid
+from mindstream.life.own_tools import Arguments, OwnTool, Where
+from mindstream.life.steps import Done, Steps
+from mindstream.life.words import spec_of
+from mindstream.memory.record import TAINTED, New, Record, is_tainted
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Model, Part, Piece, Request, Usage
+from mindstream.tools.call import Observation
+
+MARK = {"life": True}
+"""What the data of records say that U wrote, or that sleep made of such records alone."""
+RETURNED = 5
+LONGEST = 1_500
+NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
+
+
+def recall_tool(steps: Steps, language: str) -> OwnTool:
+    """Make R(query): what is returned is held better, what is passed over fades, in the same commit."""
+    stream = steps.stream
+
+    async def recall(given: Arguments, where: Where) -> Done:  # noqa: ARG001
+        found = await stream.recall(given.query, RETURNED, kinds=("note", "dream"), where=MARK, touch=False)
+        text = "\n".join(_line(each.record) for each in found) or NOTHING[language]
+        foreign = any(is_tainted(each.record) for each in found)
+        return Done(Observation(text, foreign=foreign), touch=found.touch)
+
+    return OwnTool(spec_of("R", language), recall)
+
+
+def remember_tool(steps: Steps, language: str) -> OwnTool:
+    """Make U(memory): what is known already in the same words is not written twice."""
+    stream = steps.stream
+
+    async def remember(given: Arguments, where: Where) -> Done:
+        text = given.memory.strip()
+        ok = Observation("ok")
+        if await stream.find_same("note", [text]):
+            return Done(ok)
+        return Done(ok, records=tuple(await stream.build_records([memory(text, where)])))
+
+    return OwnTool(spec_of("U", language), remember)
+
+
+def memory(text: str, where: Where) -> New:
+    """Make what U writes."""
+    data = {**MARK, **({TAINTED: True} if where.tainted else {})}
+    return New(text=text, kind="note", by=where.role, episode=f"turn {where.id.partition('.')[0]}", data=data)
+
+
+def sleep_tool(steps: Steps, language: str, model: Model, n: int) -> OwnTool:
+    """Make S(): `model` (M1) makes the dream; n records are drawn."""
+    stream = steps.stream
+
+    async def sleep(given: Arguments, where: Where) -> Done:  # noqa: ARG001
+        dreamer = StepModel(steps, where.id, "M1", model)
+        dream = await stream.sleep(dreamer, n, cause=where.row, fence=steps.fence)
+        return Done(Observation(dream, foreign=bool(dream) and await _is_tainted(stream, dream)))
+
+    return OwnTool(spec_of("S", language), sleep)
+
+
+async def _is_tainted(stream: Stream, dream: str) -> bool:
+    return any(record.text == dream and is_tainted(record) for record in await stream.latest("dream", 3))
+
+
+def _line(record: Record) -> str:
+    day = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d")
+    dreamt = " (dream)" if record.kind == "dream" else ""
+    return f"- {day}{dreamt}: {' '.join(record.text[:LONGEST].split())}"
+
+
+class StepModel:
+    """A model whose replies are steps of a turn: each question is put to it once."""
+
+    def __init__(self, steps: Steps, id_: str, role: str, model: Model) -> None:
+        self.name = model.name
+        self._steps, self._id, self._role, self._model = steps, id_, role, model
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        words = "\n".join(message.text for message in request.messages)
+        id_ = f"{self._id}.{hashlib.blake2b(words.encode(), digest_size=4).hexdigest()}"
+        try:
+            replied = await self._steps.reply(id_, self._role, self._model, request)
+        except BudgetSpent as error:
+            raise ReplyInvalid(str(error)) from None
+        await self._steps.flush()  # before what is written for its sake
+        if replied.error:
+            raise ModelUnavailable(replied.error)
+        yield Piece(replied.text)
+        yield Usage(replied.tokens, 0, replied.cost_usd)

@@ -1,0 +1,79 @@
+"""A life beside a talk: a reasoner of any mind, with a goal of its own, that wakes by itself and lives while it can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mindstream.clock import Moment
+from mindstream.life.life import Habits, Life
+from mindstream.life.lives import LivesElsewhere
+from mindstream.life.state import FROM_OUTSIDE
+from mindstream.models.roles import Models
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.trigger import Trigger
+from mindstream.text.counting import count_of
+from mindstream.tools.tool import Tool
+
+LOOKS_S = 5.0
+"""So often it is looked whether somebody answered, or told it something, from elsewhere."""
+
+
+@dataclass
+class LifeReasoner:
+    """Lives for a goal in the background of a mind: `Mind.open(…, reasoners=[LifeReasoner(models, goal="…")])`.
+
+    What it writes, it writes step by step, like any life; of many processes and sessions of one mind one lives it.
+
+    Attributes:
+        turns: so many at most in one run; then others may have the store, and it goes on.
+    """
+
+    models: Models
+    goal: str = ""
+    orders: Sequence[str] = ()
+    tools: Sequence[Tool] = ()
+    habits: Habits = field(default_factory=lambda: Habits(hears=False))
+    turns: int = 20
+    slot: str = "living"
+    patience_s: float = 3_600.0
+    _next: Moment = 0.0
+    _wakes: Moment | None = 0.0
+    _seen: int = 0
+
+    @property
+    def trigger(self) -> Trigger:
+        """Wake when the next look is due, and at every utterance where it hears them."""
+        return Trigger(every=1 if self.habits.hears else 0, at=self._next)
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        """Live while there is something to do.
+
+        Raises:
+            InputError: see `Life.open`.
+        """
+        stream = occasion.stream
+        now = stream.clock.now()
+        self._next = now + LOOKS_S
+        is_due = self._wakes is not None and self._wakes <= now
+        if not (is_due or await stream.store.events(stream.name, self._seen, FROM_OUTSIDE, 1)):
+            return Conclusion("", "", _nothing)
+        tools = [*self.tools, *(tool for tool in occasion.tools if tool not in self.tools)]
+        opened = Life.open(stream, self.models, goal=self.goal, orders=self.orders, tools=tools, habits=self.habits)
+        try:
+            async with opened as life:
+                before = life.state.turn
+                await life.run(self.turns, wait=False)
+                now, lived = stream.clock.now(), life.state.turn - before
+                self._seen, self._wakes = life.state.seen, self.habits.rhythm.next_wake(life.state, now)
+                self._next = min(now + LOOKS_S, self._wakes or now + LOOKS_S)
+        except LivesElsewhere:
+            return Conclusion("", "", _nothing)
+        self.goal = ""  # from here on its log says what it lives for
+        return Conclusion(
+            f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name, _nothing
+        )
+
+
+async def _nothing() -> Writing:
+    return (), ()

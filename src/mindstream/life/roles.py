@@ -1,0 +1,83 @@
+"""M1 and M0 as tools: M2 has a task carried out, M1 has a question thought about; only the results come back up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mindstream.life.agent import work
+from mindstream.life.carry_out import CarryOut
+from mindstream.life.memory_tools import recall_tool, remember_tool
+from mindstream.life.outside import OutsideTools
+from mindstream.life.own_tools import Arguments, LifeTool, OwnTool, Where
+from mindstream.life.steps import Done, Steps
+from mindstream.life.think_deeply import ThinkDeeply
+from mindstream.life.words import spec_of
+from mindstream.models.roles import Models
+from mindstream.tools.call import Observation
+
+STEPS = {"M1": 12, "M0": 4}
+"""So often M1 and M0 are asked in one call."""
+OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
+
+
+@dataclass
+class Roles:
+    """M1 and M0, ready to be called."""
+
+    steps: Steps
+    models: Models
+    language: str
+    outside: OutsideTools
+
+    def m1_tool(self) -> OwnTool:
+        """Make M1(task, context): it may call R, U, M0, and the tools from outside that its task needs."""
+        return OwnTool(spec_of("M1", self.language), self._carry_out)
+
+    def m0_tool(self) -> OwnTool:
+        """Make M0(question, context): it may call R and U."""
+        return OwnTool(spec_of("M0", self.language), self._think)
+
+    async def _carry_out(self, given: Arguments, where: Where) -> Done:
+        task = str(given.task).strip()
+        attached: dict[str, LifeTool] = {tool.spec.name: tool for tool in await self.outside.find(task)}
+        own: list[LifeTool] = [*self._memory(), self.m0_tool()]
+        if self.outside.has_more:
+            own.append(self._find_tools(attached))
+
+        def toolbox() -> Mapping[str, LifeTool]:
+            return {tool.spec.name: tool for tool in own} | attached
+
+        specs = tuple(tool.spec for tool in attached.values())
+        prompt = CarryOut(task=task, context=given.context, language=self.language, tools=specs)
+        found = await work(
+            self.steps, where.id, "M1", self.models.of("M1", "reasoner"), prompt, toolbox, STEPS["M1"],
+            tainted=where.tainted, language=self.language,
+        )  # fmt: skip
+        return Done(found)
+
+    async def _think(self, given: Arguments, where: Where) -> Done:
+        def toolbox() -> Mapping[str, LifeTool]:
+            return {tool.spec.name: tool for tool in self._memory()}
+
+        prompt = ThinkDeeply(question=given.question, context=given.context, language=self.language)
+        found = await work(
+            self.steps, where.id, "M0", self.models.of("M0", "reasoner"), prompt, toolbox, STEPS["M0"],
+            tainted=where.tainted, language=self.language,
+        )  # fmt: skip
+        return Done(found if found.failed else replace(found, text=f"{OPENED}{found.text}{CLOSED}"))
+
+    def _find_tools(self, attached: dict[str, LifeTool]) -> OwnTool:
+        """Make find_tools(need), which attaches more tools to the work that goes on."""
+
+        async def look(given: Arguments, where: Where) -> Done:  # noqa: ARG001
+            found = await self.outside.find(given.need)
+            return Done(Observation("\n".join(f"{each.spec.name}: {each.spec.description}" for each in found)))
+
+        async def attach(given: Arguments) -> None:
+            attached.update({tool.spec.name: tool for tool in await self.outside.find(given.need)})
+
+        return OwnTool(spec_of("find_tools", self.language), look, attach)
+
+    def _memory(self) -> tuple[LifeTool, ...]:
+        return recall_tool(self.steps, self.language), remember_tool(self.steps, self.language)

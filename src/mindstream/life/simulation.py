@@ -1,0 +1,189 @@
+"""A life in simulated time: idle hours are jumped over, a scripted user speaks and answers, steps take their seconds.
+
+async with Simulation.open(stream, goal="…", orders=[…], user=ScriptedUser.load("user.jsonl")) as simulation:
+    async for day in simulation.days(30):
+        print(day.number, day.said)
+
+A script is JSON Lines: `{"day": 3, "at": "19:30", "says": "…"}`, and for what M2 asks
+`{"day": 3, "asked": "a word of the question", "answers": "…", "after_s": 40}`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mindstream import chance
+from mindstream.clock import DAY_S, ManualClock, Moment
+from mindstream.errors import InputError
+from mindstream.life.life import Life
+from mindstream.log.events import Heard
+from mindstream.memory.columns import OPEN
+from mindstream.memory.record import FADING, KINDS
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Model, Part, Request
+from mindstream.models.prompt import complaints
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+
+STEP_S = (2.0, 10.0)
+"""A step of a model takes between so many simulated seconds."""
+
+
+class ScriptLine(BaseModel):
+    """What a scripted user does: says something at a time of a day, or answers what M2 asks on that day."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    day: int
+    at: str = ""
+    says: str = ""
+    asked: str = ""
+    answers: str = ""
+    after_s: float = 30.0
+
+    @property
+    def second(self) -> float:
+        """When on its day it is said."""
+        hours, _, minutes = self.at.partition(":")
+        return int(hours or 12) * 3_600 + int(minutes or 0) * 60
+
+
+@dataclass(frozen=True)
+class ScriptedUser:
+    """A user who says and answers what a script says, and else is silent."""
+
+    lines: Sequence[ScriptLine] = ()
+
+    @classmethod
+    def load(cls, path: Path | str) -> ScriptedUser:
+        """Read a script.
+
+        Raises:
+            InputError: there is none, or a line of it is wrong.
+        """
+        try:
+            rows = [row for row in Path(path).read_text("utf-8").splitlines() if row.strip()]
+            return cls(tuple(ScriptLine.model_validate(json.loads(row)) for row in rows))
+        except ValidationError as error:
+            raise InputError(f"{path}: {complaints(error)}") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} is no script of JSON Lines: {error}") from None
+
+    def says_on(self, day: int) -> list[ScriptLine]:
+        """Return what is said on a day, in order."""
+        return sorted((line for line in self.lines if line.day == day and line.says), key=lambda line: line.second)
+
+    def answer(self, day: int, question: str) -> ScriptLine | None:
+        """Return what is answered on a day; None: nothing."""
+        words = question.casefold()
+        fits = (line for line in self.lines if line.day == day and line.answers and line.asked.casefold() in words)
+        return next(fits, None)
+
+
+class Paced:
+    """A model whose replies take simulated time, by keyed chance."""
+
+    def __init__(self, model: Model, clock: ManualClock, seed: int) -> None:
+        self.name = model.name
+        self._model, self._clock, self._seed, self._replies = model, clock, seed, 0
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        """Reply, and let the time pass that it takes."""
+        self._replies += 1
+        low, high = STEP_S
+        self._clock.advance(low + (high - low) * chance.fraction(self._seed, "step", self._replies))
+        async for part in self._model.reply(request):
+            yield part
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day that was lived.
+
+    Attributes:
+        said: what M2 said at the end of its turns, with the moment.
+        levels: how each memory is held at the day's end, by id; below 0: forgotten.
+    """
+
+    number: int
+    said: Sequence[tuple[Moment, str]]
+    levels: Mapping[str, int]
+
+
+@dataclass
+class Simulation:
+    """A life on a clock that is moved by hand. Open one with `Simulation.open`."""
+
+    life: Life
+    clock: ManualClock
+    user: ScriptedUser
+    began: Moment
+    today: int = 1
+    _seen: int = field(default=0)
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, stream: Stream, *, goal: str, orders: Sequence[str] = (), user: ScriptedUser = ScriptedUser(),
+        model: Model | None = None, seed: int = 1, **options: Any,
+    ) -> AsyncIterator[Simulation]:  # fmt: skip
+        """Open a life on a stream whose clock is a ManualClock; `options` are those of `Life.open`.
+
+        Raises:
+            InputError: the stream's clock cannot be moved.
+        """
+        clock = stream.clock
+        if not isinstance(clock, ManualClock):
+            raise InputError("a simulation wants a stream on a ManualClock")
+        held: list[Simulation] = []
+
+        async def answers(question: str) -> str | None:
+            line = user.answer(held[0].today, question)
+            if line is None:
+                return None
+            clock.advance(line.after_s)
+            return line.answers
+
+        models = Models(Paced(model or Rules(), clock, seed))
+        async with Life.open(stream, models, goal=goal, orders=orders, user=answers, **options) as life:
+            held.append(cls(life, clock, user, clock.now() // DAY_S * DAY_S))
+            yield held[0]
+
+    async def days(self, number: int) -> AsyncIterator[Day]:
+        """Live so many days, and yield each at its end."""
+        for _ in range(number):
+            midnight = self.began + (self.today - 1) * DAY_S
+            for line in self.user.says_on(self.today):
+                await self.life.run(until=midnight + line.second)
+                await self._say(line.says)
+            await self.life.run(until=midnight + DAY_S)
+            yield Day(self.today, await self._said(), await self._levels())
+            self.today += 1
+
+    async def _say(self, text: str) -> None:
+        stream = self.life.stream
+        await stream.commit(Entry(Heard(text=text, session=f"day {self.today}", record=""), stream.name))
+
+    async def _said(self) -> list[tuple[Moment, str]]:
+        found: list[tuple[Moment, str]] = []
+        while rows := await self.life.stream.store.events(self.life.stream.name, self._seen, ["turn_ended"], 500):
+            self._seen = rows[-1].seq
+            found += [(row.at, getattr(row.event, "words", "")) for row in rows]
+        return found
+
+    async def _levels(self) -> dict[str, int]:
+        columns = await self.life.stream.columns()
+        codes = [code for code, kind in enumerate(KINDS) if kind in FADING]
+        return {
+            columns.ids[at]: int(columns.level.values[at]) if columns.forgotten.values[at] == OPEN else -1
+            for at in np.flatnonzero(np.isin(columns.kind.values, codes))
+        }

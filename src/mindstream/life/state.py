@@ -1,0 +1,323 @@
+"""What a life is made of, read from its rows of the log: applied as they are written, and again when it is opened.
+
+`Folded` carries all of it, so that a long life is read from its last fold on.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, Field
+
+from mindstream.clock import Moment
+from mindstream.life.events import (
+    SLOT,
+    Answered,
+    Asked,
+    Beat,
+    Commanded,
+    Folded,
+    LeaveAsked,
+    LeaveGiven,
+    LifeBegan,
+    Noticed,
+    Questioned,
+    Replied,
+    Rested,
+    TaskChanged,
+    TurnBegan,
+    TurnEnded,
+)
+from mindstream.life.ledger import Ledger, Task
+from mindstream.life.words import NOT_YET
+from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
+from mindstream.memory.stream import Stream
+from mindstream.models.fence import cut, fenced
+from mindstream.models.model import Call, Message
+
+KINDS = (
+    "life_began", "turn_began", "asked", "replied", "turn_ended", "folded", "task_changed", "questioned", "answered",
+    "leave_asked", "leave_given", "beat", "noticed", "commanded", "rested", "tool_called", "observed", "heard",
+)  # fmt: skip
+FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
+"""What others write, at any time, for a life to take in."""
+A_PAGE = 1_000
+RESULT, WORDS, ARGUMENT = 1_500, 1_500, 600
+"""How much of a call's result, of a reply's words and of an argument stays in M2's context, in characters."""
+SAID, ANSWERED = "The user said: ", "The user answered a question of yours, later: "
+"""How what the user says begins, where M2 is told of it."""
+LATE = 5
+"""So many questions that nobody waits for any longer can be answered yet."""
+SUMMARIES = 4
+"""So many folds stay in M2's prompt; older ones are found by R."""
+
+
+class Turn(BaseModel):
+    """A turn in M2's context."""
+
+    number: int
+    because: str = ""
+    messages: list[Message] = Field(default_factory=list)
+    tainted: bool = False
+    """Words of strangers stand in it."""
+
+
+class Fold(BaseModel):
+    """What became of older turns."""
+
+    text: str
+    tainted: bool = False
+
+
+class Opened(BaseModel):
+    """How it stood when the newest turn began, the same at each of its steps; and what was told of others in it."""
+
+    at: Moment = 0.0
+    tasks: list[Task] = Field(default_factory=list)
+    news: list[str] = Field(default_factory=list)
+
+
+class Spent(BaseModel):
+    """What a life has spent so far: all in all, and on the day of the last call."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    day: str = ""
+    usd_today: float = 0.0
+    words_today: int = 0
+    """Words that it said unasked."""
+
+
+class LifeState(BaseModel):
+    """What a life is made of.
+
+    Attributes:
+        ordered: when its standing orders were given.
+        turn: the number of the newest turn; `in_turn`: it has not ended.
+        turns: what stands in M2's context.
+        folds: the newest folds, the oldest first.
+        asked, replies, called, results: the steps of the turn that goes on, by id.
+        unread: what others did and the model has not been told: the row of the log, and a line.
+        seen: the row of the log up to which that was read.
+        beats: when each standing order was last due.
+        questions: what the user is asked now; `late`: what nobody waits for any longer, the newest first.
+        halted: why nothing is done until somebody acts; "" where it lives.
+    """
+
+    goal: str = ""
+    language: str = "en"
+    orders: tuple[str, ...] = ()
+    began: Moment = 0.0
+    ordered: Moment = 0.0
+    ledger: Ledger = Field(default_factory=Ledger)
+    turn: int = 0
+    in_turn: bool = False
+    opened: Opened = Field(default_factory=Opened)
+    turns: list[Turn] = Field(default_factory=list)
+    folds: list[Fold] = Field(default_factory=list)
+    asked: dict[str, Asked] = Field(default_factory=dict)
+    replies: dict[str, Replied] = Field(default_factory=dict)
+    called: dict[str, int] = Field(default_factory=dict)
+    results: dict[str, Observed] = Field(default_factory=dict)
+    unread: list[tuple[int, str]] = Field(default_factory=list)
+    seen: int = 0
+    beats: dict[int, Moment] = Field(default_factory=dict)
+    questions: dict[str, Questioned] = Field(default_factory=dict)
+    late: dict[str, Questioned] = Field(default_factory=dict)
+    answers: dict[str, str] = Field(default_factory=dict)
+    wishes: dict[str, LeaveAsked] = Field(default_factory=dict)
+    decided: dict[str, LeaveAsked] = Field(default_factory=dict)
+    leave: dict[str, bool] = Field(default_factory=dict)
+    spent: Spent = Field(default_factory=Spent)
+    hears: bool = Field(default=True, exclude=True)
+    """What its user says is said to it; False: to somebody else of this mind, a coach."""
+    quiet_turns: int = 0
+    """So many turns in a row have called nothing."""
+    halted: str = ""
+
+    def times_running(self, id_: str) -> int:
+        """Return how often M2 made this call running, by what stands in its context; what woke it anew ends a run."""
+        calls: list[tuple[str, str, str]] = []
+        for turn in self.turns:
+            if turn.because != "task":
+                calls.clear()
+            calls += [(call.tool, call.arguments, call.id) for each in turn.messages for call in each.calls]
+        here = next((n for n, call in enumerate(calls) if call[2] == id_), None)
+        if here is None:
+            return 1
+        same = [call[:2] == calls[here][:2] for call in reversed(calls[: here + 1])]
+        return same.index(False) if False in same else len(same)
+
+    @property
+    def tainted(self) -> bool:
+        """Words of strangers stand in M2's context."""
+        return any(turn.tainted for turn in self.turns) or any(fold.tainted for fold in self.folds)
+
+    def apply(self, event: Event, at: Moment, seq: int = 0) -> None:
+        """Take in one row; `seq`: where it stands in the log, where that is known."""
+        match event:
+            case LifeBegan():
+                self.goal, self.language = event.goal, event.language
+                self.began, self.halted = self.began or at, ""
+                if self.orders != event.orders:
+                    self.orders, self.ordered, self.beats = event.orders, at, {}
+            case TurnBegan():
+                self._begin_turn(event, at)
+            case Asked():
+                self._ask(event, at)
+            case Replied():
+                self._reply(event, at)
+            case ToolCalled() if event.slot == SLOT:
+                self.called[event.id] = seq
+            case Observed() if event.slot == SLOT:
+                self._observe(event)
+            case TurnEnded():
+                self._end_turn()
+            case TaskChanged():
+                self.ledger.apply(event)
+            case Beat():
+                self.beats[event.order] = event.due
+            case Rested():
+                self.halted = event.because
+            case Folded():
+                tainted = any(turn.tainted for turn in self.turns if turn.number <= event.upto)
+                self.folds = [*self.folds, Fold(text=event.text, tainted=tainted)][-SUMMARIES:]
+                self.turns = [turn for turn in self.turns if turn.number > event.upto]
+            case _:
+                self._take_in(event, at, seq)
+
+    def _begin_turn(self, event: TurnBegan, at: Moment) -> None:
+        self.turn, self.in_turn, self.seen = event.turn, True, max(self.seen, event.seen)
+        self.turns.append(Turn(number=event.turn, because=event.because, messages=[Message("user", event.words)]))
+        self.opened = Opened(at=at, tasks=self.ledger.ordered())
+        self._is_told(event.seen)
+
+    def _ask(self, event: Asked, at: Moment) -> None:
+        if event.id not in self.asked:
+            self.spent.calls += 1
+            self.spent.tokens += event.tokens
+            self._turn_day(at)
+        self.asked[event.id] = event
+        self.seen = max(self.seen, event.seen)
+        if event.news and is_of_m2(event.id):
+            self.turns[-1].messages.append(Message("user", event.news))
+            self._is_told(event.seen)
+
+    def _reply(self, event: Replied, at: Moment) -> None:
+        self.replies[event.id] = event
+        asked = self.asked.get(event.id)
+        self.spent.tokens += event.tokens - (asked.tokens if asked else 0)
+        self._turn_day(at)
+        self.spent.usd += event.cost_usd or 0.0
+        self.spent.usd_today += event.cost_usd or 0.0
+        if is_of_m2(event.id):
+            calls = tuple(
+                Call(wish.tool, shown_arguments(wish.arguments), f"{event.id}.{n}")
+                for n, wish in enumerate(event.calls, 1)
+            )
+            self.turns[-1].messages.append(Message("assistant", cut(event.text, WORDS), calls))
+
+    def _observe(self, event: Observed) -> None:
+        self.results[event.id] = event
+        asked = self.questions.pop(event.id, None)
+        if asked is not None and event.text in NOT_YET.values():
+            self.late = dict([(event.id, asked), *self.late.items()][:LATE])
+        if event.id.count(".") == 2:
+            turn = self.turns[-1]
+            turn.tainted = turn.tainted or event.foreign
+            result = fenced(cut(event.text, RESULT), "result")
+            turn.messages.append(Message("tool", result, call_id=event.id, tool=event.tool))
+
+    def _end_turn(self) -> None:
+        self.in_turn = False
+        self.quiet_turns = 0 if self.results else self.quiet_turns + 1
+        for steps in (self.asked, self.replies, self.called, self.results):
+            steps.clear()
+
+    def _is_told(self, upto: int) -> None:
+        self.opened.news += [line for seq, line in self.unread if seq <= upto]
+        self.unread = [(seq, line) for seq, line in self.unread if seq > upto]
+
+    def _take_in(self, event: Event, at: Moment, seq: int) -> None:
+        """Take in what a person or the world did."""
+        match event:
+            case Heard() if self.hears:
+                self._tell(seq, f"{SAID}{event.text}")
+            case Noticed():
+                self._tell(seq, f"Noticed: {event.text}")
+            case Questioned():
+                self.questions[event.id] = event
+                self._turn_day(at)
+                self.spent.words_today += len(event.tip.split())
+            case Answered() if event.id in self.questions:
+                self.answers[event.id] = event.text
+            case Answered():
+                self.late.pop(event.id, None)
+                self._tell(seq, f"{ANSWERED}{event.text}")
+            case LeaveAsked():
+                self.wishes[event.id] = event
+            case LeaveGiven() if event.id in self.wishes:
+                self.decided[event.id] = wish = self.wishes.pop(event.id)
+                self.leave[event.id] = event.yes
+                said = "may be made now: make it again" if event.yes else "may not be made"
+                self._tell(seq, f"The call {wish.tool}({cut(wish.arguments, ARGUMENT)}) {said}.")
+            case Commanded():
+                paused = {"pause": "paused", "stop": "stopped", "resume": ""}[event.order]
+                self.halted = f"{paused}: {event.because}" if paused and event.because else paused
+            case _:
+                pass
+
+    def _tell(self, seq: int, line: str) -> None:
+        self.unread.append((seq, cut(line, WORDS)))
+
+    def _turn_day(self, at: Moment) -> None:
+        day = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
+        if day != self.spent.day:
+            self.spent.day, self.spent.usd_today, self.spent.words_today = day, 0.0, 0
+
+
+def is_of_m2(id_: str) -> bool:
+    """Tell whether a step is one of M2's own, by its id."""
+    return id_.count(".") == 1
+
+
+def shown_arguments(arguments: str) -> str:
+    """Return a call's arguments as they stay in the context: JSON still, with long texts cut."""
+    if len(arguments) <= ARGUMENT:
+        return arguments
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return json.dumps({"arguments": cut(arguments, ARGUMENT)}, ensure_ascii=False)
+    if not isinstance(value, dict):
+        return json.dumps({"arguments": cut(arguments, ARGUMENT)}, ensure_ascii=False)
+    kept = {
+        str(name)[:80]: cut(str(each), ARGUMENT) if len(str(each)) > ARGUMENT else each for name, each in value.items()
+    }
+    return json.dumps(dict(list(kept.items())[:10]), ensure_ascii=False)
+
+
+async def read_state(stream: Stream, *, hears: bool = True) -> LifeState:
+    """Read the life of a mind from its log; one without a goal where it has none. `hears`: see LifeState."""
+    last = await stream.store.last(stream.name, "folded")
+    state, after = LifeState(hears=hears), 0
+    if last is not None and isinstance(last.event, Folded) and last.event.state:
+        state, after = LifeState.model_validate_json(last.event.state), last.seq
+        state.hears = hears
+    from_outside = await _unread(stream, state.seen, after) if after else []
+    for row in from_outside:
+        state.apply(row.event, row.at, row.seq)
+    while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
+        after = rows[-1].seq
+        for row in rows:
+            state.apply(row.event, row.at, row.seq)
+            if row.event.kind in FROM_OUTSIDE and row.by != SLOT:
+                state.seen = max(state.seen, row.seq)
+    return state
+
+
+async def _unread(stream: Stream, seen: int, upto: int) -> list[Logged]:
+    rows = await stream.store.events(stream.name, seen, FROM_OUTSIDE, A_PAGE)
+    return [row for row in rows if row.seq < upto and row.by != SLOT]

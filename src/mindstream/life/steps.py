@@ -1,0 +1,148 @@
+"""Steps that are done once: what a model replied and what a call gave stands in the log, and is read from there.
+
+A turn that was broken off is gone through again from its beginning; each step that has an end in the log gives it
+back, and the first that has none is done. A row is written before the next thing happens outside, together with what
+came before it, so that a step costs one commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from mindstream.errors import BudgetSpent, ModelError
+from mindstream.isolation import describe
+from mindstream.life.budget import LifeBudget
+from mindstream.life.events import SLOT, Asked, Replied, Wish
+from mindstream.life.inbox import Inbox
+from mindstream.life.state import LifeState
+from mindstream.log.events import Event, Logged, Observed, ToolCalled
+from mindstream.memory.record import Record
+from mindstream.memory.store import Entry, Fence
+from mindstream.memory.stream import Stream
+from mindstream.memory.touch import Touch
+from mindstream.models.gathered import gather_reply
+from mindstream.models.model import Call, Model, Request, Usage
+from mindstream.models.shorten import estimate_tokens, request_tokens
+from mindstream.tools.call import Observation
+
+Effect = Callable[[int], Awaitable["Done"]]
+"""Makes a call; it is given the row of the log where the call stands, from which on it may have been begun before."""
+
+
+class Halted(Exception):  # noqa: N818 (no error: a person's order)
+    """A life was paused or stopped between two steps; its turn can be gone on with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a call gave, and what is written together with that.
+
+    Attributes:
+        records: what is remembered.
+        events: what else happened by it.
+        touch: what recall returned and passed over.
+    """
+
+    found: Observation
+    records: tuple[Record, ...] = ()
+    events: tuple[Event, ...] = ()
+    touch: Touch | None = None
+
+
+@dataclass
+class Steps:
+    """Does each step once.
+
+    Args:
+        fence: the work that must still be this process's for what it writes to be taken.
+    """
+
+    stream: Stream
+    state: LifeState
+    budget: LifeBudget
+    inbox: Inbox
+    fence: Fence | None = None
+    _pending: list[Entry] = field(default_factory=list)
+    _touch: Touch | None = None
+
+    def note(self, event: Event, records: Sequence[Record] = ()) -> None:
+        """Take down what happens; it is written before the next thing happens outside."""
+        self._pending.append(Entry(event, SLOT, tuple(records)))
+        self.state.apply(event, self.stream.clock.now())
+
+    def note_applied(self, event: Event, records: Sequence[Record] = ()) -> None:
+        """Take down what the state has taken in already."""
+        self._pending.append(Entry(event, SLOT, tuple(records)))
+
+    async def flush(self) -> list[Logged]:
+        """Write what was taken down.
+
+        Raises:
+            LeaseLost: another process lives this life now.
+            StorageError: it cannot be written; this life must be opened again.
+        """
+        if not self._pending:
+            return []
+        entries, self._pending = self._pending, []
+        touch, self._touch = self._touch, None
+        return await self.stream.commit(*entries, fence=self.fence, touch=touch)
+
+    async def reply(
+        self, id_: str, role: str, model: Model, request: Request, news: str = "", seen: int = 0
+    ) -> Replied:
+        """Return what a model replies; a failure is a reply with an `error`.
+
+        Raises:
+            BudgetSpent: nothing is left for it.
+            Halted: a person paused or stopped this life.
+        """
+        if known := self.state.replies.get(id_):
+            return known
+        await self.inbox.read()
+        if self.state.halted:
+            raise Halted(self.state.halted)
+        if id_ not in self.state.asked:
+            self.budget.check(self.state.spent, self.stream.clock.now())
+            self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))
+        await self.flush()
+        try:
+            text, calls, usage = await gather_reply(model, request)
+            replied = _replied(id_, role, model.name, text, calls, usage, request)
+        except BudgetSpent:
+            raise
+        except ModelError as error:
+            replied = Replied(id=id_, role=role, model=model.name, text="", error=describe(error))
+        self.note(replied)
+        return replied
+
+    async def call(self, id_: str, call: Call, effect: Effect) -> Observation:
+        """Return what a call gives; what it raises is for who made it."""
+        if known := self.state.results.get(id_):
+            return Observation(known.text, known.failed, known.foreign)
+        if id_ not in self.state.called:
+            self.note(ToolCalled(slot=SLOT, tool=call.tool, arguments=call.arguments, id=id_))
+            self.state.called[id_] = (await self.flush())[-1].seq
+        done = await effect(self.state.called[id_])
+        for event in done.events:
+            self.note(event)
+        self._touch = done.touch
+        found = done.found
+        observed = Observed(
+            slot=SLOT, tool=call.tool, text=found.text, failed=found.failed, foreign=found.foreign, id=id_
+        )
+        self.note(observed, done.records)
+        if done.touch is not None or done.records:
+            await self.flush()
+        return found
+
+
+def _replied(
+    id_: str, role: str, model: str, text: str, calls: Sequence[Call], usage: Usage | None, request: Request
+) -> Replied:
+    wished = tuple(Wish(tool=call.tool, arguments=call.arguments) for call in calls)
+    if usage is not None:
+        tokens, cost = usage.input_tokens + usage.output_tokens, usage.cost_usd
+    else:
+        tokens, cost = request_tokens(request) + estimate_tokens(text + "".join(c.arguments for c in calls)), None
+    return Replied(id=id_, role=role, model=model, text=text, calls=wished, tokens=tokens, cost_usd=cost)

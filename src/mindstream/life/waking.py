@@ -1,0 +1,89 @@
+"""What wakes a life, and when: its user, a task that can be worked on, a time, a standing order; else it rests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+
+from mindstream.clock import Moment
+from mindstream.errors import InputError
+from mindstream.life.schedule import ActiveHours, Order, read_order
+from mindstream.life.state import LifeState
+
+MISSED = 10_000
+"""So many periods that were slept through are counted on; then the order begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueOrder:
+    """A standing order that came due: its number, from 1, and when it last should have been followed."""
+
+    number: int
+    order: Order
+    due: Moment
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """When a life may act by itself.
+
+    Attributes:
+        hours: only then, unless its user speaks; None: always.
+    """
+
+    hours: ActiveHours | None = None
+    zone: tzinfo = UTC
+
+    def is_active(self, now: Moment) -> bool:
+        return self.hours is None or self.hours.is_active(now)
+
+    def due_orders(self, state: LifeState, now: Moment) -> list[DueOrder]:
+        """Return the standing orders whose time has come; periods that were missed count as one."""
+        found = []
+        for number, order in enumerate(read_orders(state.orders), 1):
+            due = self._last_due(order, state.beats.get(number, state.ordered), now)
+            if due is not None:
+                found.append(DueOrder(number, order, due))
+        return found
+
+    def next_wake(self, state: LifeState, now: Moment) -> Moment | None:
+        """Return when there will be something to do by itself; None: not before somebody acts."""
+        if state.halted:
+            return None
+        orders = enumerate(read_orders(state.orders), 1)
+        times = [order.next_after(state.beats.get(number, state.ordered), self.zone) for number, order in orders]
+        if (due := state.ledger.next_due()) is not None:
+            times.append(due)
+        if next(state.ledger.to_do(now), None):
+            times.append(now)
+        if not times:
+            return None
+        at = max(now, min(times))
+        return self.hours.next_active(at) if self.hours else at
+
+    def _last_due(self, order: Order, since: Moment, now: Moment) -> Moment | None:
+        due = order.next_after(since, self.zone)
+        if due > now:
+            return None
+        for _ in range(MISSED):
+            after = order.next_after(due, self.zone)
+            if after > now:
+                return due
+            due = after
+        return now
+
+
+def read_orders(orders: Sequence[str]) -> list[Order]:
+    """Read standing orders.
+
+    Raises:
+        InputError: one is not understood.
+    """
+    found = []
+    for text in orders:
+        order = read_order(text)
+        if order is None or not order.what:
+            raise InputError(f"a standing order says when and what: 'every day at 8: ask me how I slept', not {text!r}")
+        found.append(order)
+    return found

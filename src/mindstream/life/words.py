@@ -1,0 +1,87 @@
+"""What the roles are told of their tools, in Chinese and English: the source's own words (docs/papers.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mindstream.models.model import JsonSchema, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How one tool is described: what it does, and each of its arguments."""
+
+    does: str
+    arguments: Mapping[str, str]
+
+
+ENGLISH = {
+    "R": Words("recall related memories", {"query": "the sentence to look for in memory"}),
+    "U": Words(
+        "remember a piece of memory", {"memory": "a piece of memory to remember, about 300 words; returns ok"}
+    ),
+    "S": Words("tidy memory, stay efficient", {}),
+    "M0": Words(
+        "think deeply about one concrete question",
+        {"question": "the question", "context": "all that has to be known for it"},
+    ),
+    "M1": Words(
+        "carry out a concrete task", {"task": "the task", "context": "all that has to be known for it"}
+    ),
+    "find_tools": Words(
+        "look for more tools that you can call; what is found can be called next",
+        {"need": "what you need to get done, in a short sentence"},
+    ),
+    "I": Words(
+        "ask the user for input",
+        {
+            "tip": "what the user is told",
+            "timeout": "how many seconds to wait for the user; after that it returns: the user has not replied yet",
+        },
+    ),
+    "add_task": Words(
+        "put a task into the ledger",
+        {"text": "what is to be done", "when": "at once where it is empty; else: in 2 hours, tomorrow at 9"},
+    ),
+    "finish_task": Words("say that a task of the ledger is done", {"task": "its number", "result": "what came of it"}),
+    "wait_task": Words(
+        "let a task of the ledger wait", {"task": "its number", "until": "in 2 hours, tomorrow at 9, on Monday at 8"}
+    ),
+}  # fmt: skip
+CHINESE = {
+    "R": Words("回忆相关记忆", {"query": "需要在记忆中检索的句子"}),
+    "U": Words("记住一段记忆", {"memory": "一段需要记住的记忆，300词左右，会返回一个 ok"}),
+    "S": Words("整理记忆、保持高效", {}),
+    "M0": Words("针对具体问题进行深入思考", {"question": "具体问题", "context": "思考所需的全部信息"}),
+    "M1": Words("执行具体明确的任务", {"task": "具体明确的任务", "context": "执行所需的全部信息"}),
+    "find_tools": Words("查找更多可以调用的工具，找到的下一步即可调用", {"need": "需要完成什么，一句话"}),
+    "I": Words(
+        "请求用户输入",
+        {
+            "tip": "输入提示信息",
+            "timeout": "愿意等待用户的时间（秒），超时后将返回 用户暂未回复，否则返回用户输入的信息",
+        },
+    ),
+    "add_task": Words("把一项任务记入清单", {"text": "要做什么", "when": "留空为立即；否则如：两小时后、明天9点"}),
+    "finish_task": Words("把清单里的一项任务标为完成", {"task": "任务编号", "result": "结果"}),
+    "wait_task": Words("让清单里的一项任务等待", {"task": "任务编号", "until": "如：两小时后、明天9点、周一8点"}),
+}
+NUMBERS = {"timeout": {"type": "integer", "minimum": 0}, "task": {"type": "integer", "minimum": 1}}
+OPTIONAL = {"context": "", "result": "", "when": ""}
+NOT_YET = {"en": "the user has not replied yet", "zh": "用户暂未回复"}
+"""What I returns after its time."""
+DREAM_TASK = {"en": "From these fragments of information, make a dream.", "zh": "根据碎片的信息，生成一段梦境"}
+
+
+def spec_of(name: str, language: str) -> ToolSpec:
+    """Return what a role is told of one of its own tools."""
+    words = (CHINESE if language == "zh" else ENGLISH)[name]
+    properties: dict[str, JsonSchema] = {}
+    for argument, description in words.arguments.items():
+        kind = NUMBERS.get(argument) if (name, argument) != ("M1", "task") else None
+        properties[argument] = {**(kind or {"type": "string"}), "description": description}
+        if argument in OPTIONAL:
+            properties[argument]["default"] = OPTIONAL[argument]
+    required = [argument for argument in words.arguments if argument not in OPTIONAL]
+    return ToolSpec(name, words.does, {"type": "object", "properties": properties, "required": required})

@@ -1,0 +1,178 @@
+"""Dreams are proposals: what a sleep would do, to be looked at, accepted in whole or in part, or refused.
+
+A proposal names records and how they were held, so it can be kept as JSON and accepted later by another process. What
+has changed meanwhile stays as it is. Who keeps a record has returned to it: it is held as after a recall, and no sleep
+proposes it again before the time that the laws set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from mindstream.clock import Moment
+from mindstream.errors import InputError, ModelError
+from mindstream.memory.columns import OPEN, Columns
+from mindstream.memory.duplicates import MERGED, alike
+from mindstream.memory.record import Record
+from mindstream.memory.sleep import (
+    DRAWN,
+    Draw,
+    Night,
+    compose_dream,
+    draw,
+    dream,
+    fade,
+    find_duplicates,
+    keep_house,
+    weaken,
+)
+from mindstream.memory.store import Revision
+from mindstream.memory.strength import StrengthState, after_return
+from mindstream.memory.touch import revision, state_in
+from mindstream.models.rules import Rules
+
+if TYPE_CHECKING:
+    from mindstream.memory.stream import Stream
+    from mindstream.models.model import Model
+
+
+class Weakening(BaseModel):
+    """A record that would lose a level, and how it was held when that was proposed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    level: int
+    time: Moment
+
+
+class Proposal(BaseModel):
+    """What a sleep would do.
+
+    Attributes:
+        looked_at: how many records it drew.
+        weakened: what would lose a level; at level 0 it would be forgotten.
+        merging: groups of near-duplicates; the first one's words would stay.
+        dream: "": nothing would be forgotten, or nobody could dream of it.
+        model: who dreamt.
+        error: why nobody could.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    at: Moment
+    looked_at: int = 0
+    weakened: tuple[Weakening, ...] = ()
+    merging: tuple[tuple[str, ...], ...] = ()
+    dream: str = ""
+    model: str = ""
+    error: str = ""
+
+    @property
+    def forgotten(self) -> tuple[str, ...]:
+        """The ids of what would be forgotten."""
+        return tuple(each.id for each in self.weakened if each.level == 0)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all that would be changed."""
+        return tuple(
+            dict.fromkeys((*(each.id for each in self.weakened), *(id_ for some in self.merging for id_ in some)))
+        )
+
+
+async def propose(stream: Stream, model: Model | None = None, n: int = DRAWN) -> Proposal:
+    """Return what a sleep would forget, merge and dream now; nothing is written before it is accepted.
+
+    Raises:
+        InputError: n is below 0.
+    """
+    if n < 0:
+        raise InputError(f"n says how many records a sleep draws, at least 0, not {n}")
+    await stream.settle()
+    model, chosen = model or Rules(), await draw(stream, n)
+    forgotten = await stream.store.records(stream.name, chosen.forgotten)
+    groups = await find_duplicates(stream, chosen.forgotten)
+    text, by, error = "", "", ""
+    try:
+        text, by = await compose_dream(model, forgotten) if forgotten else ("", "")
+    except ModelError as failure:
+        error = str(failure)
+    weakened = [Weakening(id=each.id, level=each.was.level, time=each.was.time) for each in chosen.weaker if each.was]
+    return Proposal(
+        at=stream.clock.now(), looked_at=chosen.looked_at, weakened=tuple(weakened),
+        merging=tuple(tuple(each.id for each in group) for group in groups), dream=text, model=by, error=error,
+    )  # fmt: skip
+
+
+async def accept(
+    stream: Stream,
+    proposal: Proposal,
+    without: Collection[str] = (),
+    *,
+    model: Model | None = None,
+    rater: Model | None = None,
+) -> str:
+    """Sleep as proposed, but for these ids; return the dream, or "".
+
+    What has changed meanwhile stays as it is, too. Where less is forgotten than was proposed, the dream is dreamt anew,
+    of what is.
+
+    Raises:
+        InputError: an id is not of this proposal.
+    """
+    if odd := sorted(set(without) - set(proposal.ids)):
+        raise InputError(f"this sleep would not change {', '.join(odd)}: name ids of what it would forget or merge")
+    await stream.settle()
+    model = model or Rules()
+    night = Night(stream, model, rater or model)
+    await fade(night, partial(_still_so, stream, proposal, without))
+    await dream(night, partial(_dream_again, proposal))
+    return await keep_house(night, partial(_still_alike, stream, proposal, without))
+
+
+async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Record]) -> tuple[str, str]:
+    if proposal.dream and {record.id for record in forgotten} == set(proposal.forgotten):
+        return proposal.dream, proposal.model
+    return await compose_dream(model, forgotten)
+
+
+async def _still_so(stream: Stream, proposal: Proposal, without: Collection[str]) -> Draw:
+    """Return what of a proposal can be done as it was proposed."""
+    columns, now = await stream.columns(), stream.clock.now()
+    weaker: list[Revision] = []
+    for each in proposal.weakened:
+        as_it_was = state_in(columns, each.id) == StrengthState(each.level, False, each.time)
+        if each.id not in without and as_it_was and _holds(columns, each.id, now):
+            weaker += [change for change in [weaken(stream, columns, each.id)] if change]
+    return Draw(proposal.looked_at, weaker, [change for id_ in without if (change := _keep(stream, columns, id_))])
+
+
+def _keep(stream: Stream, columns: Columns, id_: str) -> Revision | None:
+    held, now, laws = state_in(columns, id_), stream.clock.now(), stream.strength
+    if laws and held and (after := after_return(held, now, laws)) != held:
+        return revision(id_, held, after, now)
+    return None
+
+
+def _holds(columns: Columns, id_: str, now: Moment) -> bool:
+    at = columns.position.get(id_)
+    return at is not None and columns.valid_until.values[at] > now and columns.forgotten.values[at] == OPEN
+
+
+async def _still_alike(stream: Stream, proposal: Proposal, without: Collection[str]) -> list[list[Record]]:
+    """Return the proposed groups as far as they hold and are not to be kept."""
+    groups: list[list[Record]] = []
+    used: set[str] = set(without)
+    for ids in proposal.merging:
+        there = await stream.store.records(stream.name, [id_ for id_ in dict.fromkeys(ids) if id_ not in used])
+        there = [each for each in there if each.forgotten is None and each.valid_until is None and each.kind in MERGED]
+        group = [each for each in there if each.kind == there[0].kind and alike(there[0].text, each.text)]
+        if len(group) > 1:
+            groups.append(group)
+            used |= {each.id for each in group}
+    return groups

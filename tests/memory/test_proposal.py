@@ -1,0 +1,200 @@
+"""Dreams are proposals: looked at, accepted in whole or in part, refused, undone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from world import LAWS, World
+
+from mindstream import Scripted
+from mindstream.clock import DAY_S
+from mindstream.errors import InputError, ModelUnavailable
+from mindstream.memory.proposal import Proposal, Weakening
+from mindstream.memory.record import Record
+from mindstream.memory.store import Revision
+from mindstream.memory.stream import New
+
+OLD = LAWS.asleep_s + 1
+COFFEE = ("She drinks coffee at night", "She drinks the coffee at night")
+
+
+@pytest.fixture
+async def world(folder: Path) -> AsyncIterator[World]:
+    made = World(folder)
+    yield made
+    await made.close()
+
+
+async def written(world: World) -> dict[str, Record]:
+    """Write two boats that fade, a song that is held better, and two notes that say the same; they are by text."""
+    texts = ("a red boat", "a blue boat", "a song")
+    records = await world.stream.remember_all([New(text=text, importance=3) for text in texts])
+    await world.stream.commit(revisions=[Revision(id=records[2].id, level=2)])
+    world.clock.advance(OLD)
+    records += await world.stream.remember_all([New(text=text, kind="note", importance=3) for text in COFFEE])
+    return {record.text: record for record in records}
+
+
+async def state(world: World) -> dict[str, tuple[object, ...]]:
+    records = (await world.store.changes("ann", 0)).records
+    return {
+        each.id: (each.level, each.accessed, each.forgotten, each.valid_until, each.superseded_by) for each in records
+    }
+
+
+def bytes_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".db-shm"}
+
+
+async def test_a_proposal_writes_nothing_and_is_what_then_happens(world: World, folder: Path) -> None:
+    there = await written(world)
+    before = bytes_in(folder)
+    proposed = await world.stream.propose_sleep(Scripted({"dream": ["boats"]}, "M1"), 99)
+    assert bytes_in(folder) == before
+    boats = {there["a red boat"].id, there["a blue boat"].id}
+    assert set(proposed.forgotten) == boats
+    assert {each.id for each in proposed.weakened} == boats | {there["a song"].id}
+    assert [set(group) for group in proposed.merging] == [{there[text].id for text in COFFEE}]
+    again = Proposal.model_validate_json(proposed.model_dump_json())
+    assert again == proposed
+    world.clock.advance(DAY_S)
+    assert await world.stream.accept(again) == "boats"
+    assert {each.id for each in await world.stream.archive()} == boats
+    [dream] = await world.stream.latest("dream", 9)
+    assert set(dream.evidence) == boats
+    [merged] = await world.stream.latest("note", 9)
+    assert set(merged.evidence) == {there[text].id for text in COFFEE}
+    told = await world.told()
+    assert list(told) == ["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
+    assert told["dream"].model == "M1" and told["fading"].weakened == (there["a song"].id,)
+
+
+async def test_what_is_kept_stays_and_the_dream_is_of_the_rest(world: World) -> None:
+    there = await written(world)
+    proposed = await world.stream.propose_sleep(n=99)
+    assert "red" in proposed.dream and "blue" in proposed.dream
+    keep = [there["a red boat"].id, there[COFFEE[1]].id]
+    assert await world.stream.accept(proposed, keep) == "I dreamt: a blue boat."
+    held = {record.id for record in await world.stream.latest("observation", 9)}
+    assert held == {there["a red boat"].id, there["a song"].id}
+    assert len(await world.stream.latest("note", 9)) == 2
+    now = {record.text: record for record in (await world.store.changes("ann", 0)).records}
+    assert (now["a red boat"].level, now["a red boat"].accessed) == (1, world.clock.now())
+    again = await world.stream.propose_sleep(n=99)
+    assert there["a red boat"].id not in {each.id for each in again.weakened} and again.merging == ()
+
+
+async def test_refusing_all_forgets_nothing_and_makes_no_dream(world: World) -> None:
+    there = await written(world)
+    proposed = await world.stream.propose_sleep(n=99)
+    assert await world.stream.accept(proposed, proposed.ids) == ""
+    assert await world.stream.archive() == [] and await world.stream.latest("dream") == []
+    assert {record.superseded_by for record in await world.store.records("ann", [r.id for r in there.values()])} == {
+        None
+    }
+    again = await world.stream.propose_sleep(n=99)
+    assert (again.weakened, again.merging, again.dream) == ((), (), "")
+    with pytest.raises(InputError, match="would not change nobody"):
+        await world.stream.accept(proposed, ["nobody"])
+
+
+async def test_what_changed_meanwhile_is_not_overwritten(world: World) -> None:
+    there = await written(world)
+    proposed = await world.stream.propose_sleep(n=99)
+    await world.stream.recall("red boat", k=1)
+    await world.stream.supersede(there["a song"].id, "a song about the sea")
+    await world.stream.supersede(there[COFFEE[0]].id, "She drinks tea")
+    assert await world.stream.accept(proposed) == "I dreamt: a blue boat."
+    assert [record.text for record in await world.stream.archive()] == ["a blue boat"]
+    assert (await world.now(there["a red boat"])).level == 1
+    assert {note.text for note in await world.stream.latest("note", 9)} == {"She drinks tea", COFFEE[1]}
+    assert (await world.told())["duplicates"].changed == 0
+    levels = await state(world)
+    assert await world.stream.accept(proposed) == ""  # accepted twice, it does nothing more
+    assert {id_: each[0] for id_, each in (await state(world)).items()} == {
+        id_: each[0] for id_, each in levels.items()
+    }
+
+
+async def test_a_proposal_by_hand_is_held_to_the_laws(world: World) -> None:
+    fresh, other = await world.stream.remember_all([New(text="fresh", kind="note"), New(text="other", kind="note")])
+    weakened = (Weakening(id=fresh.id, level=0, time=fresh.accessed),)
+    assert await world.stream.accept(Proposal(at=0.0, weakened=weakened, merging=((fresh.id, other.id),))) == ""
+    assert await world.stream.archive() == [] and len(await world.stream.latest("note", 9)) == 2
+
+
+async def test_a_model_that_fails_is_told_and_asked_again(world: World) -> None:
+    await written(world)
+    proposed = await world.stream.propose_sleep(Scripted({"dream": [ModelUnavailable("nobody there")]}), 99)
+    assert proposed.dream == "" and "nobody there" in proposed.error
+    assert await world.stream.accept(proposed, model=Scripted({"dream": ["now"]}), rater=Scripted({})) == "now"
+
+
+@pytest.mark.parametrize("by_proposal", [True, False])
+async def test_a_sleep_that_is_undone_leaves_everything_as_it_was(world: World, by_proposal: bool) -> None:
+    await written(world)
+    before = await state(world)
+    if by_proposal:
+        await world.stream.accept(await world.stream.propose_sleep(n=99))
+    else:
+        await world.stream.sleep(n=99)
+    world.clock.advance(DAY_S)
+    undone = await world.stream.undo_sleep()
+    after = await state(world)
+    assert {id_: after[id_] for id_ in before} == before
+    assert set(undone.held_again) == set(before) and undone.left == ()
+    assert set(undone.archived) == set(after) - set(before) == {each.id for each in await world.stream.archive()}
+    assert len(await world.stream.recall("boat", touch=False)) == len(before)
+    with pytest.raises(InputError, match="no sleep to undo"):
+        await world.stream.undo_sleep()
+    with pytest.raises(InputError, match="undone already"):
+        await world.stream.undo_sleep(undone.sleep)
+    with pytest.raises(InputError, match="no sleep of 'ann' began with row 1"):
+        await world.stream.undo_sleep(1)
+
+
+async def test_what_was_returned_since_stays_as_it_is_held(world: World) -> None:
+    there = await written(world)
+    await world.stream.sleep(n=99)
+    await world.stream.recall("a song", k=1)
+    undone = await world.stream.undo_sleep()
+    assert undone.left == (there["a song"].id,)
+    assert (await world.now(there["a song"])).level == 2  # 1 after the sleep, returned a fortnight after it was seen
+
+
+async def test_a_sleep_cannot_be_undone_once_it_was_purged(world: World) -> None:
+    await written(world)
+    await world.stream.sleep(n=99)
+    await world.stream.purge()
+    before = await state(world)
+    with pytest.raises(InputError, match="2 of what this sleep forgot were deleted for good"):
+        await world.stream.undo_sleep()
+    assert await state(world) == before
+
+
+@pytest.mark.parametrize("kind", ["dream", "note"])
+async def test_a_sleep_cannot_be_undone_once_it_was_corrected(world: World, kind: str) -> None:
+    await written(world)
+    await world.stream.sleep(n=99)
+    [made] = await world.stream.latest(kind, 9)  # type: ignore[arg-type]
+    new = await world.stream.supersede(made.id, "Something else")
+    before = await state(world)
+    with pytest.raises(InputError, match=f"corrected since, by {new.id}"):
+        await world.stream.undo_sleep()
+    assert await state(world) == before
+
+
+async def test_sleeps_are_undone_from_the_last_or_by_their_row(world: World) -> None:
+    await written(world)
+    await world.stream.sleep(n=99)
+    world.clock.advance(OLD)
+    await world.stream.sleep(n=99)
+    archived = {each.id for each in await world.stream.archive()}
+    last = await world.stream.undo_sleep()
+    world.clock.advance(1)
+    first = await world.stream.undo_sleep()
+    assert first.sleep < last.sleep and archived
+    observations = {record.text for record in await world.stream.latest("observation", 9)}
+    assert observations == {"a red boat", "a blue boat", "a song"}

@@ -1,0 +1,140 @@
+"""A sleep that was broken off after any step, or at any commit, is taken up where it was."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from sleeping import Mortal, live
+from world import Words
+
+from mindstream import ManualClock, Scripted
+from mindstream.errors import LeaseLost, StorageError
+from mindstream.log.events import Remembered, Slept
+from mindstream.memory.rate_importance import Importance
+from mindstream.memory.store import Commit, Entry, Fence, NewWork
+from mindstream.memory.stream import New, Stream
+
+STEPS = ["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
+SLEEPING = Path(__file__).with_name("sleeping.py")
+
+
+class Breaking(Mortal):
+    """Its n-th commit cannot be written; then it can again."""
+
+    def end(self) -> None:
+        raise StorageError("the disk is full")
+
+
+async def journal(stream: Stream) -> Sequence[object]:
+    """Return the rows of the log and the records as they stand."""
+    rows = [each.row() for each in await stream.store.events("ann")]
+    records = (await stream.store.changes("ann", 0)).records
+    return [*rows, *sorted(map(repr, records))]
+
+
+def again(stream: Stream) -> Stream:
+    """Return the stream as whoever starts next opens it."""
+    return Stream(stream.store, "ann", Words(), stream.clock, seed=7)
+
+
+@pytest.fixture
+async def undisturbed(folder: Path) -> Sequence[object]:
+    store = Mortal(folder / "undisturbed")
+    stream, cause = await live(store)
+    dream = await stream.sleep(n=5, cause=cause)
+    told = [each.event for each in await store.events("ann", cause)]
+    assert [each.step for each in told if isinstance(each, Slept)] == STEPS == [each.step for each in told]  # type: ignore[attr-defined]
+    assert dream and all(each.changed for each in told if isinstance(each, Slept) and each.step != STEPS[-1])
+    assert await stream.sleep(n=5, cause=cause) == dream  # asked again, it is done
+    found = await journal(stream)
+    await stream.close()
+    await store.close()
+    return found
+
+
+async def test_a_sleep_whose_commit_failed_goes_on_there(folder: Path, undisturbed: Sequence[object]) -> None:
+    for before in (True, False):
+        for at in range(1, len(STEPS) + 1):
+            store = Breaking(folder / f"{at}{before}")
+            stream, cause = await live(store)
+            store.left, store.before = at, before
+            with pytest.raises(StorageError, match="full"):
+                await stream.sleep(n=5, cause=cause)
+            store.left, store.before = 1, True  # once more, at the next commit
+            if before or at < len(STEPS):
+                with pytest.raises(StorageError, match="full"):
+                    await again(stream).sleep(n=5, cause=cause)
+            store.left = -1
+            await again(stream).sleep(n=5, cause=cause)
+            assert await journal(stream) == undisturbed
+            await stream.close()
+            await store.close()
+
+
+@pytest.mark.parametrize("at", range(1, len(STEPS) + 1))
+async def test_a_sleep_that_was_killed_goes_on_in_another_process(
+    folder: Path, undisturbed: Sequence[object], at: int
+) -> None:
+    command = [sys.executable, str(SLEEPING), str(folder / "killed"), str(at)]
+    killed = await asyncio.to_thread(lambda: subprocess.run(command, check=False))
+    assert killed.returncode == -signal.SIGKILL
+    store, clock = Mortal(folder / "killed"), ManualClock()
+    steps = await store.events("ann", kinds=["slept"])
+    assert len(steps) == at
+    clock.advance(steps[-1].at - clock.now())
+    stream = Stream(store, "ann", Words(), clock, seed=7)
+    dream = await stream.sleep(n=5, cause=steps[0].event.cause)  # type: ignore[attr-defined]
+    assert dream.startswith("I dreamt: a boat")
+    assert await journal(stream) == undisturbed
+    await stream.close()
+    await store.close()
+
+
+async def test_sleeps_for_other_rows_are_other_sleeps(folder: Path) -> None:
+    store = Breaking(folder)
+    stream, cause = await live(store)
+    store.left = 1
+    with pytest.raises(StorageError):
+        await stream.sleep(n=5, cause=cause)  # forgotten, and not dreamt of
+    [fading] = await store.events("ann", kinds=["slept"])
+    assert await stream.sleep(n=0) == ""
+    [other] = await stream.commit(Remembered(count=0, kinds={}))
+    await stream.sleep(n=0, cause=other.seq)
+    await stream.sleep(n=5, cause=cause)
+    [dream] = await stream.latest("dream", 9)
+    assert isinstance(fading.event, Slept) and set(dream.evidence) == set(fading.event.records)
+    assert await store.count("ann", "slept") == 1 + 5 + 5 + 5
+    await stream.close()
+    await store.close()
+
+
+async def test_no_step_is_written_by_who_lost_the_lease(folder: Path) -> None:
+    store = Mortal(folder)
+    stream, cause = await live(store)
+    now, event = stream.clock.now(), Remembered(count=0, kinds={})
+    wake = NewWork(("life",), "me", now + 10)
+    await store.commit(Commit(mind="ann", at=now, entries=(Entry(event, "ann"),), wake=wake))
+    [mine] = await store.claim("ann", "life", "me", now, now + 10)
+
+    class Thief(Scripted):
+        async def reply(self, request):  # type: ignore[no-untyped-def]
+            await store.claim("ann", "life", "other", now + 11, now + 20)
+            async for part in super().reply(request):
+                yield part
+
+    model = Thief({"dream": ["mine"], "rate_importance": [Importance(ratings=[1])]})
+    with pytest.raises(LeaseLost):
+        await stream.sleep(model, 5, cause=cause, fence=Fence((mine.id,), "me"))
+    assert await stream.latest("dream") == []
+    fence = Fence((mine.id,), "other")
+    assert await stream.sleep(Scripted({"dream": ["theirs"]}), 5, cause=cause, fence=fence) == "theirs"
+    assert [each.text for each in await stream.latest("dream", 9)] == ["theirs"]
+    await stream.remember_all([New(text="after")])
+    await stream.close()
+    await store.close()

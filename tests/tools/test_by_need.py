@@ -1,0 +1,184 @@
+"""Two hundred invented tools, and needs in words of their own."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel
+
+from mindstream.errors import InputError
+from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.models.model import Call, ToolSpec
+from mindstream.models.prompt import Prompt
+from mindstream.models.scripted import Scripted
+from mindstream.tools.by_need import ToolShelf, find_tools_tool
+from mindstream.tools.loop import solve
+from mindstream.tools.tool import Tool, is_in_run, tool
+
+THINGS = {
+    "calendar": "appointment in the diary", "mail": "message in the mailbox", "bugs": "bug report of a program",
+    "crm": "client in the sales book", "billing": "bill for goods sold", "album": "picture in the album",
+    "kitchen": "dish with its ingredients", "jukebox": "list of songs", "airline": "seat on an aeroplane",
+    "lodging": "room for the night", "lamps": "light in the house", "heating": "radiator of a room",
+    "clinic": "medical file of a person", "stocks": "holding on the exchange", "freight": "shipment with a carrier",
+    "cloud": "virtual machine on the server", "database": "row of an SQL table", "archive": "paper in the archive",
+    "dictionary": "phrase in another language", "garden": "plant with its bed",
+}  # fmt: skip
+ACTS = {
+    "create": ("Make a new {}.", "title"), "list": ("Enumerate every {}.", "limit"),
+    "remove": ("Take a {} away for good.", "id"), "update": ("Change the fields of a {}.", "fields"),
+    "search": ("Look a {} up by words.", "query"), "export": ("Write each {} to a CSV file.", "path"),
+    "share": ("Give another account access to a {}.", "account"), "schedule": ("Set when a {} is due.", "time"),
+    "summarise": ("Condense a {} into a few sentences.", "length"),
+    "watch": ("Raise an alarm when a {} is no longer as before.", "threshold"),
+}  # fmt: skip
+SEEN = {
+    "calendar_create": "I have to see the dentist on Tuesday at four, note it",
+    "mail_search": "what did Anna write me about the contract",
+    "bugs_list": "show me all open defects of the software",
+    "crm_update": "the customer Miller has a new telephone number",
+    "billing_create": "charge the buyer for three chairs",
+    "album_share": "let my sister look at the photos of the wedding",
+    "kitchen_search": "something to cook with lentils and tomatoes",
+    "jukebox_create": "put together music for a party",
+    "airline_remove": "cancel the flight to Lisbon",
+    "lodging_search": "where can we sleep in Rome, a hotel for two",
+    "lamps_schedule": "switch on the lamp in the hall at dusk",
+    "heating_update": "it is too cold, make the bedroom warmer",
+    "clinic_summarise": "a short overview of the patient's history for the doctor",
+    "stocks_watch": "warn me if my shares fall",
+    "freight_search": "where is the parcel that was sent on Monday",
+    "cloud_create": "start a fresh Linux instance with 8 GB",
+    "database_export": "save the whole table as a spreadsheet",
+    "archive_summarise": "what does this long document say in brief",
+    "dictionary_search": "how do you say thank you in Japanese",
+    "garden_schedule": "remember when the roses need watering",
+}
+UNSEEN = {
+    "calendar_remove": "call off the meeting with the landlord",
+    "mail_create": "send Peter a note that I will be late",
+    "bugs_create": "the app crashes at login, file that",
+    "crm_search": "which customers do we have in Hamburg",
+    "billing_list": "which invoices are there from last year",
+    "album_search": "the snapshot of the dog on the beach",
+    "kitchen_create": "keep grandmother's recipe for apple pie",
+    "jukebox_share": "my friend wants to hear my playlist",
+    "airline_create": "book me a ticket to Oslo on the morning plane",
+    "lodging_remove": "we do not need the hotel in Vienna any more",
+    "lamps_list": "which bulbs are on at home",
+    "heating_schedule": "warm up the bathroom before six",
+    "clinic_update": "write the new blood pressure into the patient record",
+    "stocks_list": "what shares do I own",
+    "freight_watch": "tell me as soon as the delivery is delayed",
+    "cloud_remove": "shut down the old VM, nobody uses it",
+    "database_search": "which records have an empty email column",
+    "archive_export": "a file with all documents of the year as a spreadsheet",
+    "dictionary_create": "add a translation of good night in Finnish",
+    "garden_watch": "notice when the tomatoes in the greenhouse wilt",
+}
+
+
+class Invented:
+    def __init__(self, name: str, description: str, argument: str) -> None:
+        schema = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
+        self.spec = ToolSpec(name, description, schema)
+
+    async def __call__(self, call: Call) -> str:
+        return f"{self.spec.name} did it"
+
+
+def invented() -> list[Tool]:
+    return [
+        Invented(f"{thing}_{act}", words.format(what), argument)
+        for thing, what in THINGS.items()
+        for act, (words, argument) in ACTS.items()
+    ]
+
+
+async def share_found(needs: dict[str, str], k: int = 6) -> float:
+    shelf = ToolShelf(invented(), shared_embedder())
+    found = {name: [each.spec.name for each in await shelf.find(need, k)] for name, need in needs.items()}
+    return sum(name in names for name, names in found.items()) / len(needs)
+
+
+async def test_a_tool_is_found_among_two_hundred_of_which_ten_are_about_the_same_thing() -> None:
+    assert await share_found(SEEN) >= 0.6
+    assert await share_found(UNSEEN) >= 0.5
+
+
+async def test_what_it_is_about_is_found() -> None:
+    shelf = ToolShelf(invented(), shared_embedder())
+    needs = SEEN | UNSEEN
+    found = {name: {each.spec.name.split("_")[0] for each in await shelf.find(need)} for name, need in needs.items()}
+    assert sum(name.split("_")[0] in things for name, things in found.items()) >= 36
+
+
+async def test_a_name_that_one_tool_alone_has_decides() -> None:
+    odd = Invented("zotero_add", "Keep it there.", "entry")
+    shelf = ToolShelf([*invented(), odd], shared_embedder())
+    assert (await shelf.find("put this paper into Zotero, please", 3))[0] is odd
+
+
+async def test_chinese_needs_find_by_pairs_of_characters() -> None:
+    chinese = [
+        Invented(f"t{n}", f"{what}。", "内容") for n, what in enumerate(["查询天气预报", "发送电子邮件", "播放音乐"])
+    ]
+    shelf = ToolShelf([*invented(), *chinese], shared_embedder())
+    assert [(await shelf.find(need, 1))[0].spec.name for need in ("明天天气怎么样", "给妈妈发邮件", "来点音乐")] == [
+        "t0", "t1", "t2"
+    ]  # fmt: skip
+
+
+async def test_few_tools_are_all_given_as_they_stand() -> None:
+    few = invented()[:6]
+    assert list(await ToolShelf(few, shared_embedder()).find("anything")) == few
+    assert len(await ToolShelf(invented()[:7], shared_embedder()).find("")) == 6
+    assert await ToolShelf([], shared_embedder()).find("anything") == ()
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(InputError):
+        ToolShelf([*invented(), Invented("mail_list", "Another.", "x")], shared_embedder())
+
+
+# Attached in the midst of a run.
+
+
+class Report(BaseModel):
+    text: str
+
+
+class Errand(Prompt[Report]):
+    task: str = "x"
+
+    @classmethod
+    def words(cls) -> str:
+        return "# user\n{{ task }}"
+
+
+async def test_what_is_found_can_be_called_next() -> None:
+    attached: list[Tool] = []
+    attached.append(find_tools_tool(ToolShelf(invented(), shared_embedder()), attached, 3))
+    model = Scripted({
+        "errand": [
+            [Call("find_tools", '{"need": "cancel the flight to Lisbon"}', "1")],
+            [Call("find_tools", '{"need": "cancel my flight"}', "2"), Call("airline_remove", '{"id": "7"}', "3")],
+            Report(text="done"),
+        ]
+    })  # fmt: skip
+    assert (await solve(model, Errand(), attached)).text == "done"
+    offered = [[each.name for each in asked.tools] for asked in model.asked]
+    assert offered[0] == ["find_tools"] and "airline_remove" in offered[1]
+    assert all(len(set(names)) == len(names) for names in offered), "nothing is attached twice"
+    results = [turn.text for turn in model.asked[-1].turns if turn.role == "tool"]
+    assert "airline_remove: Take a seat" in results[0] and "airline_remove did it" in results[2]
+
+
+def test_a_run_that_is_taken_up_again_looks_again() -> None:
+    found = find_tools_tool(ToolShelf(invented(), shared_embedder()), [])
+    assert is_in_run(Call("find_tools", "{}"), [found])
+    assert not is_in_run(Call("other", "{}"), [found, tool(_other)])
+
+
+def _other() -> str:
+    """Do something else."""
+    return ""
