@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from laws import Law
 from world import LAWS, World
 
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.log.events import Remembered
 from mindstream.memory.stream import New
-from mindstream.memory.touch import Touch
 
 NAMES = ("fox", "boat", "song", "clock", "tree", "fox boat")
 spans = st.one_of(
@@ -25,33 +24,6 @@ steps = st.lists(
     st.tuples(spans, st.sampled_from(["recall", "commit", "look", "sleep"]), st.sampled_from(NAMES), st.integers(1, 2)),
     min_size=1, max_size=12,
 )  # fmt: skip
-
-
-@dataclass
-class Law:
-    """The laws of docs/memory.md, written a second time: [level, lasting, time] by id, without what is forgotten."""
-
-    held: dict[str, list[float]] = field(default_factory=dict)
-    forgotten: set[str] = field(default_factory=set)
-
-    def recall(self, touch: Touch) -> None:
-        for id_ in touch.returned:
-            level, lasting, time = self.held[id_]
-            interval = min(HOUR_S * 2**level, DAY_S)
-            rises = not lasting and (level == 0 or touch.at - time > interval)
-            self.held[id_] = [level + rises, lasting or level + rises >= 5, touch.at]
-        self.fade([id_ for id_ in touch.passed_over if id_ in self.held], touch.at, 30 * DAY_S)
-
-    def fade(self, ids: list[str], now: float, after: float) -> list[str]:
-        for id_ in ids:
-            level, lasting, time = self.held[id_]
-            if not lasting and now - time > after:
-                self.held[id_][0] = level - 1
-        gone = [id_ for id_ in ids if self.held[id_][0] < 0]
-        for id_ in gone:
-            del self.held[id_]
-        self.forgotten.update(gone)
-        return gone
 
 
 async def use(world: World, law: Law, doing: str, query: str, k: int) -> None:

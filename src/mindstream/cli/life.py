@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -13,16 +13,15 @@ from mindstream.cli.json_lines import print_json
 from mindstream.cli.life_lines import describe_spent, describe_standing, list_open, list_tasks
 from mindstream.cli.life_screens import LifeScreen
 from mindstream.clock import format_spoken
-from mindstream.errors import InputError
 from mindstream.life import commands, lives
-from mindstream.life.events import Asked, Order, Replied, TurnBegan, TurnEnded
+from mindstream.life.events import Asked, Order, Replied, TurnBegan
 from mindstream.life.ledger import Task
-from mindstream.life.state import KINDS, LifeState
+from mindstream.life.state import LifeState
 from mindstream.life.waking import Rhythm, read_orders
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
 from mindstream.memory.stream import Stream
 from mindstream.service.living import ZONE
-from mindstream.service.memory import events, memory
+from mindstream.service.memory import memory
 from mindstream.settings import Settings
 
 Act = Callable[[Stream], Awaitable[Mapping[str, Any]]]
@@ -175,11 +174,8 @@ def show_turn(settings: Settings, number: int, json: bool) -> int:
     async def run() -> None:
         async with memory(settings) as opened:
             await commands.look(opened.stream)
-            rows = [row async for row in read_turn(opened.stream, number)]
-            if not rows:
-                raise InputError(f"there was no turn {number}")
             screen = LifeScreen(Console(highlight=False))
-            for row in rows:
+            for row in await commands.read_turn(opened.stream, number):
                 if json:
                     print_json(row.row())
                 else:
@@ -187,17 +183,6 @@ def show_turn(settings: Settings, number: int, json: bool) -> int:
 
     asyncio.run(run())
     return 0
-
-
-async def read_turn(stream: Stream, number: int) -> AsyncIterator[Logged]:
-    """Yield the rows of the log between a turn's beginning and its end, both included."""
-    async for began in events(stream.store, stream.name, 0, ["turn_began"]):
-        if isinstance(began.event, TurnBegan) and began.event.turn == number:
-            yield began
-            async for row in events(stream.store, stream.name, began.seq, KINDS):
-                yield row
-                if isinstance(row.event, TurnEnded | TurnBegan):
-                    return
 
 
 def _print_row(screen: LifeScreen, row: Logged) -> None:

@@ -6,7 +6,7 @@ The ground's tool loop (tools/loop) keeps what it does in its watcher's hands; h
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mindstream.errors import ReplyInvalid, ToolError
 from mindstream.life import guards
@@ -47,15 +47,16 @@ class Caller:
                 names = ", ".join(self.toolbox()) or "none"
                 return Done(Observation(f"there is no tool {call.tool[:80]!r}; there are: {names}", failed=True))
             try:
-                return await tool(call, Where(id_, self.role, tainted, row))
+                done = await tool(call, Where(id_, self.role, tainted, row))
             except ToolError as error:
-                return Done(Observation(str(error), failed=True))
+                done = Done(Observation(str(error), failed=True))
+            return replace(done, found=replace(done.found, text=guards.named(done.found.text, times)))
 
         found = await self.steps.call(id_, call, effect)
         tool = self.toolbox().get(call.tool)
         if isinstance(tool, OwnTool) and tool.after and not found.failed:
             await tool.after(tool.checked(call))
-        return Observation(guards.named(found.text, times), found.failed, found.foreign)
+        return found
 
 
 async def work(

@@ -15,16 +15,24 @@ from mindstream.life.events import (
     Order,
     Questioned,
     TaskChanged,
+    TurnBegan,
+    TurnEnded,
 )
 from mindstream.life.ledger import LONGEST, Task
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.waking import read_orders
-from mindstream.log.events import Event, Heard
+from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.door import checked_text
 from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.text.language import language_of
+
+TURN_KINDS = (
+    "turn_began", "asked", "replied", "tool_called", "observed", "questioned", "answered", "task_changed",
+    "leave_asked", "slept", "turn_ended",
+)  # fmt: skip
+"""What a turn is made of."""
 
 
 async def look(stream: Stream) -> LifeState:
@@ -84,8 +92,13 @@ async def answer(stream: Stream, text: str, id_: str = "", session: str = "") ->
     if id_ and id_ not in waiting:
         raise InputError(f"there is no open question {id_!r}; open: {', '.join(waiting)}")
     question = (state.questions | state.late)[id_ or waiting[0]]
-    await _write(stream, Answered(id=question.id, text=words, session=session))
+    await write_answer(stream, question.id, words, session)
     return question
+
+
+async def write_answer(stream: Stream, id_: str, text: str, session: str = "") -> None:
+    """Write down an answer to a question of this id; one that comes late is told as such."""
+    await _write(stream, Answered(id=id_, text=text, session=session))
 
 
 async def give_leave(stream: Stream, yes: bool, id_: str = "") -> str:
@@ -172,3 +185,25 @@ async def _change(stream: Stream, event: TaskChanged) -> Task:
 
 async def _write(stream: Stream, event: Event) -> None:
     await stream.commit(Entry(event, stream.name))
+
+
+async def read_turn(stream: Stream, number: int) -> list[Logged]:
+    """Return all rows of a turn, whole, folded or not.
+
+    Raises:
+        InputError: there was no such turn.
+    """
+    rows: list[Logged] = []
+    after, is_in = 0, False
+    while page := await stream.store.events(stream.name, after, TURN_KINDS, 1_000):
+        after = page[-1].seq
+        for row in page:
+            if isinstance(row.event, TurnBegan):
+                is_in = row.event.turn == number
+            if is_in:
+                rows.append(row)
+            if isinstance(row.event, TurnEnded) and is_in:
+                return rows
+    if not rows:
+        raise InputError(f"there was no turn {number}; the last one was {(await look(stream)).turn}")
+    return rows

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from mindstream.clock import DAY_S, Moment
-from mindstream.errors import BudgetSpent, ReplyInvalid
+from mindstream.errors import BudgetSpent, ModelError
 from mindstream.life import lives
 from mindstream.life.ask_user import ask_tool
 from mindstream.life.budget import LifeBudget
@@ -20,7 +20,7 @@ from mindstream.life.commands import give_goal
 from mindstream.life.events import Asked, Beat, Rested, TurnBegan, TurnEnded
 from mindstream.life.folding import fold, turns_to_fold
 from mindstream.life.inbox import Inbox, SimulatedUser
-from mindstream.life.is_worth_a_turn import IsWorthATurn
+from mindstream.life.is_worth_turn import IsWorthTurn
 from mindstream.life.leave import Permits
 from mindstream.life.ledger import LONGEST
 from mindstream.life.ledger_tools import LedgerTools
@@ -223,14 +223,14 @@ class Life:
         return worth >= WORTH
 
     async def _worth(self, due: DueOrder, now: Moment) -> float:
-        question = IsWorthATurn(order=due.order.text, since=tuple(each.text for each in self.state.folds[-1:]))
+        question = IsWorthTurn(order=due.order.text, since=tuple(each.text for each in self.state.folds[-1:]))
         model = self._models.of("gate", "M2", "reasoner")
         try:
             self.habits.budget.check(self.state.spent, now)
             self.steps.note(Asked(id=f"beat.{due.number}.{due.due:.0f}", role="M2"))
             await self.steps.flush()
             return (await decide(model, question))["yes"]
-        except (BudgetSpent, ReplyInvalid):
+        except ModelError:
             return 1.0  # whoever gave the order wants it followed
         finally:
             self.state.asked.pop(f"beat.{due.number}.{due.due:.0f}", None)

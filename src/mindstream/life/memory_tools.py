@@ -94,6 +94,7 @@ class StepModel:
             replied = await self._steps.reply(id_, self._role, self._model, request)
         except BudgetSpent as error:
             raise ReplyInvalid(str(error)) from None
+        await self._steps.flush()  # before what is written for its sake
         if replied.error:
             raise ModelUnavailable(replied.error)
         yield Piece(replied.text)

@@ -54,7 +54,7 @@ class OutsideTool:
     state: LifeState
     permits: Permits
     life: str
-    """The name of the stream: part of idempotency keys."""
+    """The name of the stream: part of idempotency keys, with when the life began and the id of the step."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -80,4 +80,6 @@ class OutsideTool:
             given = first_json(call.arguments, dict) if call.arguments.strip() else {}
         except ReplyInvalid:
             return call
-        return replace(call, arguments=json.dumps({**given, name: f"{self.life}-{id_}"}, ensure_ascii=False))
+        return replace(
+            call, arguments=json.dumps({**given, name: f"{self.life}-{self.state.began:.0f}-{id_}"}, ensure_ascii=False)
+        )

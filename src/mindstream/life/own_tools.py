@@ -95,7 +95,8 @@ class OwnTool:
             raise ToolError(f"{self.spec.name}: the arguments do not fit: {complaints(error)}") from None
         except ReplyInvalid as error:
             raise ToolError(f"{self.spec.name}: {error}") from None
-        missing = [name for name in self.spec.parameters["required"] if not str(given.get(name, "")).strip()]
+        said = {name for name, value in given.items() if value is not None and str(value).strip()}
+        missing = [name for name in self.spec.parameters["required"] if name not in said]
         if missing:
             raise ToolError(f"{self.spec.name} needs {', '.join(missing)}")
         return arguments

@@ -12,6 +12,7 @@ from mindstream.life.state import FROM_OUTSIDE
 from mindstream.models.roles import Models
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.trigger import Trigger
+from mindstream.text.counting import count_of
 from mindstream.tools.tool import Tool
 
 LOOKS_S = 5.0
@@ -69,7 +70,9 @@ class LifeReasoner:
         except LivesElsewhere:
             return Conclusion("", "", _nothing)
         self.goal = ""  # from here on its log says what it lives for
-        return Conclusion(f"lived {lived} turns" if lived else "", self.models.of("M2", "reasoner").name, _nothing)
+        return Conclusion(
+            f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name, _nothing
+        )
 
 
 async def _nothing() -> Writing:

@@ -14,7 +14,7 @@ CalendarUnit = Literal["day", "week", "month", "year"]
 START = date(2024, 1, 1)
 """A Monday: what comes every second day or every three hours is counted from its beginning."""
 DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
-LONGEST_DAYS = 3_660
+LONGEST_DAYS, SHORTEST_S = 3_660, 60.0
 
 
 class Recurrence(Protocol):
@@ -35,7 +35,7 @@ class Interval:
     seconds: float
 
     def __post_init__(self) -> None:
-        if not 60 <= self.seconds <= LONGEST_DAYS * DAY_S:
+        if not SHORTEST_S <= self.seconds <= LONGEST_DAYS * DAY_S:
             raise InputError(f"every {self.seconds:g} seconds: wanted is a time between a minute and ten years")
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:

@@ -187,5 +187,3 @@ class Simulation:
             columns.ids[at]: int(columns.level.values[at]) if columns.forgotten.values[at] == OPEN else -1
             for at in np.flatnonzero(np.isin(columns.kind.values, codes))
         }
-
-

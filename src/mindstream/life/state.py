@@ -94,6 +94,7 @@ class LifeState(BaseModel):
     """What a life is made of.
 
     Attributes:
+        ordered: when its standing orders were given.
         turn: the number of the newest turn; `in_turn`: it has not ended.
         turns: what stands in M2's context.
         folds: the newest folds, the oldest first.
@@ -109,6 +110,7 @@ class LifeState(BaseModel):
     language: str = "en"
     orders: tuple[str, ...] = ()
     began: Moment = 0.0
+    ordered: Moment = 0.0
     ledger: Ledger = Field(default_factory=Ledger)
     turn: int = 0
     in_turn: bool = False
@@ -157,9 +159,10 @@ class LifeState(BaseModel):
         """Take in one row; `seq`: where it stands in the log, where that is known."""
         match event:
             case LifeBegan():
-                self.goal, self.language, self.orders = event.goal, event.language, event.orders
+                self.goal, self.language = event.goal, event.language
                 self.began, self.halted = self.began or at, ""
-                self.beats = {}
+                if self.orders != event.orders:
+                    self.orders, self.ordered, self.beats = event.orders, at, {}
             case TurnBegan():
                 self._begin_turn(event, at)
             case Asked():

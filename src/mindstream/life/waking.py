@@ -42,7 +42,7 @@ class Rhythm:
         """Return the standing orders whose time has come; periods that were missed count as one."""
         found = []
         for number, order in enumerate(read_orders(state.orders), 1):
-            due = self._last_due(order, state.beats.get(number, state.began), now)
+            due = self._last_due(order, state.beats.get(number, state.ordered), now)
             if due is not None:
                 found.append(DueOrder(number, order, due))
         return found
@@ -52,7 +52,7 @@ class Rhythm:
         if state.halted:
             return None
         orders = enumerate(read_orders(state.orders), 1)
-        times = [order.next_after(state.beats.get(number, state.began), self.zone) for number, order in orders]
+        times = [order.next_after(state.beats.get(number, state.ordered), self.zone) for number, order in orders]
         if (due := state.ledger.next_due()) is not None:
             times.append(due)
         if next(state.ledger.to_do(now), None):

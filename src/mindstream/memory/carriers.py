@@ -30,9 +30,16 @@ QUOTING = {
     "slept": ("text", "error"), "reflected": ("questions",), "waiting": ("text",), "error": ("text",),
     "model_called": ("error",), "decided": ("said",), "believed": ("patch",), "judged": ("why",),
     "set_aside": ("reason",), "solving": ("task",), "run_planned": ("plan", "because"), "step_began": ("arguments",),
-    "step_found": ("text", "arguments"), "solved": ("answer", "stopped"),
+    "step_found": ("text", "arguments"), "solved": ("answer", "stopped", "unanswered"),
+    "life_began": ("goal", "orders"), "turn_began": ("words",), "asked": ("news",),
+    "replied": ("text", "calls", "error"),
+    "turn_ended": ("words", "error"), "folded": ("text", "state"), "task_changed": ("text", "result"),
+    "questioned": ("tip",), "answered": ("text",), "leave_asked": ("arguments",), "noticed": ("text",),
+    "commanded": ("because",), "rested": ("because",),
 }  # fmt: skip
 """Rows that have no record of their own, or say more than it: the words are taken out wherever they stand."""
+WRITTEN = ("arguments", "state")
+"""Fields that are JSON, written as text."""
 FIELDS = "text, subject, predicate, object, keywords, data"
 
 
@@ -232,8 +239,11 @@ def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> st
 def _redacted_field(name: str, value: Any, carriers: Carriers) -> Any:
     if any(map(carriers.names, _texts(value))):
         return _bare(value)
-    is_written = name == "arguments" and isinstance(value, str)
-    return carriers.words.redact_arguments(value) if is_written else carriers.words.redact_json(value)
+    if name in WRITTEN and isinstance(value, str):
+        return carriers.words.redact_arguments(value)
+    if name == "calls":
+        return [{inner: _redacted_field(inner, each[inner], carriers) for inner in each} for each in value]
+    return carriers.words.redact_json(value)
 
 
 def _bare(value: Any) -> Any:

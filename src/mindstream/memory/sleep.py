@@ -35,7 +35,7 @@ DRAWN, BATCH = 20, 256
 LONGEST, MOST = 1000, 100
 """So many characters of a fragment, and so many fragments, are given to who dreams."""
 LATELY = 500
-"""So many rows of the log back the end of the last sleep is looked for."""
+"""So many rows of the log back the end of the last sleep is looked for first, then eight times as many."""
 LAST = "compaction"
 ATTEMPTS = 5
 CODES = [KIND_CODES[kind] for kind in FADING]
@@ -197,8 +197,13 @@ async def _finished(stream: Stream) -> Logged | None:
     newest = await stream.store.last(stream.name, "slept")
     if newest is None:
         return None
-    steps = await stream.store.events(stream.name, after=max(0, newest.seq - LATELY), kinds=["slept"])
-    return next((each for each in reversed(steps) if isinstance(each.event, Slept) and each.event.step == LAST), None)
+    back = LATELY
+    while True:
+        steps = await stream.store.events(stream.name, after=max(0, newest.seq - back), kinds=["slept"])
+        ends = [each for each in steps if isinstance(each.event, Slept) and each.event.step == LAST]
+        if ends or back >= newest.seq:
+            return ends[-1] if ends else None
+        back *= 8
 
 
 async def _rate(night: Night) -> None:

@@ -123,7 +123,8 @@ class Conclusion:
     """What a reasoner has come to; written in one commit with the end of its work.
 
     Attributes:
-        thought: in a few words, for people to read; "" where it woke by itself and there was nothing: no row is written.
+        thought: in a few words, for people to read; "" where it woke by itself and there was nothing: no row is
+            written.
         model: who thought it.
         write: makes what is to be written against what is believed at that moment; called again on a conflict.
         words: what the Talker is to say, in the Reasoner's words; "" where it is to find its own.

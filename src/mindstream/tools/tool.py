@@ -119,7 +119,8 @@ def _key(function: Callable[..., Any]) -> tuple[object, ...] | None:
     """Return what a function's shape depends on, or None where that cannot be looked up."""
     hints = tuple(getattr(function, "__annotations__", {}).items())
     defaults = repr((getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)))
-    key = getattr(function, "__code__", function), inspect.ismethod(function), defaults, hints
+    words = getattr(function, "__name__", ""), getattr(function, "__doc__", "")
+    key = getattr(function, "__code__", function), inspect.ismethod(function), *words, defaults, hints
     try:
         hash(key)
     except TypeError:

@@ -24,7 +24,7 @@ WRITTEN = ".written.jsonl"
 def write_file_tool(folder: Path | str) -> FunctionTool:
     """Make the tool `write_file` over a folder, which is made where it is not there.
 
-    A call with a `key` has its effect once. A file that somebody else wrote, or changed since, is not replaced.
+    A call with a `key`, made again, has its effect once. What somebody else wrote, or changed since, is not replaced.
     """
     root = Path(folder).expanduser()
 
@@ -34,9 +34,11 @@ def write_file_tool(folder: Path | str) -> FunctionTool:
         """Write a text into a file of the folder for results; a file that was written so before is replaced."""
         path = _path(root, name)
         written = _written(root)
-        if key and any(each.get("key") == key for each in written):
-            return f"written already: {name}"
         digest = _digest(text.encode())
+        if key and any(
+            (each.get("key"), each.get("name"), each.get("hash")) == (key, name, digest) for each in written
+        ):
+            return f"written already: {name}"
         if path.exists():
             there = _digest(path.read_bytes())
             if there != digest and there not in {each.get("hash") for each in written if each.get("name") == name}:
@@ -55,7 +57,9 @@ def _path(root: Path, name: str) -> Path:
     Raises:
         ToolError: it is no plain name of a file, or something else lies there.
     """
-    plain = name.isprintable() and not set(name) & set('/\\:*?"<>|') and not name.startswith(".") and name.strip() == name
+    plain = (
+        name.isprintable() and not set(name) & set('/\\:*?"<>|') and not name.startswith(".") and name.strip() == name
+    )
     if not plain or not 0 < len(name.encode()) <= LONGEST_NAME:
         raise ToolError(f"{name[:80]!r} is no plain name of a file, like brief.md: no folders, no dot in front")
     root.mkdir(parents=True, exist_ok=True)

@@ -6,11 +6,18 @@ import re
 from collections.abc import Sequence
 
 from mindstream.clock import Moment, parse_iso
-from mindstream.life.rules.phrases import phrase
-from mindstream.life.rules.quoting import DREAM, Passage, find_quotes, read_passages
+from mindstream.life.rules.phrases import CHINESE, ENGLISH, phrase
+from mindstream.life.rules.quoting import DREAM, Passage, Quote, find_quotes, read_passages
 from mindstream.text.dates import spans
 
+PERIODS = (
+    (re.compile(r"\bmonths?\b|月", re.IGNORECASE), 30),
+    (re.compile(r"\bweeks?\b|周|星期|礼拜", re.IGNORECASE), 6),
+    (re.compile(r"\bdays?\b|[今一]天", re.IGNORECASE), 1),
+)
 CUT = "characters cut) …"
+FOLD = re.compile(r"Turns \d+ to \d+:|第\d+到\d+轮：")
+LEARNED = tuple(words["learned"].partition("{}")[0] for words in (ENGLISH, CHINESE))
 DAY = re.compile(r"^\d{4}-\d\d-\d\d, ")
 DATED = re.compile(
     r"\b(?:on|in|at|the|last|this|past|next|ago|days?|weeks?|months?|years?|yesterday|today|\d{1,4}(?:st|nd|rd|th)?"
@@ -27,10 +34,21 @@ def answer_from_memory(question: str, recalled: str, now: Moment, language: str)
     for dreamt in (False, True):
         among = [each for each in passages if each.place.endswith(DREAM) is dreamt]
         if quotes := find_quotes(asked, "", among, 2):
-            found = [(each.place.removesuffix(DREAM), DAY.sub("", each.words)) for each in quotes]
-            return "\n".join(phrase("faded", language, words) if dreamt else phrase("told", language, day, words)
-                             for day, words in found)  # fmt: skip
+            found = ((_source(each), each.place.removesuffix(DREAM), _bare(each.words)) for each in quotes)
+            return "\n".join(phrase(source, language, day, words) for source, day, words in found)
     return ""
+
+
+def _bare(words: str) -> str:
+    """Return a line of memory without what it begins with for memory's sake: its day, that it was looked up."""
+    words = DAY.sub("", words)
+    return next((words.removeprefix(lead) for lead in LEARNED if words.startswith(lead)), words)
+
+
+def _source(quote: Quote) -> str:
+    """Return how it is said where a line of memory comes from: a dream, what was looked up, or the user."""
+    learned = quote.words.startswith(LEARNED)
+    return "faded" if quote.place.endswith(DREAM) else "looked_up" if learned else "told"
 
 
 def review(about: str, recalled: Sequence[str], now: Moment, language: str) -> str:
@@ -40,9 +58,17 @@ def review(about: str, recalled: Sequence[str], now: Moment, language: str) -> s
     return phrase("review", language, "\n" + "\n".join(sorted(lines))) if lines else phrase("empty_review", language)
 
 
+def period(about: str, now: Moment, language: str) -> str:
+    """Return in plain words which days a review is of, where it says so loosely: my week, 这一周; else ""."""
+    if spans(about, now):
+        return ""
+    days = next((days for pattern, days in PERIODS if pattern.search(about)), 0)
+    return phrase("period", language, days) if days else ""
+
+
 def read_memory(text: str) -> list[Passage]:
-    """Read the lines that R gave, those that are whole."""
-    return [each for each in read_passages(text) if not each.name and CUT not in each.text]
+    """Read the lines that R gave, those that are whole; what folds say of turns is no memory of anything."""
+    return [each for each in read_passages(text) if not each.name and not (CUT in each.text or FOLD.match(each.text))]
 
 
 def of_time(words: str, passages: Sequence[Passage], now: Moment) -> list[Passage]:

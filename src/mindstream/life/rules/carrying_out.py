@@ -14,8 +14,8 @@ from mindstream.life.rules.thinking import split_about
 from mindstream.models.model import Call, Message, ToolSpec
 from mindstream.models.prompt import rule
 
-SEARCHES, MOST = 2, 16_000
-"""So many tools are searched with; so many characters are given to M0."""
+SEARCHES, COUNT, MOST = 2, 6, 16_000
+"""So many tools are searched with, for so many passages; so many characters are given to M0."""
 FILE = re.compile(r"(?:\bfile|文件)\W{0,3}(?P<name>[\w-]+\.\w{1,5})\b", re.IGNORECASE)
 LOOKS = tuple(words["look"].partition("{}")[0] for words in (ENGLISH, CHINESE))
 THOUGHT = re.compile(r"<\|thinking_start\|>(.*)<\|thinking_end\|>", re.DOTALL)
@@ -45,8 +45,11 @@ def _look_up(ask: CarryOut) -> Script:
         read = read_question(part)
         part, subject = ", ".join(read.parts), read.subject
     query = f"{part} {subject}".strip()
-    searches = [each.name for each in ask.tools if _is_search(each)][:SEARCHES]
-    calls = [call(name, query=each) for name in searches for each in dict.fromkeys((query, part))]
+    searches = [each for each in ask.tools if _is_search(each)][:SEARCHES]
+    calls = [
+        call(tool.name, query=each, **({"count": COUNT} if "count" in tool.parameters.get("properties", {}) else {}))
+        for tool in searches for each in filter(None, dict.fromkeys((query, part, subject)))
+    ]  # fmt: skip
     calls = calls or [call("R", query=query)]
     results = yield calls
     found = [

@@ -1,25 +1,26 @@
-"""The rule of FoldTurns: of each turn what was said at its end, and what was remembered in it."""
+"""The rule of FoldTurns: which turns they were, and what was called in them how often.
+
+What was found and told stands in memory already, for M2's rule remembers it at once: said again in a fold, it would
+come back as an echo of itself.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from mindstream.life.fold_turns import FoldTurns
+from mindstream.life.rules.phrases import phrase
 from mindstream.models.prompt import rule
 
-LONGEST, OF_A_TURN = 1_500, 240
-TURN = re.compile(r"Turn (\d+)\n")
+TURN = re.compile(r"\A\D{0,10}(\d+)")
+CALL = re.compile(r"^-> (\w+)\(", re.MULTILINE)
 
 
 @rule(FoldTurns)
 def fold_by_rules(ask: FoldTurns) -> str:
-    """Keep the last words of each turn, the newest first to stay where there is no room for all."""
-    lines: list[str] = []
-    for text in reversed(ask.turns):
-        number = TURN.match(text)
-        said = [line for line in text.splitlines()[1:] if line.strip() and not line.startswith(("->", "<"))]
-        line = f"{number[1] if number else '?'}: {said[-1][:OF_A_TURN] if said else '…'}"
-        if sum(map(len, lines)) + len(line) > LONGEST:
-            break
-        lines.insert(0, line)
-    return "\n".join(lines) or "…"
+    """Count what was done."""
+    numbers = [found[1] for text in ask.turns if (found := TURN.match(text))] or ["?"]
+    counts = Counter(name for text in ask.turns for name in CALL.findall(text))
+    done = ", ".join(f"{name} {count}" for name, count in counts.most_common()) or "…"
+    return phrase("folded", ask.language, numbers[0], numbers[-1], done)

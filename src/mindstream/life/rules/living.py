@@ -10,7 +10,7 @@ from mindstream.life.guards import AT_ONCE
 from mindstream.life.ledger import Task
 from mindstream.life.live import Live
 from mindstream.life.rules import carrying_out, fold_by_rules, thinking  # noqa: F401 (register the other rules)
-from mindstream.life.rules.answering import answer_from_memory, review
+from mindstream.life.rules.answering import answer_from_memory, period, review
 from mindstream.life.rules.brief import is_missing
 from mindstream.life.rules.phrases import phrase
 from mindstream.life.rules.reading import is_command, is_question, read_task, turn_to_user
@@ -37,9 +37,9 @@ def live_by_rules(ask: Live, turns: Sequence[Message]) -> str | list[Call]:
 
 def _turn(ask: Live) -> Script:
     said = []
-    if ask.because != "user" or any(not line.startswith((SAID, ANSWERED)) for line in ask.news):
-        if task := _next_task(ask):
-            said.append((yield from _work(ask, task)))
+    works = ask.because != "user" or any(not line.startswith((SAID, ANSWERED)) for line in ask.news)
+    if works and (task := _next_task(ask)):
+        said.append((yield from _work(ask, task)))
     if ask.news:
         said.append((yield from _hear(ask)))
     return "\n".join(filter(None, said)) or phrase("rest", ask.language)
@@ -91,11 +91,15 @@ def _ask_user(ask: Live, task: Task, about: str) -> Script:
 
 
 def _look_back(ask: Live, about: str) -> Script:
-    """Recall what was told, and what the standing orders ask about."""
-    topics = [about] if is_question(about) else [about, *_topics(ask)]
-    recalled = yield [call("R", query=query) for query in topics]
-    answer = answer_from_memory(about, recalled[0], ask.now, ask.language) if is_question(about) else ""
-    return answer or review(about, recalled, ask.now, ask.language)
+    """Recall what was told, and what the standing orders ask about, of the time that is meant."""
+    if is_question(about):
+        (recalled,) = yield [call("R", query=about)]
+        if answer := answer_from_memory(about, recalled, ask.now, ask.language):
+            return answer
+        return review(about, [recalled], ask.now, ask.language)
+    when = period(about, ask.now, ask.language)
+    results = yield [call("R", query=f"{topic} {when}".strip()) for topic in (about, *_topics(ask))]
+    return review(f"{about} {when}", results, ask.now, ask.language)
 
 
 def _topics(ask: Live) -> Iterator[str]:

@@ -12,10 +12,13 @@ WH = r"(?:who|whom|whose|what|which|when|where|why|how|whether|if)\b"
 WH_ZH = r"(?:什么|谁|哪|何时|何地|几|多少|多久|为什么|为何|怎么|怎样|如何|是否)"
 ON = r"(?:on|about|regarding|concerning|answering|explaining|saying|covering|into)"
 SOURCES = re.compile(
-    r"[,;]?\s*\b(?:with|and|giving|naming|including)? ?(?:its |the |their |all )?(?:sources|quotations|quotes|references|citations)\b"
-    r"|[,;]?\s*\b(?:from|in|over|out of|using|based on) (?:the |these |my |our )?(?:documents|files|folder|papers|texts)"
-    r"(?: in (?:the|this|my) folder)?\b|[,;]?\s*\b(?:into|in|as|to) (?:the |a )?(?:file )?(?:called )?[\w.-]+\.(?:md|txt)\b"
-    r"|[（(]?附(?:上)?(?:来源|出处|引文)[)）]?|(?:根据|依据|从)[^，。]{0,6}(?:文档|文件|资料|文件夹)(?:中|里|里面)?[，]?",
+    r"[,;]?\s*\b(?:with|and|giving|naming|including)? ?(?:its |the |their |all )?"
+    r"(?:sources|quotations|quotes|references|citations)\b"
+    r"|[,;]?\s*\b(?:from|in|over|out of|using|based on) (?:the |these |my |our )?"
+    r"(?:documents|files|folder|papers|texts)(?: in (?:the|this|my) folder)?\b"
+    r"|[,;]?\s*\b(?:into|in|as|to) (?:the |a )?(?:file )?(?:called )?[\w.-]+\.(?:md|txt)\b"
+    r"|[（(]?附(?:上)?(?:来源|出处|引文)[)）]?"
+    r"|(?:根据|依据|从)[^，。]{0,6}(?:文档|文件|资料|文件夹)(?:中|里|里面)?[，]?",
     re.IGNORECASE,
 )
 LEAD = re.compile(
@@ -23,12 +26,14 @@ LEAD = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 VERB = re.compile(
-    r"^(?:find out|look (?:up|into|for)|research|investigate|search (?:the \w+ )?for|explain|describe|study|learn|answer"
-    rf"|collect|gather|report|tell me|summari[sz]e)\b\s*(?:(?:what|everything|all) (?:the )?\w+ (?:say|says) )?(?:{ON}\b)?"
-    r"\s*(?:the question\b[:,]?)?\s*",
+    r"^(?:find out|look (?:up|into|for)|research|investigate|search (?:the \w+ )?for|explain|describe|study|learn"
+    rf"|answer|collect|gather|report|tell me|summari[sz]e)\b\s*(?:(?:what|everything|all) (?:the )?\w+ (?:say|says) )?"
+    rf"(?:{ON}\b)?\s*(?:the question\b[:,]?)?\s*",
     re.IGNORECASE,
 )
-ABOUT_ZH = re.compile(rf"^.*?(?:关于|有关|围绕)(?P<subject>.+?)的?(?:一[份篇个])?{NOUNS_ZH}[，,：:。]?(?P<rest>.*)$", re.DOTALL)
+ABOUT_ZH = re.compile(
+    rf"^.*?(?:关于|有关|围绕)(?P<subject>.+?)的?(?:一[份篇个])?{NOUNS_ZH}[，,：:。]?(?P<rest>.*)$", re.DOTALL
+)
 LEAD_ZH = re.compile(
     rf"^.*?{NOUNS_ZH}[，,：:。]?|^(?:查一?查|查明|查找|查一下|查|搜索|研究|调查|了解|收集|解释)(?:一下)?"
 )
@@ -44,11 +49,8 @@ class Question:
 
     @property
     def title(self) -> str:
-        """The whole of it, in a line."""
-        parts = ", ".join(self.parts) if self.subject.isascii() else "、".join(self.parts)
-        return self.subject if not self.parts or self.parts == (self.subject,) else (
-            parts if self.subject in ("", self.parts[0]) else f"{self.subject}: {parts}"
-        )  # fmt: skip
+        """What it is about, in a line."""
+        return self.subject if self.subject and self.subject not in self.parts else ", ".join(self.parts)
 
 
 def read_question(text: str) -> Question:
@@ -63,7 +65,7 @@ def _english(body: str) -> Question:
     rest = _trim(body[lead.end() :] if lead else VERB.sub("", body))
     if not rest:
         return Question("", (_trim(body),))
-    head, colon, listed = rest.partition(":")
+    head, colon, listed = re.sub(rf" [-–—] (?={WH})", ": ", rest, flags=re.IGNORECASE).partition(":")
     if colon and head.strip() and listed.strip():
         return _question(_trim(head), _listed(listed))
     pieces = re.split(rf"\s*[;?]\s+|,?\s+and\s+(?={WH})|,\s*(?={WH})", rest, flags=re.IGNORECASE)

@@ -1,7 +1,8 @@
 """Which sentences of some passages answer a question: by its words, weighed by how rare they are, quoted as they stand.
 
-A sentence must speak of most of what is asked, in itself or in what stands around it, and hold what is asked for (a time
-where it asks when); its document must speak of the subject. Nothing is concluded, and nothing found is an answer too.
+A sentence must speak of most of what is asked, in itself or in what stands around it, and hold what is asked for (a
+time where it asks when); its document must speak of the subject. Nothing is concluded, and to find nothing
+is an answer too.
 """
 
 from __future__ import annotations
@@ -16,52 +17,58 @@ from mindstream.text.words import terms
 
 ENOUGH, ENOUGH_OF_SUBJECT, NEAR_BEST = 0.55, 0.4, 0.7
 """So much of what is asked must a sentence speak of, so much of the subject its document; and so much of the best."""
-BESIDE, KIN, OF_DOCUMENT, HOLDS = 0.5, 0.8, 0.7, 0.25
-"""What a word counts that stands in the sentence before or the heading; one of the same stem, nearly; one elsewhere in
-the document; and what it adds to hold what is asked for."""
+BESIDE, ELSEWHERE, KIN, OF_DOCUMENT, HOLDS = 0.5, 0.3, 0.8, 0.7, 0.25
+"""What a word counts that stands in the sentence before or the heading; elsewhere in the document; one of the same
+stem, nearly; a word of the subject elsewhere; and what it adds to hold what is asked for."""
 LONGEST, SHORT, SHORT_ZH = 280, 15, 6
 """A longer sentence is cut, a shorter one answers nothing, in characters."""
+LONGEST_TITLE = 80
 DREAM = " (dream)"
 """What stands behind the day of a line of memory that was only dreamt."""
 PLACE = re.compile(r"^(?P<name>[^\n]{1,200}?), (?P<place>(?:lines?|page) [\d-]+):$", re.MULTILINE)
 MEMORY = re.compile(r"^- (?P<day>\d{4}-\d\d-\d\d)(?P<dream> \(dream\))?: (?P<text>.+)$", re.MULTILINE)
 QUOTED = re.compile(r"^“(?P<words>.+)” — (?P<place>.+)$", re.MULTILINE)
 ENDS = re.compile(
-    r"(?<!\b(?:Mr|Dr|St|No|vs|ca)\.)(?<!\b(?:Mrs|e\.g|i\.e)\.)(?<![ .][A-Z]\.)(?<=[.!?])[\"”’')\]]*\s+(?=[A-Z0-9\"“‘(])"
-    r"|(?<=[。！？])(?![”’」』）])"
+    r"(?<!\b(?:Mr|Dr|St|No|vs|ca)\.)(?<!\b(?:Mrs|e\.g|i\.e)\.)(?<![ .][A-Z]\.)(?<=[.!?])[\"”’')\]]*\s+"
+    r"(?=[A-Z0-9\"“‘(])|(?<=[。！？])(?![”’」』）])"
 )
-LIGHT = frozenset(
-    "happen get got go come becom do make take say tell told mention know find give use today now still ever anyth someth"
-    " year time way kind exact much mani long often answer".split()
-)
+LIGHT_WORDS = """
+happen get got go come becom do make take say tell told mention know find give use today now still ever anyth anybodi
+anyon somebodi someon nobodi someth year time way kind exact much mani long often answer
+"""
+LIGHT = frozenset(LIGHT_WORDS.split())
 TIME = re.compile(
     r"\b[12]\d{3}\b|\b\d{1,2}[.:]\d\d\b|\b(?:January|February|March|April|May|June|July|August|September|October|November"
     r"|December|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|spring|summer|autumn|winter|century|yesterday|o'clock)\b"
     r"|\d+ ?(?:年|月|日|点|时)|[一二三四五六七八九十]+(?:年|月|日|点)|世纪"
 )
 NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|twice|hundreds?|thousands?"
-    r"|million)\b|[一二三四五六七八九十百千万两]+[个只条元人次吨米里年天岁名位块]",
+    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|halves|thirds?|quarters?|twice|hundreds?|thousands?"
+    r"|million)\b|[二三四五六七八九十百千万两]|一[个只条元人次吨米里年天岁名位块座棵本]",
     re.IGNORECASE,
 )
 REASON = re.compile(
-    r"\b(?:because|since|due to|owing to|so that|in order|therefore|for want of|caus\w+|reasons?|led to|thanks to|as a result"
-    r"|too (?:few|little|many|much|old|dear))\b|因为|由于|因此|所以|导致|为了|原因|以致",
+    r"\b(?:because|since|due to|owing to|so that|in order|therefore|for want of|caus\w+|reasons?|led to|thanks to"
+    r"|as a result|too (?:few|little|many|much|old|dear))\b|因为|由于|因此|所以|导致|为了|原因|以致",
     re.IGNORECASE,
 )
 NAME = re.compile(r"(?<=[\w,;] )[A-Z][a-z]+|^[A-Z][a-z]+ [A-Z]|[\u4e00-\u9fff]")
 WHERE = re.compile(r"\b(?:in|at|on|near|from|to|into|beside|behind|under) (?:(?:the|an?) )?\w|[在于到]")
 KINDS = (
-    (re.compile(r"\b(?:when|what year|which year|how long ago)\b|何时|什么时候|哪一?[年天]|几[月号点时]", re.IGNORECASE), TIME, True),
-    (re.compile(r"\bhow (?:many|much|often|far|long|high|big|old)\b|\bcosts?\b|多少|多[久高长大]|几[个只人次]", re.IGNORECASE), NUMBER, True),
-    (re.compile(r"\bwhy\b|\breasons?\b|为什么|为何|原因", re.IGNORECASE), REASON, False),
-    (re.compile(r"\b(?:who|whom|whose)\b|谁|哪位", re.IGNORECASE), NAME, True),
-    (re.compile(r"\bwhere\b|哪里|哪儿|何地", re.IGNORECASE), WHERE, False),
-)  # fmt: skip
-"""What is asked by which words, how a sentence shows that it holds it, and whether it must."""
-ASKING = re.compile(
-    r"什么时候|什么|谁|何时|何地|哪[里儿一]?|几|多少|多[久高长大]|为什么|为何|怎么样?|怎样|如何|是否|有没有|[吗呢的了是在和与]"
+    (r"\b(?:when|what year|which year|how long ago)\b|何时|什么时候|哪一?[年天]|几[月号点时]", TIME, True),
+    (r"\bhow (?:many|much|often|far|long|high|big|old)\b|\bcosts?\b|多少|多[久高长大]|几[个只人次]", NUMBER, True),
+    (r"\bwhy\b|\breasons?\b|为什么|为何|原因", REASON, False),
+    (r"\b(?:who|whom|whose)\b|谁|哪位", NAME, True),
+    (r"\bwhere\b|哪里|哪儿|何地", WHERE, False),
 )
+"""What is asked by which words, how a sentence shows that it holds it, and whether it must."""
+CAPITAL = re.compile(r"\b[A-Z][\w'’-]*")
+"""A subject that has a name is known by it, whatever else is said of it."""
+ASKING = re.compile(
+    r"什么时候|什么|谁|何时|何地|哪[里儿一]?|几|多少|多[久高长大]|为什么|为何|怎么样?|怎样|如何|是否|有没有|[吗呢的了是在和与被把给让]"
+)
+PRONOUN = re.compile(r"(?:It|She|He|They|This|That|These|Its|Her|His|Their)\b|[它她他这]")
+WHOLE = re.compile(r"[.!?…:;。！？：；][\"”’')\]]*$")
 SINGLE = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -93,6 +100,13 @@ class _Sentence:
     own: frozenset[str]
     beside: frozenset[str]
     around: frozenset[str]
+    further: str = ""
+    """What it goes on to say: the next sentence, where that speaks of the same without a name."""
+
+    @property
+    def whole(self) -> str:
+        longer = f"{self.words}{'' if SINGLE.search(self.words) else ' '}{self.further}"
+        return longer if self.further and len(longer) <= LONGEST else _cut(self.words)
 
 
 def read_passages(text: str, name: str = "") -> list[Passage]:
@@ -117,18 +131,22 @@ def read_quotes(text: str) -> list[Quote]:
 def find_quotes(part: str, subject: str, passages: Sequence[Passage], most: int = 3) -> list[Quote]:
     """Return the sentences that answer a part of a question about a subject, the best first; none where none does."""
     sentences = list(_sentences(passages))
-    about = _weights(subject, sentences)
+    about = _weights(" ".join(CAPITAL.findall(subject)), sentences) or _weights(subject, sentences)
     own = _weights(part, sentences)
     wanted, enough = (own, ENOUGH) if own else (about, BESIDE)
-    holds, must = next(((shown, must) for asks, shown, must in KINDS if asks.search(part)), (None, False))
+    holds, must = next(
+        ((shown, must) for asks, shown, must in KINDS if re.search(asks, part, re.IGNORECASE)), (None, False)
+    )
     found: dict[str, Quote] = {}
     for each in sentences if wanted else ():
         held = bool(holds and holds.search(each.words))
-        if ((must or not own) and holds and not held) or len(each.words) < (SHORT_ZH if SINGLE.search(each.words) else SHORT):
+        if ((must or not own) and holds and not held) or len(each.words) < (
+            SHORT_ZH if SINGLE.search(each.words) else SHORT
+        ):
             continue
         covered = _share(wanted, partial(_match, each))
         if covered >= enough and (not about or _share(about, partial(_speaks, each)) >= ENOUGH_OF_SUBJECT):
-            found.setdefault(each.words, Quote(_cut(each.words), _place(each.passage), covered + HOLDS * held))
+            found.setdefault(each.words, Quote(each.whole, _place(each.passage), covered + HOLDS * held))
     best = sorted(found.values(), key=lambda quote: -quote.score)[:most]
     return [quote for quote in best if quote.score >= NEAR_BEST * best[0].score]
 
@@ -140,13 +158,15 @@ def _sentences(passages: Sequence[Passage]) -> Iterator[_Sentence]:
     for each in passages:
         heading: frozenset[str] = frozenset()
         before: frozenset[str] = frozenset()
-        for block in _blocks(each.text):
-            if block.startswith("#"):
+        for number, block in enumerate(_blocks(each.text)):
+            if block.startswith("#") or (number == 0 and len(block) < LONGEST_TITLE and not WHOLE.search(block)):
                 heading, before = frozenset(terms(block)), frozenset()
                 continue
-            for words in ENDS.split(block):
+            sentences = [words.strip() for words in ENDS.split(block) if words.strip()]
+            for words, further in zip(sentences, [*sentences[1:], ""], strict=True):
                 own = frozenset(terms(words))
-                yield _Sentence(words.strip(), each, own, heading | before, frozenset(around[each.name]))
+                goes_on = further if PRONOUN.match(further) else ""
+                yield _Sentence(words, each, own, heading | before, frozenset(around[each.name]), goes_on)
                 before = own
 
 
@@ -181,7 +201,8 @@ def _share(weights: Mapping[str, float], matches: Callable[[str], float]) -> flo
 
 
 def _match(sentence: _Sentence, unit: str) -> float:
-    return _holds(unit, sentence.own) or BESIDE * _holds(unit, sentence.beside)
+    own, beside = _holds(unit, sentence.own), BESIDE * _holds(unit, sentence.beside)
+    return own or beside or ELSEWHERE * (unit in sentence.around)
 
 
 def _speaks(sentence: _Sentence, unit: str) -> float:
@@ -190,6 +211,8 @@ def _speaks(sentence: _Sentence, unit: str) -> float:
 
 def _holds(unit: str, words: frozenset[str]) -> float:
     """Return how surely a word stands among others, itself or in another form."""
+    if len(unit) == 1 and SINGLE.match(unit):
+        return float(any(unit in other for other in words))
     return 1.0 if unit in words else KIN if any(_is_kin(unit, other) for other in words) else 0.0
 
 

@@ -9,12 +9,14 @@ from typing import Literal
 Kind = Literal["ask", "remind", "sleep", "keep", "recall", "write", "find"]
 
 POLITE = re.compile(
-    r"^\W*(?:(?:please|kindly|then|and|also|now|first|next|(?:can|could|would|will) you(?: please)?|i(?:'d| would) like you to"
-    r"|i want you to|your task is to)\b[\s,]*|请你?|麻烦你?|帮(?:我|忙)|你?能不能|你?可以|然后|接着|再)+",
+    r"^\W*(?:(?:please|kindly|then|and|also|now|first|next|(?:can|could|would|will) you(?: please)?"
+    r"|i(?:'d| would) like you to|i want you to|your task is to)\b[\s,]*"
+    r"|请你?|麻烦你?|帮(?:我|忙)|你?能不能|你?可以|然后|接着|再)+",
     re.IGNORECASE,
 )
 ASK = re.compile(
-    r"ask (?:me|us|the user)\b(?:\s+(?:about|for)\b)?\s*[:,]?\s*(?P<what>.+)|(?:询?问)(?:一?问)?(?:我|我们|用户)[:：，,]?(?P<zh>.+)",
+    r"ask (?:me|us|the user)\b(?:\s+(?:about|for)\b)?\s*[:,]?\s*(?P<what>.+)"
+    r"|(?:询?问)(?:一?问)?(?:我|我们|用户)[:：，,]?(?P<zh>.+)",
     re.IGNORECASE | re.DOTALL,
 )
 REMIND = re.compile(
@@ -22,18 +24,23 @@ REMIND = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 SLEEP = re.compile(
-    r"(?:go to )?(?:sleep|bed)\b|have a dream|tidy (?:up )?(?:(?:the|your) )?memory|S\(\)|去?睡[觉眠]?|整理记忆|做[个一]*梦",
+    r"(?:go to )?(?:sleep|bed)\b|have a dream|tidy (?:up )?(?:(?:the|your) )?memory|S\(\)"
+    r"|去?睡[觉眠]?|整理记忆|做[个一]*梦",
     re.IGNORECASE,
 )
 KEEP = re.compile(
-    r"keep (?:an?|my|our|the) .*\b(?:diary|journal|log|logbook|record)\b|(?:记|写|坚持写?).*(?:日记|日志)", re.IGNORECASE
+    r"keep (?:an?|my|our|the) .*\b(?:diary|journal|log|logbook|record)\b|(?:记|写|坚持写?).*(?:日记|日志)",
+    re.IGNORECASE,
 )
 OWN = re.compile(
-    r"\b(?:what|how|when|where|who|which|whether|if|that|everything|things|all)\s+(?:\w+\s+)?(?:I|we)\b(?!\s*(?:should|can|could))"
+    r"\b(?:what|how|when|where|who|which|whether|if|that|everything|things|all)\s+(?:\w+\s+)?(?:I|we)\b"
+    r"(?!\s*(?:should|can|could))"
     r"|\b(?:my|our) (?:\w+ )?(?:days?|weeks?|months?|diary|journal|log|answers|notes|memor(?:y|ies))\b"
-    r"|\b(?:this|the|last|past) (?:past |last )?(?:week|month|few days)\b|\bmemory\b"
-    r"|我(?:们)?(?:都|已经|还)?(?:说|讲|告诉|提|做|睡|吃|记|写|去|见)|我的.{0,4}(?:日记|日志|记录|一[天周])"
-    r"|(?:这|本|上|过去).{0,2}(?:周|星期|月|几天)",
+    r"|我(?:们)?(?:都|已经|还)?(?:说|讲|告诉|提|做|睡|吃|记|写|去|见)|我的.{0,4}(?:日记|日志|记录|一[天周])",
+    re.IGNORECASE,
+)
+LATELY = re.compile(
+    r"\b(?:this|the|last|past) (?:past |last )?(?:day|week|month)s?\b|(?:这|本|上|过去).{0,2}(?:周|星期|月|几天)",
     re.IGNORECASE,
 )
 REVIEWS = re.compile(
@@ -41,7 +48,9 @@ REVIEWS = re.compile(
     r"|总结|小结|回顾|回忆|告诉我|列出|梳理",
     re.IGNORECASE,
 )
-NOUNS = r"(?:brief|briefing|report|summary|overview|memo|essay|paper|review|account|article|dossier|note|notes|fact ?sheet)"
+NOUNS = (
+    r"(?:brief|briefing|report|summary|overview|memo|essay|paper|review|account|article|dossier|note|notes|fact ?sheet)"
+)
 NOUNS_ZH = r"(?:简报|报告|综述|摘要|概述|说明|文章|短文|小结|总结|笔记)"
 WRITES = re.compile(
     rf"\b(?:write|prepare|draft|compile|make|produce|put together|create|give|deliver)\b[^.:?]{{0,60}}?\b{NOUNS}\b"
@@ -75,7 +84,7 @@ class Wanted:
 
 
 def read_task(text: str) -> Wanted:
-    """Read what a task wants: to ask or remind the user, sleep, keep a diary, review what is remembered, write, find."""
+    """Read what a task wants: to ask or remind the user, sleep, keep a diary, look back, write, find."""
     words = POLITE.sub("", text.strip(), count=1).strip()
     for kind, pattern in (("ask", ASK), ("remind", REMIND)):
         if found := pattern.match(words):
@@ -84,7 +93,8 @@ def read_task(text: str) -> Wanted:
         return Wanted("sleep", "")
     if KEEP.match(words):
         return Wanted("keep", words)
-    if OWN.search(words) and (REVIEWS.match(words) or WRITES.match(words) or is_question(words)):
+    own, reviews = OWN.search(words), REVIEWS.match(words)
+    if (own and (reviews or WRITES.match(words) or is_question(words))) or (reviews and LATELY.search(words)):
         return Wanted("recall", words)
     return Wanted("write" if WRITES.search(words) else "find", words)
 

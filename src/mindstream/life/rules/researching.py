@@ -38,9 +38,13 @@ def research(ask: Live, task: Task) -> Script:
     mine = [each for each in ask.tasks if each.number in parts]
     if left := next((each for each in mine if each.can_be_done(ask.now)), None):
         return (yield from _find_out(ask, left, parts[left.number]))
-    findings = [(split_about(parts[each.number])[0], each.result) for each in sorted(mine, key=lambda each: each.number)]
+    findings = [
+        (split_about(parts[each.number])[0], each.result) for each in sorted(mine, key=lambda each: each.number)
+    ]
     if wanted.kind == "write":
-        return (yield from _write(ask, task, text, write_brief(question.title, findings, ask.language), missing(findings)))
+        return (
+            yield from _write(ask, task, text, write_brief(question.title, findings, ask.language), missing(findings))
+        )
     said = "\n".join(phrase("found", ask.language, *each) for each in findings)
     yield [call("finish_task", task=task.number, result=said[:RESULT])]
     return said
@@ -71,8 +75,9 @@ def _find_out(ask: Live, task: Task, asked: str) -> Script:
     part = split_about(asked)[0]
     if is_missing(found):
         yield [call("finish_task", task=task.number, result=phrase("nothing", ask.language))]
-        is_order = part == asked and not is_question(part)
-        return phrase("cannot", ask.language, part) if is_order else phrase("missing", ask.language, part)
+        is_part = task.text != part and not task.text.endswith(part)
+        name = "missing" if is_part or is_question(part) else "cannot"
+        return phrase(name, ask.language, part)
     kept = _whole_lines(found)
     learned = phrase("learned", ask.language, asked, kept)
     yield [call("U", memory=learned), call("finish_task", task=task.number, result=kept)]

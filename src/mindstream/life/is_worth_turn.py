@@ -9,7 +9,7 @@ from mindstream.models.prompt import rule
 from mindstream.models.questions.predicate import YesNo
 
 
-class IsWorthATurn(YesNo, Question):
+class IsWorthTurn(YesNo, Question):
     """Should the mind work on this now? `since`: what happened since it last did."""
 
     order: str
@@ -17,7 +17,7 @@ class IsWorthATurn(YesNo, Question):
     language: str = "en"
 
 
-@rule(IsWorthATurn)
-def follow_orders(ask: IsWorthATurn) -> Mapping[str, float]:  # noqa: ARG001
+@rule(IsWorthTurn)
+def follow_orders(ask: IsWorthTurn) -> Mapping[str, float]:  # noqa: ARG001
     """Do what was ordered: who wants it done less often says so in the order."""
     return {"yes": 0.9, "no": 0.1}

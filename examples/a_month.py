@@ -1,0 +1,91 @@
+"""A life of one simulated month, with rules and no key: a brief, a diary, nights, and what is left of it.
+
+    python examples/a_month.py [--days 30] [--data FOLDER] [--out FOLDER] [--plot month.svg]
+
+The folder a_month/ beside it holds the documents, and what the user says and answers.
+"""
+
+import argparse
+import asyncio
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mindstream import ManualClock
+from mindstream.life.drawing import Lane, draw_month
+from mindstream.life.leave import Permits
+from mindstream.life.life import Habits
+from mindstream.life.simulation import Day, ScriptedUser, Simulation
+from mindstream.memory.record import Record
+from mindstream.memory.stream import Stream
+from mindstream.tools.documents import open_documents
+from mindstream.tools.write_file import write_file_tool
+
+HERE = Path(__file__).with_name("a_month")
+BEGINS = datetime(2026, 5, 4, 7, tzinfo=UTC)
+GOAL = (
+    "Write a brief with sources on the ferry Marta: who built her, why she stopped running, who decided it, what she"
+    " cost the parish, what came in her place, what her repair would take, and what became of her bell"
+)
+ORDERS = ("every day at 19: ask me what I did on the boat", "every Sunday at 20:30: sum up my week")
+
+
+async def main(days: int, data: Path, out: Path) -> str:
+    """Live the month, tell of it, and return it drawn."""
+    clock = ManualClock(BEGINS.timestamp())
+    tools = write_file_tool(out)
+    habits = Habits(permits=Permits(always=("write_file",)))
+    async with Stream.open(data, "ann", clock=clock) as stream, open_documents(HERE / "documents") as documents:
+        lived: list[Day] = []
+        async with Simulation.open(
+            stream, goal=GOAL, orders=ORDERS, user=ScriptedUser.load(HERE / "user.jsonl"),
+            tools=(*documents.tools(), tools), habits=habits,
+        ) as simulation:  # fmt: skip
+            async for day in simulation.days(days):
+                print(f"\nDay {day.number}")
+                for at, words in day.said:
+                    print(f"  {datetime.fromtimestamp(at, UTC):%H:%M} {words.replace(chr(10), chr(10) + ' ' * 8)}")
+                lived.append(day)
+            state = simulation.life.state
+            print(f"\n{state.turn} turns, {state.spent.calls} steps of rules, no model, no money")
+        lanes = await lanes_of(stream, lived)
+    show(lanes)
+    return draw_month(lanes, len(lived), "A month of one life: what was asked for again lasts")
+
+
+async def lanes_of(stream: Stream, lived: list[Day]) -> list[Lane]:
+    """Return each memory's way through the days."""
+    first = {id_: day.number for day in reversed(lived) for id_ in day.levels}
+    records: list[Record] = await stream.store.records(stream.name, list(first))
+    return [
+        Lane(record.text, record.kind, first[record.id],
+             tuple(day.levels[record.id] for day in lived if record.id in day.levels), record.lasting)
+        for record in records
+    ]  # fmt: skip
+
+
+def show(lanes: list[Lane]) -> None:
+    """Print what lasts, what faded, and what was dreamt."""
+    notes = [lane for lane in lanes if lane.kind == "note"]
+    for title, some in (
+        ("Lasts", [lane for lane in notes if lane.lasting]),
+        ("Is there still", [lane for lane in notes if not lane.lasting and lane.levels[-1] >= 0]),
+        ("Was forgotten", [lane for lane in notes if lane.levels[-1] < 0]),
+        ("Was dreamt", [lane for lane in lanes if lane.kind == "dream"]),
+    ):
+        print(f"\n{title}: {len(some)}")
+        for lane in some:
+            print(f"  - {lane.text if lane.kind == 'dream' else lane.label}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("a_month_out"))
+    parser.add_argument("--plot", type=Path, default=Path("a_month.svg"))
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        picture = asyncio.run(main(asked.days, asked.data or Path(folder), asked.out))
+    asked.plot.write_text(picture, "utf-8")
+    print(f"\nthe plot is in {asked.plot}, the brief in {asked.out}")

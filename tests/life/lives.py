@@ -1,0 +1,54 @@
+"""Lives for tests: a stream on a clock that is moved by hand, a scripted M2, M1 and M0."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from mindstream.clock import ManualClock
+from mindstream.life.life import Habits, Life
+from mindstream.log.events import Event
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Call
+from mindstream.models.roles import Models
+from mindstream.models.scripted import Line, Scripted
+
+
+def call(tool: str, **arguments: object) -> Call:
+    """Make a call."""
+    return Call(tool, json.dumps(arguments, ensure_ascii=False))
+
+
+def script(
+    m2: Sequence[Line] = (), m1: Sequence[Line] = (), m0: Sequence[Line] = (), **others: Sequence[Line]
+) -> Scripted:
+    """Make a model that says these things."""
+    return Scripted({"live": m2, "carry_out": m1, "think_deeply": m0, **others})
+
+
+@asynccontextmanager
+async def living(
+    folder: Path, model: Scripted, *, clock: ManualClock | None = None, habits: Habits | None = None, **more: Any
+) -> AsyncIterator[Life]:
+    """Open a life; its goal is "Keep the lighthouse." where none is given."""
+    async with Stream.open(folder, "keeper", clock=clock or ManualClock(), seed=1) as stream:
+        goal = more.pop("goal", "Keep the lighthouse.")
+        async with Life.open(stream, Models(model), goal=goal, habits=habits or Habits(), **more) as life:
+            yield life
+
+
+async def rows(stream: Stream, *kinds: str) -> list[Any]:
+    """Return the events of these kinds, in order."""
+    return [row.event for row in await stream.store.events(stream.name, kinds=kinds or None, limit=100_000)]
+
+
+async def results(stream: Stream) -> list[tuple[str, str]]:
+    """Return what calls gave: tool and text, in order."""
+    return [(event.tool, event.text) for event in await rows(stream, "observed")]
+
+
+Check = Callable[[Event], bool]
+FINISH = [call("finish_task", task=1, result="done")]

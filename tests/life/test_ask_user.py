@@ -1,0 +1,153 @@
+"""I(tip, timeout): who answers when, from where, and what becomes of an answer that comes late."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from lives import FINISH, call, living, results, rows, script
+
+from mindstream.clock import ManualClock, SystemClock
+from mindstream.errors import InputError
+from mindstream.life import commands
+from mindstream.life.budget import LifeBudget
+from mindstream.life.life import Habits, Life
+from mindstream.life.schedule import ActiveHours
+from mindstream.life.waking import Rhythm
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Request
+from mindstream.models.roles import Models
+
+NOT_YET = "the user has not replied yet"
+
+
+async def test_a_timeout_of_zero_does_not_wait(tmp_path: Path) -> None:
+    clock = ManualClock()
+    before = clock.now()
+    async with living(tmp_path, script([[call("I", tip="Well?", timeout=0)], FINISH, "ok"]), clock=clock) as life:
+        await life.run(turns=1)
+        assert ("I", NOT_YET) in await results(life.stream) and clock.now() == before
+
+
+async def test_an_answer_that_comes_late_is_news(tmp_path: Path) -> None:
+    model = script([[call("I", tip="Which colour?", timeout=60)], "asked", FINISH, "ok"])
+    async with living(tmp_path, model) as life:
+        await life.run(turns=1)
+        assert (await commands.answer(life.stream, "Blue, please.")).tip == "Which colour?"
+        with pytest.raises(InputError, match="nobody asks"):
+            await commands.answer(life.stream, "or green")
+        await life.run(turns=1)
+        opening = (await rows(life.stream, "turn_began"))[-1]
+    assert "later: Blue, please." in opening.words and opening.because == "user"
+
+
+async def test_an_answer_to_a_question_that_is_over_is_told_as_one(tmp_path: Path) -> None:
+    """Whoever answered in the moment in which the time ran out is heard all the same."""
+    model = script([[call("I", tip="Which colour?", timeout=1)], "asked", FINISH, "ok"])
+    async with living(tmp_path, model) as life:
+        await life.run(turns=1)
+        (question,) = await rows(life.stream, "questioned")
+        await commands.write_answer(life.stream, question.id, "blue")
+        await life.run(turns=1)
+        opening = (await rows(life.stream, "turn_began"))[-1]
+    assert "answered a question of yours, later: blue" in opening.words
+
+
+async def test_nobody_asks_nobody_is_answered(tmp_path: Path) -> None:
+    async with living(tmp_path, script(["hm"])) as life:
+        with pytest.raises(InputError, match="nobody asks anything"):
+            await commands.answer(life.stream, "blue")
+
+
+async def test_an_answer_comes_from_another_session_while_it_waits(tmp_path: Path) -> None:
+    """Real time: the life waits, and somebody else's stream on the same folder answers."""
+    model = script([[call("I", tip="Which colour?", timeout=30)], FINISH, "ok"])
+    async with (
+        Stream.open(tmp_path, "keeper", clock=SystemClock()) as stream,
+        Life.open(stream, Models(model), goal="Paint.") as life,
+        Stream.open(tmp_path, "keeper") as other,
+    ):
+        living_on = asyncio.ensure_future(life.run(turns=1))
+        while not life.state.questions:  # noqa: ASYNC110 (its state has no event to wait for)
+            await asyncio.sleep(0.02)
+        asked = await commands.answer(other, "blue", session="elsewhere")
+        await asyncio.wait_for(living_on, 60)
+        assert asked.tip == "Which colour?" and ("I", "blue") in await results(stream)
+
+
+async def test_two_questions_at_once_are_asked_one_after_the_other(tmp_path: Path) -> None:
+    async def user(tip: str) -> str:
+        return {"Which colour?": "blue", "How many coats?": "two"}[tip]
+
+    wished = [call("I", tip="Which colour?", timeout=60), call("I", tip="How many coats?", timeout=60)]
+    async with living(tmp_path, script([wished, FINISH, "ok"]), user=user) as life:
+        await life.run(turns=1)
+        given = [text for name, text in await results(life.stream) if name == "I"]
+    assert given == ["blue", "two"]
+
+
+async def test_a_question_waits_on_where_the_process_died(tmp_path: Path) -> None:
+    """The time that was left, not the whole of it again; what was answered meanwhile is found."""
+    clock = ManualClock()
+
+    async def dies(_: str) -> str:
+        raise KeyboardInterrupt
+
+    model = script([[call("I", tip="Which colour?", timeout=100)]])
+    with pytest.raises(KeyboardInterrupt):
+        async with living(tmp_path, model, clock=clock, user=dies) as life:
+            await life.run(turns=1)
+    clock.advance(50)
+    async with Stream.open(tmp_path, "keeper", clock=clock) as stream:
+        await commands.answer(stream, "green")
+    async with living(tmp_path, script([FINISH, "ok"]), clock=clock) as life:
+        await life.run(turns=1)
+        assert ("I", "green") in await results(life.stream) and len(await rows(life.stream, "questioned")) == 1
+
+
+async def test_in_quiet_hours_nobody_is_disturbed(tmp_path: Path) -> None:
+    clock = ManualClock(1_700_000_000.0)  # 22:13 UTC
+    rhythm = Rhythm(ActiveHours("08:00-22:00"))
+    model = script([[call("I", tip="Asleep?", timeout=600)], FINISH, "ok"])
+    async with living(tmp_path, model, clock=clock, habits=Habits(rhythm=rhythm)) as life:
+        await commands.notice(life.stream, "a knock at the door")
+        before = clock.now()
+        await life.run(turns=1)
+        (question,) = await rows(life.stream, "questioned")
+        assert not question.shown and ("I", NOT_YET) in await results(life.stream) and clock.now() == before
+
+
+async def test_the_words_of_a_day_are_a_budget(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def user(tip: str) -> str:
+        asked.append(tip)
+        return "yes"
+
+    wished = [call("I", tip="one two three", timeout=9), call("I", tip="four five six", timeout=9)]
+    habits = Habits(budget=LifeBudget(words_per_day=5))
+    async with living(tmp_path, script([wished, FINISH, "ok"]), user=user, habits=habits) as life:
+        await life.run(turns=1)
+    assert asked == ["one two three"]
+
+
+async def test_what_the_user_says_meanwhile_is_told_in_the_same_turn(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def listens(request: Request) -> str:
+        told.append(request.messages[-1].text)
+        return "ok"
+
+    async def user(tip: str) -> str:
+        return f"said about {tip}"
+
+    async def speaks(stream: Stream) -> None:
+        await commands.notice(stream, "come home")
+
+    async with living(tmp_path, script([[call("R", query="x")], listens]), user=user) as life:
+        first = life.run(turns=1)
+        task = asyncio.ensure_future(first)
+        await speaks(life.stream)
+        await task
+    assert "come home" in told[0]

@@ -1,0 +1,51 @@
+"""What is forgotten for good of a life's memory is gone from its log too: its calls, its turns, its folds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lives import FINISH, call, living, script
+
+from mindstream.clock import ManualClock
+from mindstream.life.life import Habits
+from mindstream.life.state import read_state
+
+SECRET = "The smuggler Ottoline hides her barrels under the third stair."
+
+
+def whole_folder(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+
+
+async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
+    turns = 24
+    model = script(
+        [
+            [call("U", memory=SECRET)], SECRET, [call("R", query="Ottoline")], "found",
+            [call("M1", task=SECRET, context=SECRET)], "done", [call("add_task", text=SECRET)], "added",
+            [call("finish_task", task=1, result=SECRET)], *["and so on " * 80] * turns,
+        ],
+        [SECRET], fold_turns=[SECRET] * turns,
+    )  # fmt: skip
+    clock = ManualClock()
+    async with living(tmp_path, model, clock=clock, habits=Habits(prompt_tokens=2_500)) as life:
+        await life.run(turns=turns)
+        stream = life.stream
+        notes = [record for record in await stream.latest("note", 50) if "Ottoline" in record.text]
+        assert notes and b"Ottoline" in whole_folder(tmp_path)
+        await stream.forget(await stream.to_forget(*[record.id for record in notes]))
+        again = await read_state(stream)
+    assert b"third stair" not in whole_folder(tmp_path)
+    assert again.goal == "Keep the lighthouse." and again.turn == turns and "third stair" not in again.model_dump_json()
+
+
+async def test_a_life_goes_on_after_something_was_forgotten(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with living(tmp_path, script([[call("U", memory=SECRET)], "ok"]), clock=clock) as life:
+        await life.run(turns=1)
+        (note,) = await life.stream.latest("note", 1)
+        await life.stream.forget(await life.stream.to_forget(note.id))
+    model = script([FINISH, "done"])
+    async with living(tmp_path, model, clock=clock, goal="") as life:
+        assert await life.run(turns=2) == "done"
+    assert "third stair" not in "\n".join(message.text for request in model.asked for message in request.messages)

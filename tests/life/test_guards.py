@@ -1,0 +1,162 @@
+"""What keeps a life in bounds: repetition, fan-out, budgets, models that fail, a person who pauses and stops it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lives import FINISH, call, living, results, rows, script
+
+from mindstream.clock import DAY_S, ManualClock
+from mindstream.errors import ModelUnavailable
+from mindstream.life import commands
+from mindstream.life.budget import LifeBudget
+from mindstream.life.life import TRIES, Habits
+from mindstream.models.model import Call, Request
+
+
+async def test_the_same_call_again_and_again_is_named_and_then_refused(tmp_path: Path) -> None:
+    look = [call("R", query="the key")]
+    async with living(tmp_path, script([look, look, look, look, "well", look, "hm"])) as life:
+        await life.run(turns=2)
+        given = [text for _, text in await results(life.stream)]
+    assert "3 times running" not in given[1] and "Not made" not in given[2]
+    assert "Not made" in given[3] and "Not made" in given[4]
+    assert "You have made this same call 3 times running" in str(life.state.turns)
+
+
+async def test_another_call_between_ends_the_run(tmp_path: Path) -> None:
+    look, other = [call("R", query="the key")], [call("R", query="the lock")]
+    async with living(tmp_path, script([look, look, other, look, look, "well"])) as life:
+        await life.run(turns=1)
+        assert not [text for _, text in await results(life.stream) if "Not made" in text]
+
+
+async def test_m1_is_guarded_too(tmp_path: Path) -> None:
+    think = [call("R", query="the same")]
+    async with living(tmp_path, script([[call("M1", task="Think.")], "ok"], [think] * 5 + ["well"])) as life:
+        await life.run(turns=1)
+        assert ["Not made" in text for name, text in await results(life.stream) if name == "R"] == [False] * 3 + [
+            True
+        ] * 2
+
+
+async def test_no_more_calls_than_may_be_are_made_of_one_reply(tmp_path: Path) -> None:
+    many = [call("R", query=f"thing {n}") for n in range(12)]
+    async with living(tmp_path, script([many, "ok"])) as life:
+        await life.run(turns=1)
+        assert sum("at most 8 calls" in text for _, text in await results(life.stream)) == 4
+
+
+@pytest.mark.parametrize(
+    "wished",
+    [
+        Call("nonsense", "{}"), Call("U", "{"), Call("U", "[]"), Call("M1", "{}"), Call("", ""),
+        Call("I", '{"tip": "x", "timeout": -1}'),
+        Call("I", '{"tip": "x", "timeout": "soon"}'), Call("finish_task", '{"task": 77}'), Call("U", '{"memory": ""}'),
+        Call("wait_task", '{"task": 1, "until": "the cows come home"}'), Call("add_task", '{"text": " "}'),
+        Call("R", '{"query": null}'), Call("M1", '{"task": "' + "x" * 30_000 + '"}'),
+    ],
+)  # fmt: skip
+async def test_whatever_is_wrong_with_a_call_is_said_to_the_model(tmp_path: Path, wished: Call) -> None:
+    async with living(tmp_path, script([[wished], "ok"])) as life:
+        await life.run(turns=1)
+        (found,) = await rows(life.stream, "observed")
+        assert found.failed and found.text and not (await rows(life.stream, "turn_ended"))[0].error
+
+
+@pytest.mark.parametrize("limit", ["calls", "tokens", "usd"])
+async def test_a_budget_is_exceeded_by_one_call_at_most_across_lives(tmp_path: Path, limit: str) -> None:
+    clock = ManualClock()
+    budget = {"calls": LifeBudget(calls=5), "tokens": LifeBudget(tokens=4_000), "usd": LifeBudget(usd=0.0)}[limit]
+    asked = 0
+    for _ in range(4):  # each a process of its own, as far as the log is concerned
+        model = script(["I lived."] * 20)
+        async with living(tmp_path, model, clock=clock, habits=Habits(budget=budget)) as life:
+            assert await life.run(turns=4, wait=False) in ("turns", "halted")
+            before = life.state.spent.tokens
+        asked += len(model.asked)
+    async with living(tmp_path, script(["I live again."]), clock=clock, habits=Habits(budget=LifeBudget())) as life:
+        spent = life.state.spent
+        assert await life.run(turns=1, wait=False) == "turns", "with more allowed it goes on"
+    dearest = 1_500
+    assert {"calls": asked == 5, "tokens": 4_000 <= before < 4_000 + dearest, "usd": asked == 0}[limit], (asked, spent)
+
+
+async def test_a_day_s_money_is_there_again_on_the_next(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with living(
+        tmp_path, script(["one", "two"]), clock=clock, habits=Habits(budget=LifeBudget(usd_per_day=1.0))
+    ) as life:
+        life.state.spent.usd_today, life.state.spent.day = 2.0, "2023-11-14"
+        assert await life.run(turns=1, wait=False) == "turns"
+        assert life.state.halted.startswith("budget")
+        clock.advance(DAY_S)
+        assert await life.run(turns=1, wait=False) == "turns" and not life.state.halted
+
+
+async def test_a_model_that_fails_rests_and_then_somebody_has_to_look(tmp_path: Path) -> None:
+    clock = ManualClock()
+    model = script([ModelUnavailable("down")] * 10)
+    async with living(tmp_path, model, clock=clock) as life:
+        before = clock.now()
+        assert await life.run(turns=10, wait=False) == "halted"
+        assert len(model.asked) == TRIES and "down" in life.state.halted and clock.now() - before >= 2 + 4 + 8 + 16
+
+
+async def test_m1_that_fails_is_a_result_for_m2(tmp_path: Path) -> None:
+    async with living(tmp_path, script([[call("M1", task="Try.")], FINISH, "ok"], [ModelUnavailable("down")])) as life:
+        assert await life.run(turns=2) == "done"
+        assert any("M1 could not answer" in text for _, text in await results(life.stream))
+
+
+async def test_a_pause_holds_between_two_steps_and_what_goes_on_goes_on_there(tmp_path: Path) -> None:
+    async def user(_: str) -> str:
+        await commands.order(life.stream, "pause", "lunch")
+        return "yes"
+
+    model = script([[call("I", tip="Ready?", timeout=5)], FINISH, "ok"])
+    async with living(tmp_path, model, user=user) as life:
+        assert await life.run(turns=3, wait=False) == "halted" and len(model.asked) == 1
+        assert life.state.halted == "paused: lunch"
+        await commands.order(life.stream, "resume")
+        assert await life.run(turns=3) == "done"
+        assert [event.turn for event in await rows(life.stream, "turn_began")] == [1]
+
+
+async def test_what_was_stopped_stays_stopped_until_somebody_lets_it_go_on(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with living(tmp_path, script(["one", "two"]), clock=clock) as life:
+        await commands.order(life.stream, "stop")
+        assert await life.run(turns=3) == "halted"
+    clock.advance(60)
+    async with living(tmp_path, script(), clock=clock, goal="") as life:
+        assert await life.run(turns=3) == "halted"
+
+
+async def test_the_ledger_is_the_user_s_at_any_time(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def looks(request: Request) -> str:
+        seen.append(request.messages[-1].text)
+        return "ok"
+
+    async with living(tmp_path, script([looks, looks])) as life:
+        await commands.add_task(life.stream, "Sweep the stairs.")
+        await commands.move_task(life.stream, 2, before=1)
+        await life.run(turns=1)
+        await commands.stop_task(life.stream, 1)
+        await life.run(turns=1)
+    assert seen[0].index("Sweep") < seen[0].index("Keep the lighthouse") and "Keep" not in seen[1]
+
+
+async def test_turns_in_which_nothing_is_called_are_named(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def looks(request: Request) -> str:
+        seen.append(request.messages[-1].text)
+        return "I am thinking."
+
+    async with living(tmp_path, script([looks] * 5)) as life:
+        await life.run(turns=5)
+    assert ["Nothing was called" in text for text in seen] == [False] * 3 + [True] * 2

@@ -1,0 +1,158 @@
+"""A life survives: killed again and again it has the journal of one that was not; one beat a period, whoever looks."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from kill_life import compare
+from life import live
+from lives import FINISH, living, rows, script
+
+from mindstream.clock import DAY_S, ManualClock
+from mindstream.life import commands, reasoner, recurrence
+from mindstream.life.events import Beat, LifeBegan
+from mindstream.life.life import Habits, Life
+from mindstream.life.reasoner import LifeReasoner
+from mindstream.memory.stream import Stream
+from mindstream.minds.mind import Mind
+from mindstream.models.model import Call
+from mindstream.models.roles import Models
+from mindstream.models.scripted import Scripted
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
+FORK = multiprocessing.get_context("fork")
+
+
+@linux
+def test_killed_again_and_again_its_journal_is_that_of_a_life_in_peace() -> None:
+    found = compare(turns=24, points=6)
+    assert found["same_journal"], found["first_difference"]
+    assert int(str(found["killed"])) >= 2 and found["keyed_repeated"] == 0 and found["keyed_lines"] == found["lines"]
+    assert found["plain_lines"] == found["lines"] and int(str(found["plain_repeated"])) <= 6
+
+
+@linux
+def test_without_its_steps_from_the_log_it_is_not() -> None:
+    assert not compare(turns=24, points=6, forgets=True)["same_journal"]
+
+
+async def test_an_idle_day_calls_no_model_and_a_task_is_worked_on_at_once(tmp_path: Path) -> None:
+    clock, model = ManualClock(), script([FINISH, "ok", [Call("finish_task", '{"task": 2}')], "swept"])
+    async with living(tmp_path, model, clock=clock) as life:
+        await life.run(turns=1)
+        asked, until = len(model.asked), clock.now() + DAY_S
+        assert await life.run(until=until) == "time" and clock.now() >= until
+        assert len(model.asked) == asked == 2
+        await commands.add_task(life.stream, "Sweep the stairs.")
+        before = clock.now()
+        assert await life.run(turns=1) == "turns" and clock.now() == before
+        assert life.state.ledger.tasks[2].standing == "done"
+
+
+async def test_a_long_life_is_bounded_and_what_is_rehearsed_lasts(tmp_path: Path) -> None:
+    """The benchmark itself, shortened: the prompt's bound, the fact that is answered, the day that costs nothing."""
+    found = await live(tmp_path, turns=130, sleeps=True, told=False)
+    assert int(str(found["prompt_tokens_max"])) <= int(str(found["prompt_limit"]))
+    assert found["rehearsed_answered"] and found["idle_24h_calls"] == 0 and found["ledger_worked_on_at_once"]
+
+
+def keeper() -> Models:
+    """Return a model for a life that winds the clock whenever it is told to."""
+
+    def answer(n: int) -> list[list[Call] | str]:
+        return [[Call("finish_task", f'{{"task": {n}}}')], "wound"]
+
+    return Models(
+        Scripted({"live": [line for n in range(1, 200) for line in answer(n)], "is_worth_turn": ["yes"] * 200})
+    )
+
+
+HABITS = Habits(lease_s=1.0, hears=False)
+ORDER = "every 2 seconds: wind the clock"
+
+
+async def sessions(folder: Path, n: int, seconds: float) -> None:
+    """Open so many sessions of one mind in this process, each with a life beside it, for so long."""
+
+    async def session(name: int) -> None:
+        life = LifeReasoner(keeper(), goal="Wind the clock.", orders=[ORDER], habits=HABITS)
+        opened = Mind.open(folder, user="keeper", session=f"{os.getpid()}-{name}", speaker=None, reasoners=[life])
+        async with opened:
+            await asyncio.sleep(seconds)
+
+    await asyncio.gather(*(session(name) for name in range(n)))
+
+
+def process(folder: Path, n: int, seconds: float) -> None:
+    asyncio.run(sessions(folder, n, seconds))
+
+
+@linux
+def test_ten_sessions_and_three_processes_beat_once_a_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the processes is killed on the way: a beat that came due meanwhile comes within a period or a lease."""
+    monkeypatch.setattr(recurrence, "SHORTEST_S", 1.0)  # else a test of periods takes minutes
+    monkeypatch.setattr(reasoner, "LOOKS_S", 0.5)
+    processes = [FORK.Process(target=process, args=(tmp_path, n, 11.0)) for n in (4, 3, 3)]
+    for each in processes:
+        each.start()
+    time.sleep(5)
+    assert processes[0].pid is not None
+    os.kill(processes[0].pid, signal.SIGKILL)
+    killed = time.time()
+    for each in processes:
+        each.join()
+    beats, turns = asyncio.run(beats_and_turns(tmp_path))
+    periods = Counter(due for due, _ in beats)
+    assert len(periods) >= 3 and set(periods.values()) == {1}, periods
+    assert min(at for _, at in beats if at > killed) - killed < 2 + HABITS.lease_s + 4
+    assert turns == list(range(1, len(turns) + 1))
+
+
+async def beats_and_turns(folder: Path) -> tuple[list[tuple[float, float]], list[int]]:
+    """Return when each beat was due and when it came, and the numbers of the turns."""
+    async with Stream.open(folder, "keeper") as stream:
+        kept = await stream.store.events("keeper", kinds=["beat"], limit=1000)
+        beats = [(row.event.due, row.at) for row in kept if isinstance(row.event, Beat)]
+        return beats, [event.turn for event in await rows(stream, "turn_began")]
+
+
+async def test_a_mind_talks_and_lives_on_one_stream(tmp_path: Path) -> None:
+    """A coach with a goal of its own: what the user says is the coach's to answer; the life goes on beside it."""
+    life = LifeReasoner(Models(script([FINISH, "tidied"])), goal="Tidy the notes.")
+    async with Mind.open(tmp_path, user="keeper", reasoners=[life]) as mind:
+        answer = await mind.say("Hello!")
+        async with asyncio.timeout(60):
+            thoughts: list[str] = []
+            while not thoughts:
+                await asyncio.sleep(0.05)
+                thoughts = [event.text for event in await rows(mind.stream, "thought") if event.slot == "living"]
+    assert answer and thoughts == ["lived 1 turn"]
+
+
+async def test_a_life_that_nobody_lives_is_lived_by_who_comes_next(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with living(tmp_path, script(["one"]), clock=clock) as life:
+        await life.run(turns=1)
+    async with living(tmp_path, script([FINISH, "two"]), clock=clock, goal="") as life:
+        assert isinstance(life, Life) and await life.run(turns=3) == "done"
+
+
+async def test_a_goal_that_is_given_twice_is_given_once(tmp_path: Path) -> None:
+    """Two sessions that begin the same life at once: a beat that was is not due again."""
+    clock = ManualClock()
+    event = LifeBegan(goal="Wind the clock.", language="en", orders=("every hour: wind the clock",))
+    model = script([FINISH, "wound", [Call("finish_task", '{"task": 2}')], "again", "nothing more"])
+    async with living(tmp_path, model, clock=clock, goal=event.goal, orders=event.orders) as life:
+        await life.run(until=clock.now() + 3600)
+        await life.stream.commit(event)
+    async with living(tmp_path, model, clock=clock, goal="") as life:
+        await life.run(turns=1, wait=False)
+        assert len(await rows(life.stream, "beat")) == 1
