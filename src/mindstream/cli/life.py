@@ -173,9 +173,8 @@ def show_turn(settings: Settings, number: int, json: bool) -> int:
 
     async def run() -> None:
         async with memory(settings) as opened:
-            rows = await commands.read_turn(opened.stream, number)
             screen = LifeScreen(Console(highlight=False))
-            for row in rows:
+            for row in await commands.read_turn(opened.stream, number):
                 if json:
                     print_json(row.row())
                 else:

@@ -78,7 +78,9 @@ class Replied(Event):
     text: str
     calls: tuple[Wish, ...] = ()
     tokens: int = 0
-    """What the call took, prompt and reply; an estimate where the endpoint says nothing."""
+    """What the call took, prompt and reply, of all requests; an estimate where the endpoint says nothing."""
+    requests: int = 1
+    """How often the model was asked for it: what broke off, or did not fit, is asked again."""
     cost_usd: float | None = None
     error: str = ""
     """Why there is no reply."""

@@ -54,7 +54,10 @@ class Ledger(BaseModel):
     """The highest number so far."""
 
     def apply(self, event: TaskChanged) -> None:
-        """Take in what was put into it or changed."""
+        """Take in what was put into it or changed; two that were given one number at a time are told apart."""
+        held = self.tasks.get(event.task)
+        if held is not None and held.text != event.text:
+            event = event.model_copy(update={"task": self.last + 1})
         self.last = max(self.last, event.task)
         self.tasks[event.task] = Task(
             number=event.task, text=event.text, standing=event.standing, until=event.until, place=event.place,

@@ -160,10 +160,12 @@ class Life:
             return self._after_budget(now)
         if state.in_turn:
             return "goes on"
-        if state.unread:
+        if any(news.by_user for news in state.unread):
             return "user"
         if not self.habits.rhythm.is_active(now):
             return ""
+        if state.unread:
+            return "news"
         for due in self.habits.rhythm.due_orders(state, now):
             if await self._beat(due):
                 return f"order {due.number}"
@@ -240,7 +242,9 @@ class Life:
         state, now = self.state, self.stream.clock.now()
         if state.halted or halted:  # what is said to it meanwhile waits, too
             return state.halted != halted
-        return bool(state.unread) or (self.habits.rhythm.is_active(now) and any(state.ledger.to_do(now)))
+        is_active = self.habits.rhythm.is_active(now)
+        by_user = any(news.by_user for news in state.unread)
+        return by_user or (is_active and bool(state.unread or any(state.ledger.to_do(now))))
 
     def _next_day(self) -> Moment | None:
         """Return when a day's money is there again, where the budget is what halted it."""

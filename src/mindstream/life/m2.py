@@ -88,7 +88,7 @@ class M2:
         return await self.steps.reply(id_, "M2", self.model, request, news, state.seen)
 
     def _news(self) -> str:
-        return fenced(listed(line for _, line in self.steps.state.unread), "news")
+        return fenced(listed(news.line for news in self.steps.state.unread), "news")
 
 
 def _words(replied: Replied) -> str:

@@ -63,6 +63,14 @@ class Turn(BaseModel):
     """Words of strangers stand in it."""
 
 
+class News(BaseModel):
+    """Something that others did: the row of the log where it stands, a line, and whether the user did it."""
+
+    row: int
+    line: str
+    by_user: bool = True
+
+
 class Fold(BaseModel):
     """What became of older turns."""
 
@@ -99,7 +107,7 @@ class LifeState(BaseModel):
         turns: what stands in M2's context.
         folds: the newest folds, the oldest first.
         asked, replies, called, results: the steps of the turn that goes on, by id.
-        unread: what others did and the model has not been told: the row of the log, and a line.
+        unread: what others did and the model has not been told.
         seen: the row of the log up to which that was read.
         beats: when each standing order was last due.
         questions: what the user is asked now; `late`: what nobody waits for any longer, the newest first.
@@ -121,7 +129,7 @@ class LifeState(BaseModel):
     replies: dict[str, Replied] = Field(default_factory=dict)
     called: dict[str, int] = Field(default_factory=dict)
     results: dict[str, Observed] = Field(default_factory=dict)
-    unread: list[tuple[int, str]] = Field(default_factory=list)
+    unread: list[News] = Field(default_factory=list)
     seen: int = 0
     beats: dict[int, Moment] = Field(default_factory=dict)
     questions: dict[str, Questioned] = Field(default_factory=dict)
@@ -208,6 +216,7 @@ class LifeState(BaseModel):
     def _reply(self, event: Replied, at: Moment) -> None:
         self.replies[event.id] = event
         asked = self.asked.get(event.id)
+        self.spent.calls += event.requests - 1
         self.spent.tokens += event.tokens - (asked.tokens if asked else 0)
         self._turn_day(at)
         self.spent.usd += event.cost_usd or 0.0
@@ -237,8 +246,8 @@ class LifeState(BaseModel):
             steps.clear()
 
     def _is_told(self, upto: int) -> None:
-        self.opened.news += [line for seq, line in self.unread if seq <= upto]
-        self.unread = [(seq, line) for seq, line in self.unread if seq > upto]
+        self.opened.news += [news.line for news in self.unread if news.row <= upto]
+        self.unread = [news for news in self.unread if news.row > upto]
 
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
         """Take in what a person or the world did."""
@@ -246,7 +255,7 @@ class LifeState(BaseModel):
             case Heard() if self.hears:
                 self._tell(seq, f"{SAID}{event.text}")
             case Noticed():
-                self._tell(seq, f"Noticed: {event.text}")
+                self._tell(seq, f"Noticed: {event.text}", by_user=False)
             case Questioned():
                 self.questions[event.id] = event
                 self._turn_day(at)
@@ -269,8 +278,8 @@ class LifeState(BaseModel):
             case _:
                 pass
 
-    def _tell(self, seq: int, line: str) -> None:
-        self.unread.append((seq, cut(line, WORDS)))
+    def _tell(self, seq: int, line: str, *, by_user: bool = True) -> None:
+        self.unread.append(News(row=seq, line=cut(line, WORDS), by_user=by_user))
 
     def _turn_day(self, at: Moment) -> None:
         day = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")

@@ -16,11 +16,13 @@ from mindstream.life.budget import LifeBudget
 from mindstream.life.leave import Permits
 from mindstream.life.life import Habits, Life
 from mindstream.life.schedule import ActiveHours, read_moment
+from mindstream.life.state import Spent, read_state
 from mindstream.life.waking import Rhythm
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
+from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.as_tool import planner_tool
 from mindstream.service.opening import answering
 from mindstream.service.solving import open_tools
@@ -90,9 +92,9 @@ async def open_life(
     """
     habits = make_habits(settings, wanted)
     calls = CallLog()
-    free = settings.model_copy(update={"budget_tokens": None, "budget_usd": None})  # the life counts, in its log
+    spent = (await read_state(stream)).spent
     async with AsyncExitStack() as opened:
-        answerers = answering(free, on_call=calls.take, record=wanted.record)
+        answerers = answering(settings, on_call=calls.take, record=wanted.record, budget=_left(habits.budget, spent))
         models = await opened.enter_async_context(answerers)
         opened.push_async_callback(calls.flush, stream)
         billed: list[BilledModel] = []
@@ -104,6 +106,15 @@ async def open_life(
             model.steps = life.steps
         async with _writing(calls, stream):
             yield life
+
+
+def _left(budget: LifeBudget, spent: Spent) -> Budget:
+    """Return what may still be spent: it holds within a step, too, where a model is asked again."""
+    return Budget(
+        None if budget.calls is None else max(0, budget.calls - spent.calls),
+        None if budget.tokens is None else max(0, budget.tokens - spent.tokens),
+        None if budget.usd is None else max(0.0, budget.usd - spent.usd),
+    )
 
 
 def make_habits(settings: Settings, wanted: LifeSettings) -> Habits:
