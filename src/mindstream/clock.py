@@ -91,9 +91,9 @@ def moment(when: datetime | Moment) -> Moment:
     return float(when)
 
 
-def format_spoken(at: Moment) -> str:
-    """Write a moment as people say it, in the machine's time zone: Friday 20 November 2026, 22:15."""
-    return datetime.fromtimestamp(at).astimezone().strftime("%A %d %B %Y, %H:%M")
+def format_spoken(at: Moment, zone: tzinfo | None = None) -> str:
+    """Write a moment as people say it, in this zone, or the machine's: Friday 20 November 2026, 22:15."""
+    return datetime.fromtimestamp(at, zone or MachineZone()).strftime("%A %d %B %Y, %H:%M")
 
 
 def format_iso(at: Moment) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import tzinfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -121,15 +122,15 @@ class Ledger(BaseModel):
             (each.until for each in self.tasks.values() if each.standing == "waiting" and each.until), default=None
         )
 
-    def lines(self, now: Moment) -> list[str]:
-        """Write what is not over, a task a line."""
-        return [line_of(each, now) for each in self.ordered() if each.standing in ("open", "waiting")]
+    def lines(self, now: Moment, zone: tzinfo | None = None) -> list[str]:
+        """Write what is not over, a task a line; times by this zone's clock, or the machine's."""
+        return [line_of(each, now, zone) for each in self.ordered() if each.standing in ("open", "waiting")]
 
 
-def line_of(task: Task, now: Moment) -> str:
+def line_of(task: Task, now: Moment, zone: tzinfo | None = None) -> str:
     """Write a task in one line."""
     if task.standing == "waiting" and not task.can_be_done(now):
-        when = f"waits until {format_spoken(task.until)}" if task.until else "waits"
+        when = f"waits until {format_spoken(task.until, zone)}" if task.until else "waits"
         return f"{task.number}. {task.text} ({when})"
     ended = {"done": " (done)", "stopped": " (given up)"}.get(task.standing, "")
     return f"{task.number}. {task.text}{ended}"

@@ -90,7 +90,7 @@ class Life:
             ToolShelf(tools, stream.embedder), state, habits.permits, stream.name, habits.attached
         )
         model = models.of("M2", "reasoner")
-        self._m2 = M2(self.steps, model, self._own_tools(), habits.prompt_tokens)
+        self._m2 = M2(self.steps, model, self._own_tools(), habits.prompt_tokens, habits.rhythm.zone)
         self._failed = 0
 
     @classmethod
