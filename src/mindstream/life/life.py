@@ -74,6 +74,7 @@ class Life:
 
     Attributes:
         state: what it is made of now; changed by its own rows only.
+        models: who answers for M2, M1 and M0.
         steps: does what is done once, within its budget.
     """
 
@@ -82,7 +83,7 @@ class Life:
         user: SimulatedUser | None,
     ) -> None:  # fmt: skip
         self.stream, self.state, self.habits = stream, state, habits
-        self._models = models
+        self.models = models
         self._inbox = Inbox(stream, state, user)
         self.steps = Steps(stream, state, habits.budget, self._inbox, fence)
         self._outside = OutsideTools(
@@ -227,7 +228,7 @@ class Life:
 
     async def _worth(self, due: DueOrder, now: Moment) -> float:
         question = IsWorthTurn(order=due.order.text, since=tuple(each.text for each in self.state.folds[-1:]))
-        model = self._models.of("gate", "M2", "reasoner")
+        model = self.models.of("gate", "M2", "reasoner")
         try:
             self.habits.budget.check(self.state.spent, now)
             self.steps.note(Asked(id=f"beat.{due.number}.{due.due:.0f}", role="M2"))
@@ -265,10 +266,10 @@ class Life:
 
     def _own_tools(self) -> Mapping[str, LifeTool]:
         steps, habits, language = self.steps, self.habits, self.state.language
-        roles = Roles(steps, self._models, language, self._outside)
+        roles = Roles(steps, self.models, language, self._outside)
         own: tuple[LifeTool, ...] = (
             recall_tool(steps, language), remember_tool(steps, language),
-            sleep_tool(steps, language, self._models.of("M1", "reasoner"), habits.drawn), roles.m1_tool(),
+            sleep_tool(steps, language, self.models.of("M1", "reasoner"), habits.drawn), roles.m1_tool(),
             ask_tool(steps, habits.rhythm, language),
             *LedgerTools(steps, language, habits.rhythm.zone).tools(),
         )  # fmt: skip
