@@ -319,3 +319,14 @@ async def test_a_life_whose_budget_has_room_again_is_not_said_to_rest(tmp_path: 
     async with living(tmp_path, model, goal="", habits=Habits(budget=LifeBudget(calls=9))) as life:
         assert await life.run(stay=False) == "done"
         assert (await read_state(life.stream)).halted == ""
+
+
+async def test_a_goal_that_was_reached_once_can_be_given_again(tmp_path: Path) -> None:
+    model = script([FINISH, "ok", [call("finish_task", task=2)], "ok"])
+    async with living(tmp_path, model) as life:
+        await life.run(turns=1)
+    for goal in ("Paint the door.", "Keep the lighthouse."):
+        async with living(tmp_path, model, goal=goal) as life:
+            await life.run(turns=1 if goal.startswith("Paint") else 0)
+            left = [task.text for task in life.state.ledger.to_do(life.stream.clock.now())]
+    assert left == ["Keep the lighthouse."]
