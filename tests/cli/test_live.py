@@ -236,11 +236,14 @@ def test_it_writes_only_into_the_folder_that_was_named(door: FakeEndpoint, folde
 MISTAKES = [
     (["live"], "this mind has no goal yet: give it one with --goal"),
     (["live", "--goal", "x", "--every", "blue moon: sing"], "a standing order says when and what"),
+    (["live", "--goal", "x", "--every", "every blue moon: sing"], "not 'every blue moon: sing'"),
+    (["live", "--goal", "x", "--every", "day at 25: sing"], "there is no 25:00 in a day"),
     (["live", "--goal", "x", "--for", "long"], "--for 'long' is no time: say 2h"),
     (["live", "--goal", "x", "--hours", "late"], "wanted are two times of a day"),
     (["live", "--goal", "x", "--tools", "calculater"], "did you mean 'calculator'?"),
     (["live", "--goal", "x", "--prompt-tokens", "10"], "at least 2,000"),
     (["live", "--goal", "x", "--watch", "/nowhere/at/all"], "there is no folder '/nowhere/at/all' to watch"),
+    (["live", "--goal", "x", "--allow", "send_male"], "--allow 'send_male': there is no such tool"),
     (["live", "--goal", "x", "--role", "M3=rules"], "there is no role 'M3'"),
     (["life", "tasks"], "there is no memory in"),
 ]  # fmt: skip
@@ -250,6 +253,25 @@ MISTAKES = [
 def test_a_mistake_gets_one_sentence(arguments: list[str], says: str, folder: Path) -> None:
     done = run_here(*arguments, "--data", str(folder))
     assert done.code == 2 and says in done.err and len(done.err.splitlines()) == 1, done.err
+
+
+def test_rules_say_that_they_are_rules_and_what_a_mistake_stopped_left_no_goal(folder: Path) -> None:
+    data = ["--data", str(folder)]
+    assert run_here("live", "--goal", "x", "--watch", "/nowhere/at/all", *data).code == 2
+    assert "no memory" in mistaken(run_here("life", "status", *data))
+    done = run_here("live", "--goal", "Collect stamps", *data, "--turns", "1")
+    assert done.out.startswith("rules: no model is configured; see `mindstream doctor`\ngoal: Collect stamps")
+    assert "1 turn, " in done.out and " steps of rules so far" in done.out and "models" not in done.out
+    assert "1 turn, " in run_here("life", "status", *data).out
+
+
+def test_a_life_that_was_stopped_says_what_lets_it_go_on(folder: Path) -> None:
+    data = ["--data", str(folder)]
+    run_here("live", "--goal", "Collect stamps", *data, "--turns", "0")
+    run_here("life", "stop", *data)
+    with terminal("live", *data) as screen:
+        screen.until("stopped; `mindstream life resume` lets it go on")
+        assert screen.ended() == 0
 
 
 def test_a_ledger_is_steered_where_nobody_lives_it(folder: Path) -> None:

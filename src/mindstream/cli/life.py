@@ -23,6 +23,7 @@ from mindstream.memory.stream import Stream
 from mindstream.service.living import ZONE
 from mindstream.service.memory import memory
 from mindstream.settings import Settings
+from mindstream.text.counting import count_of
 
 Act = Callable[[Stream], Awaitable[Mapping[str, Any]]]
 """Does something to a life; returns what was done: `did`, a sentence, and what a program wants to know."""
@@ -165,7 +166,7 @@ def _print_status(state: LifeState, now: float, is_lived: bool) -> None:
     tasks = list(list_tasks(state.ledger.ordered(), now))
     for line in [*(["tasks:"] if tasks else []), *(f"  {task}" for task in tasks), *list_open(state)]:
         say(line)
-    say(f"{state.turn} turns, {describe_spent(state.spent)} so far")
+    say(f"{count_of(state.turn, 'turn')}, {describe_spent(state.spent)} so far")
 
 
 def show_turn(settings: Settings, number: int, json: bool) -> int:

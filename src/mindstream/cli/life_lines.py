@@ -27,6 +27,7 @@ from mindstream.life.ledger import Task, line_of
 from mindstream.life.roles import CLOSED, OPENED
 from mindstream.life.state import LifeState, Spent
 from mindstream.log.events import Event
+from mindstream.text.counting import count_of
 
 WORTH = 0.5
 ORDERED = {"pause": "paused", "resume": "goes on", "stop": "stopped"}
@@ -79,7 +80,7 @@ def _describe_outside(event: Event) -> str:
         case Commanded():
             return f"{ORDERED[event.order]}{f': {event.because}' if event.because else ''}"
         case Rested():
-            return f"rests: {event.because}"
+            return f"rests: {event.because}" if event.because else "goes on: there is room in the budget again"
     return ""
 
 
@@ -119,8 +120,10 @@ def describe_standing(state: LifeState, now: Moment, wakes: Moment | None, is_li
 
 def describe_spent(spent: Spent) -> str:
     """Say what it has spent, in a line."""
+    if spent.calls and not spent.tokens:
+        return f"{count_of(spent.calls, 'step')} of rules"
     money = f", ${spent.usd:.4f}" if spent.usd else ""
-    return f"{spent.calls:,} call{'s' * (spent.calls != 1)} of models, {spent.tokens:,} tokens{money}"
+    return f"{count_of(spent.calls, 'call')} of models, {spent.tokens:,} tokens{money}"
 
 
 def list_tasks(tasks: Iterable[Task], now: Moment) -> Iterator[str]:

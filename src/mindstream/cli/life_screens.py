@@ -96,7 +96,7 @@ class LifeScreen:
                     self._line(f"· {line}", "dim")
 
     def _asked(self, event: Questioned | LeaveAsked | LeaveGiven | LifeBegan | Rested) -> None:
-        style = "bold red" if isinstance(event, Rested) else "bold yellow"
+        style = "bold red" if isinstance(event, Rested) and event.because else "bold yellow"
         line = describe_life(event)
         if isinstance(event, LeaveAsked):
             line += f"\n  /allow or /refuse, or: mindstream life allow {event.id}"

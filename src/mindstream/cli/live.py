@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from mindstream.cli.chat import describe_models
 from mindstream.cli.clean import complain
 from mindstream.cli.edge import no_more_output
 from mindstream.cli.life_lines import describe_spent, list_open, list_tasks
@@ -19,6 +20,7 @@ from mindstream.cli.permission import Asker, is_somebody_there, server_approval
 from mindstream.cli.run_screens import PlainScreen
 from mindstream.cli.stopping import Stopping
 from mindstream.clock import Moment, format_spoken
+from mindstream.errors import InputError
 from mindstream.life import commands, lives
 from mindstream.life.life import Life
 from mindstream.life.state import LifeState, read_state
@@ -29,6 +31,7 @@ from mindstream.service.file_changes import watch
 from mindstream.service.living import ZONE, LifeSettings, open_life, read_end
 from mindstream.service.memory import Memory, events, following, memory
 from mindstream.settings import Settings
+from mindstream.text.counting import count_of
 
 RESTED = 1
 """The exit code where it rests for want of a model, or of what it may spend."""
@@ -60,7 +63,13 @@ Screen = LifeScreen | JsonLifeScreen
 
 
 def live(settings: Settings, wanted: LifeSettings, wishes: Wishes) -> int:
-    """Live until there is nothing to do, an end is reached, or somebody leaves; return the exit code."""
+    """Live until there is nothing to do, an end is reached, or somebody leaves; return the exit code.
+
+    Raises:
+        InputError: what is wished cannot be: nothing was written yet.
+    """
+    if wishes.folder and not wishes.folder.is_dir():
+        raise InputError(f"there is no folder {str(wishes.folder)!r} to watch")
     stopping = Stopping()
     try:
         return asyncio.run(_live(settings, wanted, wishes, stopping))
@@ -117,6 +126,8 @@ class Session:
     async def live(self, life: Life, since: int, until: Moment | None, out: Path | None) -> int:
         """Live it in this process."""
         await self._let_go_on(life)
+        if life.models.only_rules:
+            self.screen.say(describe_models(life.models))
         self._introduce(life.state)
         beside: list[Coroutine[Any, Any, None]] = []
         if not self.in_terminal and not self.wishes.json:
@@ -193,7 +204,8 @@ class Session:
         for line in list_open(state):
             say(f"  {line}", "bold yellow")
         if state.halted:
-            say(f"{state.halted}; {'/resume' if self.in_terminal else '`mindstream life resume`'} lets it go on", "red")
+            typed = self.in_terminal and not state.halted.startswith("stopped")  # a life that is stopped ends at once
+            say(f"{state.halted}; {'/resume' if typed else '`mindstream life resume`'} lets it go on", "red")
         if self.in_terminal:
             say("what you type is said to it, or answers what it asks; /help says what else there is, Ctrl-C leaves")
 
@@ -207,7 +219,7 @@ class Session:
             "": "you left; nothing is lost",
         }[ended]
         self.screen.say("")
-        self.screen.say(f"{why}. {state.turn} turns, {describe_spent(state.spent)} so far.")
+        self.screen.say(f"{why}. {count_of(state.turn, 'turn')}, {describe_spent(state.spent)} so far.")
         if ended != "done" and not stopped:
             self.screen.say(f"this goes on with it: {self.wishes.again}")
         return RESTED if ended == "halted" and not stopped else 0

@@ -60,7 +60,9 @@ async def give_goal(stream: Stream, goal: str, orders: Sequence[str] = ()) -> No
         raise InputError("this mind has no goal yet: give it one with --goal")
     if (goal, orders) == (state.goal, state.orders) and not state.halted:
         return
-    is_there = any(task.text == " ".join(goal.split())[:LONGEST] for task in state.ledger.tasks.values())
+    words = " ".join(goal.split())[:LONGEST]
+    left = [task.text for task in state.ledger.tasks.values() if task.standing in ("open", "waiting")]
+    is_there = goal == state.goal or words in left
     begun = LifeBegan(goal=goal, language=language_of(goal), orders=orders)
     await lives.begin(stream, begun, *([] if is_there else [state.ledger.add(goal)]))
 

@@ -194,6 +194,7 @@ class Rested(Event):
 
     kind = "rested"
     because: str
+    """Empty: it goes on, for there is room in its budget again."""
 
 
 register(

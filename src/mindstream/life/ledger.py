@@ -60,6 +60,7 @@ class Ledger(BaseModel):
         if held is not None and held.text != event.text:
             event = event.model_copy(update={"task": self.last + 1})
         self.last = max(self.last, event.task)
+        self.tasks.pop(event.task, None)  # what changed last stands last: of those that are over, the oldest go
         self.tasks[event.task] = Task(
             number=event.task, text=event.text, standing=event.standing, until=event.until, place=event.place,
             result=event.result,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from mindstream.clock import DAY_S, Moment
-from mindstream.errors import BudgetSpent, ModelError
+from mindstream.errors import BudgetSpent, InputError, ModelError
 from mindstream.life import lives
 from mindstream.life.ask_user import ask_tool
 from mindstream.life.budget import LifeBudget
@@ -22,7 +22,6 @@ from mindstream.life.folding import fold, turns_to_fold
 from mindstream.life.inbox import Inbox, SimulatedUser
 from mindstream.life.is_worth_turn import IsWorthTurn
 from mindstream.life.leave import Permits
-from mindstream.life.ledger import LONGEST
 from mindstream.life.ledger_tools import LedgerTools
 from mindstream.life.m2 import M2
 from mindstream.life.memory_tools import recall_tool, remember_tool, sleep_tool
@@ -75,6 +74,7 @@ class Life:
 
     Attributes:
         state: what it is made of now; changed by its own rows only.
+        models: who answers for M2, M1 and M0.
         steps: does what is done once, within its budget.
     """
 
@@ -83,7 +83,7 @@ class Life:
         user: SimulatedUser | None,
     ) -> None:  # fmt: skip
         self.stream, self.state, self.habits = stream, state, habits
-        self._models = models
+        self.models = models
         self._inbox = Inbox(stream, state, user)
         self.steps = Steps(stream, state, habits.budget, self._inbox, fence)
         self._outside = OutsideTools(
@@ -204,6 +204,7 @@ class Life:
         """Let a model that failed rest for a while; after some turns somebody has to look."""
         self._failed = self._failed + 1 if ended.error else 0
         if self._failed >= TRIES:
+            self._failed = 0  # whoever lets it go on wants it tried as often again
             self.steps.note(Rested(because=f"{TRIES} turns failed, the last with: {ended.error}"))
             await self.steps.flush()
         elif self._failed:
@@ -214,19 +215,20 @@ class Life:
 
     async def _beat(self, due: DueOrder) -> bool:
         """Decide whether a standing order is worth a turn; what it wants is put into the ledger."""
-        state, now = self.state, self.stream.clock.now()
-        open_tasks = [task.text for task in state.ledger.tasks.values() if task.standing == "open"]
-        still = due.order.what[:LONGEST] in open_tasks
-        worth = 0.0 if still else await self._worth(due, now)
+        try:
+            task = self.state.ledger.add(due.order.what)
+        except InputError:  # what it wants is still to be done, or the ledger is full
+            task = None
+        worth = await self._worth(due, self.stream.clock.now()) if task else 0.0
         self.steps.note(Beat(order=due.number, due=due.due, worth=worth))
-        if worth >= WORTH:
-            self.steps.note(state.ledger.add(due.order.what))
+        if task and worth >= WORTH:
+            self.steps.note(task)
         await self.steps.flush()
         return worth >= WORTH
 
     async def _worth(self, due: DueOrder, now: Moment) -> float:
         question = IsWorthTurn(order=due.order.text, since=tuple(each.text for each in self.state.folds[-1:]))
-        model = self._models.of("gate", "M2", "reasoner")
+        model = self.models.of("gate", "M2", "reasoner")
         try:
             self.habits.budget.check(self.state.spent, now)
             self.steps.note(Asked(id=f"beat.{due.number}.{due.due:.0f}", role="M2"))
@@ -259,15 +261,15 @@ class Life:
             self.habits.budget.check(self.state.spent, now)
         except BudgetSpent:
             return ""
-        self.state.halted = ""
+        self.steps.note(Rested(because=""))
         return "goes on" if self.state.in_turn else "task"
 
     def _own_tools(self) -> Mapping[str, LifeTool]:
         steps, habits, language = self.steps, self.habits, self.state.language
-        roles = Roles(steps, self._models, language, self._outside)
+        roles = Roles(steps, self.models, language, self._outside)
         own: tuple[LifeTool, ...] = (
             recall_tool(steps, language), remember_tool(steps, language),
-            sleep_tool(steps, language, self._models.of("M1", "reasoner"), habits.drawn), roles.m1_tool(),
+            sleep_tool(steps, language, self.models.of("M1", "reasoner"), habits.drawn), roles.m1_tool(),
             ask_tool(steps, habits.rhythm, language),
             *LedgerTools(steps, language, habits.rhythm.zone).tools(),
         )  # fmt: skip

@@ -187,7 +187,7 @@ class LifeState(BaseModel):
                 self.ledger.apply(event)
             case Beat():
                 self.beats[event.order] = event.due
-            case Rested():
+            case Rested() if event.because or self.halted.startswith("budget"):
                 self.halted = event.because
             case Folded():
                 tainted = any(turn.tainted for turn in self.turns if turn.number <= event.upto)
@@ -231,6 +231,7 @@ class LifeState(BaseModel):
     def _observe(self, event: Observed) -> None:
         self.results[event.id] = event
         asked = self.questions.pop(event.id, None)
+        self.answers.pop(event.id, None)
         if asked is not None and event.text in NOT_YET.values():
             self.late = dict([(event.id, asked), *self.late.items()][:LATE])
         if event.id.count(".") == 2:
@@ -275,8 +276,6 @@ class LifeState(BaseModel):
             case Commanded():
                 paused = {"pause": "paused", "stop": "stopped", "resume": ""}[event.order]
                 self.halted = f"{paused}: {event.because}" if paused and event.because else paused
-            case _:
-                pass
 
     def _tell(self, seq: int, line: str, *, by_user: bool = True) -> None:
         self.unread.append(News(row=seq, line=cut(line, WORDS), by_user=by_user))
@@ -299,13 +298,14 @@ def shown_arguments(arguments: str) -> str:
     try:
         value = json.loads(arguments)
     except ValueError:
-        return json.dumps({"arguments": cut(arguments, ARGUMENT)}, ensure_ascii=False)
+        value = None
     if not isinstance(value, dict):
-        return json.dumps({"arguments": cut(arguments, ARGUMENT)}, ensure_ascii=False)
+        value = {"arguments": arguments}
     kept = {
-        str(name)[:80]: cut(str(each), ARGUMENT) if len(str(each)) > ARGUMENT else each for name, each in value.items()
+        str(name)[:80]: each if len(str(each)) <= ARGUMENT else cut(str(each), ARGUMENT)
+        for name, each in list(value.items())[:10]
     }
-    return json.dumps(dict(list(kept.items())[:10]), ensure_ascii=False)
+    return json.dumps(kept, ensure_ascii=False)
 
 
 async def read_state(stream: Stream, *, hears: bool = True) -> LifeState:
@@ -315,18 +315,16 @@ async def read_state(stream: Stream, *, hears: bool = True) -> LifeState:
     if last is not None and isinstance(last.event, Folded) and last.event.state:
         state, after = LifeState.model_validate_json(last.event.state), last.seq
         state.hears = hears
-    from_outside = await _unread(stream, state.seen, after) if after else []
-    for row in from_outside:
-        state.apply(row.event, row.at, row.seq)
+        rows = await stream.store.events(stream.name, state.seen, FROM_OUTSIDE, A_PAGE)
+        _apply_rows(state, [row for row in rows if row.seq < after and row.by != SLOT])
     while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
         after = rows[-1].seq
-        for row in rows:
-            state.apply(row.event, row.at, row.seq)
-            if row.event.kind in FROM_OUTSIDE and row.by != SLOT:
-                state.seen = max(state.seen, row.seq)
+        _apply_rows(state, rows)
     return state
 
 
-async def _unread(stream: Stream, seen: int, upto: int) -> list[Logged]:
-    rows = await stream.store.events(stream.name, seen, FROM_OUTSIDE, A_PAGE)
-    return [row for row in rows if row.seq < upto and row.by != SLOT]
+def _apply_rows(state: LifeState, rows: list[Logged]) -> None:
+    for row in rows:
+        state.apply(row.event, row.at, row.seq)
+        if row.event.kind in FROM_OUTSIDE and row.by != SLOT:
+            state.seen = max(state.seen, row.seq)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from mindstream.errors import InputError
 from mindstream.life import commands
 from mindstream.memory.stream import Stream
 
@@ -25,12 +24,7 @@ async def watch(stream: Stream, folder: Path, skip: Path | None = None) -> None:
 
     Args:
         skip: a folder in it that is left out: where the life itself writes.
-
-    Raises:
-        InputError: there is no such folder.
     """
-    if not await asyncio.to_thread(folder.is_dir):
-        raise InputError(f"there is no folder {str(folder)!r} to watch")
     told = before = await asyncio.to_thread(list_files, folder, skip)
     while True:
         await asyncio.sleep(LOOK_S)

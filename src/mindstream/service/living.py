@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +99,7 @@ async def open_life(
         opened.push_async_callback(calls.flush, stream)
         billed: list[BilledModel] = []
         tools = await _open_tools(settings, wanted, stream, _bill(models, billed), approve, note, opened)
+        _check_allowed(wanted.allow, tools)
         life = await opened.enter_async_context(
             Life.open(stream, models, goal=wanted.goal, orders=wanted.orders, tools=tools, habits=habits)
         )
@@ -106,6 +107,12 @@ async def open_life(
             model.steps = life.steps
         async with _writing(calls, stream):
             yield life
+
+
+def _check_allowed(names: Sequence[str], tools: Sequence[Tool]) -> None:
+    there = [tool.spec.name for tool in tools]
+    if wrong := next((name for name in names if name not in there), ""):
+        raise InputError(f"--allow {wrong!r}: there is no such tool here; there are: {', '.join(there)}")
 
 
 def _left(budget: LifeBudget, spent: Spent) -> Budget:

@@ -128,7 +128,7 @@ def make_order(words: str) -> str:
     from mindstream.life.schedule import read_order
 
     text = words.strip()
-    return text if read_order(text) else f"every {text}"
+    return f"every {text}" if not read_order(text) and read_order(f"every {text}") else text
 
 
 def _command(flags: Mapping[str, object]) -> str:
