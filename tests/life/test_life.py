@@ -196,7 +196,27 @@ async def test_what_changes_the_world_waits_for_leave_and_is_done_once(tmp_path:
         assert not sent and len(life.state.wishes) == 1
         await commands.give_leave(life.stream, yes=True)
         assert await life.run(turns=4) == "done"
+        assert not life.state.decided and not life.state.wishes
     assert sent == ["All is well."]
+
+
+async def test_leave_that_was_given_is_used_up(tmp_path: Path) -> None:
+    """One yes is one letter: the same letter, wished for again, waits for leave again."""
+    sent: list[str] = []
+
+    async def send(text: str) -> str:
+        """Send a letter."""
+        sent.append(text)
+        return "sent"
+
+    letter = [call("send", text="All is well.")]
+    first, second, third = ([call("M1", task=f"Send the letter, day {n}.")] for n in range(3))
+    model = script([first, "so", second, "it", third, "goes"], [letter, "wished"] * 3)
+    async with living(tmp_path, model, tools=[tool(send, Traits(changes=True))]) as life:
+        await life.run(turns=1)
+        await commands.give_leave(life.stream, yes=True)
+        await life.run(turns=2)
+        assert sent == ["All is well."] and len(life.state.wishes) == 1
 
 
 async def test_m1_is_shown_the_tools_that_its_task_needs(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from mindstream.cli.clean import short
 from mindstream.clock import Moment, format_spoken
+from mindstream.life.context import Spent
 from mindstream.life.events import (
     Answered,
     Asked,
@@ -25,7 +26,7 @@ from mindstream.life.events import (
 )
 from mindstream.life.ledger import Task, line_of
 from mindstream.life.roles import CLOSED, OPENED
-from mindstream.life.state import LifeState, Spent
+from mindstream.life.state import LifeState
 from mindstream.log.events import Event
 from mindstream.text.counting import count_of
 

@@ -1,4 +1,4 @@
-"""A model that tools from outside ask (a planner, `llm`): within the budget of the life, and on its bill."""
+"""A model that is asked beside the turns, by tools (a planner, `llm`) or about a beat: on the bill of the life."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class BilledModel:
         steps: of the life that pays; None until it is open.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, steps: Steps | None = None) -> None:
         self.name = model.name
-        self.steps: Steps | None = None
+        self.steps = steps
         self._model = model
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:

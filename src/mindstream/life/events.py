@@ -164,6 +164,14 @@ class LeaveGiven(Event):
     yes: bool
 
 
+class LeaveUsed(Event):
+    """A call was made, or not, as a person had said: the next one like it asks again."""
+
+    kind = "leave_used"
+    id: str
+    """The call that leave was asked for."""
+
+
 class Beat(Event):
     """A standing order came due; whether that is worth a turn was decided, without one."""
 
@@ -199,5 +207,5 @@ class Rested(Event):
 
 register(
     LifeBegan, TurnBegan, Asked, Replied, TurnEnded, Folded, TaskChanged, Questioned, Answered, LeaveAsked, LeaveGiven,
-    Beat, Noticed, Commanded, Rested,
+    LeaveUsed, Beat, Noticed, Commanded, Rested,
 )  # fmt: skip

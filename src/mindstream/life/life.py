@@ -15,9 +15,10 @@ from mindstream.clock import DAY_S, Moment
 from mindstream.errors import BudgetSpent, InputError, ModelError
 from mindstream.life import lives
 from mindstream.life.ask_user import ask_tool
+from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
 from mindstream.life.commands import give_goal
-from mindstream.life.events import Asked, Beat, Rested, TurnBegan, TurnEnded
+from mindstream.life.events import Beat, Rested, TurnBegan, TurnEnded
 from mindstream.life.folding import fold, turns_to_fold
 from mindstream.life.inbox import Inbox, SimulatedUser
 from mindstream.life.is_worth_turn import IsWorthTurn
@@ -219,25 +220,20 @@ class Life:
             task = self.state.ledger.add(due.order.what)
         except InputError:  # what it wants is still to be done, or the ledger is full
             task = None
-        worth = await self._worth(due, self.stream.clock.now()) if task else 0.0
+        worth = await self._worth(due) if task else 0.0
         self.steps.note(Beat(order=due.number, due=due.due, worth=worth))
         if task and worth >= WORTH:
             self.steps.note(task)
         await self.steps.flush()
         return worth >= WORTH
 
-    async def _worth(self, due: DueOrder, now: Moment) -> float:
+    async def _worth(self, due: DueOrder) -> float:
+        """Have it decided whether a beat is worth a turn; who gave the order wants it followed, whatever fails."""
         question = IsWorthTurn(order=due.order.text, since=tuple(each.text for each in self.state.folds[-1:]))
         model = self.models.of("gate", "M2", "reasoner")
-        try:
-            self.habits.budget.check(self.state.spent, now)
-            self.steps.note(Asked(id=f"beat.{due.number}.{due.due:.0f}", role="M2"))
-            await self.steps.flush()
-            return (await decide(model, question))["yes"]
-        except ModelError:
-            return 1.0  # whoever gave the order wants it followed
-        finally:
-            self.state.asked.pop(f"beat.{due.number}.{due.due:.0f}", None)
+        with contextlib.suppress(ModelError):
+            return (await decide(BilledModel(model, self.steps), question))["yes"]
+        return 1.0
 
     def _is_roused(self, halted: str) -> bool:
         """Tell whether something came that there may be a turn for, or a person paused it or let it go on."""

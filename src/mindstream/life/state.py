@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pydantic import BaseModel, Field
 
 from mindstream.clock import Moment
+from mindstream.life.context import Fold, News, Opened, Spent, Turn
 from mindstream.life.events import (
     SLOT,
     Answered,
@@ -20,6 +21,7 @@ from mindstream.life.events import (
     Folded,
     LeaveAsked,
     LeaveGiven,
+    LeaveUsed,
     LifeBegan,
     Noticed,
     Questioned,
@@ -29,7 +31,7 @@ from mindstream.life.events import (
     TurnBegan,
     TurnEnded,
 )
-from mindstream.life.ledger import Ledger, Task
+from mindstream.life.ledger import Ledger
 from mindstream.life.words import NOT_YET
 from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.stream import Stream
@@ -38,7 +40,8 @@ from mindstream.models.model import Call, Message
 
 KINDS = (
     "life_began", "turn_began", "asked", "replied", "turn_ended", "folded", "task_changed", "questioned", "answered",
-    "leave_asked", "leave_given", "beat", "noticed", "commanded", "rested", "tool_called", "observed", "heard",
+    "leave_asked", "leave_given", "leave_used", "beat", "noticed", "commanded", "rested", "tool_called", "observed",
+    "heard",
 )  # fmt: skip
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """What others write, at any time, for a life to take in."""
@@ -51,51 +54,6 @@ LATE = 5
 """So many questions that nobody waits for any longer can be answered yet."""
 SUMMARIES = 4
 """So many folds stay in M2's prompt; older ones are found by R."""
-
-
-class Turn(BaseModel):
-    """A turn in M2's context."""
-
-    number: int
-    because: str = ""
-    messages: list[Message] = Field(default_factory=list)
-    tainted: bool = False
-    """Words of strangers stand in it."""
-
-
-class News(BaseModel):
-    """Something that others did: the row of the log where it stands, a line, and whether the user did it."""
-
-    row: int
-    line: str
-    by_user: bool = True
-
-
-class Fold(BaseModel):
-    """What became of older turns."""
-
-    text: str
-    tainted: bool = False
-
-
-class Opened(BaseModel):
-    """How it stood when the newest turn began, the same at each of its steps; and what was told of others in it."""
-
-    at: Moment = 0.0
-    tasks: list[Task] = Field(default_factory=list)
-    news: list[str] = Field(default_factory=list)
-
-
-class Spent(BaseModel):
-    """What a life has spent so far: all in all, and on the day of the last call."""
-
-    calls: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-    day: str = ""
-    usd_today: float = 0.0
-    words_today: int = 0
-    """Words that it said unasked."""
 
 
 class LifeState(BaseModel):
@@ -268,6 +226,9 @@ class LifeState(BaseModel):
                 self._tell(seq, f"{ANSWERED}{event.text}")
             case LeaveAsked():
                 self.wishes[event.id] = event
+            case LeaveUsed():
+                self.decided.pop(event.id, None)
+                self.leave.pop(event.id, None)
             case LeaveGiven() if event.id in self.wishes:
                 self.decided[event.id] = wish = self.wishes.pop(event.id)
                 self.leave[event.id] = event.yes

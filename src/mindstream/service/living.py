@@ -13,10 +13,11 @@ from mindstream.clock import MachineZone, Moment
 from mindstream.errors import InputError
 from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
+from mindstream.life.context import Spent
 from mindstream.life.leave import Permits
 from mindstream.life.life import Habits, Life
 from mindstream.life.schedule import ActiveHours, read_moment
-from mindstream.life.state import Spent, read_state
+from mindstream.life.state import read_state
 from mindstream.life.waking import Rhythm
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
