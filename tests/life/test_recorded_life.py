@@ -1,4 +1,7 @@
-"""Thirty turns and more with language minds as M2 and M1, over the documents of the ferry, played back to the word."""
+"""Thirty-one turns with language minds as M2 and M1, over the documents of the ferry, played back to the word.
+
+What they asked for in the prompts' words was mended afterwards; their answers are those to the words before.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ async def converse(folder: Path, model: Playback, story: dict[str, Any], clock: 
         Stream.open(folder, "museum", clock=clock, seed=1) as stream,
     ):
         tools = [*documents.tools(), tool(calculator), write_file_tool(folder / "out")]
-        habits = Habits(prompt_tokens=6_000, permits=Permits(always=("write_file",)))
+        habits = Habits(prompt_tokens=8_000, permits=Permits(always=("write_file",)))
         opened = Life.open(stream, Models(model), goal=story["goal"], tools=tools, habits=habits, user=user)
         async with opened as life:
             says = iter(story["says"])

@@ -22,6 +22,7 @@ MARK = {"life": True}
 """What the data of records say that U wrote, or that sleep made of such records alone."""
 RETURNED = 5
 LONGEST = 1_500
+NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
 
 
@@ -65,7 +66,9 @@ def sleep_tool(steps: Steps, language: str, model: Model, n: int) -> OwnTool:
     async def sleep(given: Arguments, where: Where) -> Done:  # noqa: ARG001
         dreamer = StepModel(steps, where.id, "M1", model)
         dream = await stream.sleep(dreamer, n, cause=where.row, fence=steps.fence)
-        return Done(Observation(dream, foreign=bool(dream) and await _is_tainted(stream, dream)))
+        if not dream:
+            return Done(Observation(NO_DREAM[language]))
+        return Done(Observation(dream, foreign=await _is_tainted(stream, dream)))
 
     return OwnTool(spec_of("S", language), sleep)
 

@@ -46,7 +46,7 @@ KINDS = (
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """What others write, at any time, for a life to take in."""
 A_PAGE = 1_000
-RESULT, WORDS, ARGUMENT = 1_500, 1_500, 600
+RESULT, WORDS, ARGUMENT = 4_000, 1_500, 600
 """How much of a call's result, of a reply's words and of an argument stays in M2's context, in characters."""
 SAID, ANSWERED = "The user said: ", "The user answered a question of yours, later: "
 """How what the user says begins, where M2 is told of it."""
@@ -200,7 +200,8 @@ class LifeState(BaseModel):
 
     def _end_turn(self) -> None:
         self.in_turn = False
-        self.quiet_turns = 0 if self.results else self.quiet_turns + 1
+        is_at_work = self.results or self.turns[-1].because != "task"  # a user is answered in words
+        self.quiet_turns = 0 if is_at_work else self.quiet_turns + 1
         for steps in (self.asked, self.replies, self.called, self.results):
             steps.clear()
 

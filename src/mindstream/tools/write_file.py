@@ -12,6 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mindstream.errors import ToolError
+from mindstream.text.counting import count_of
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 
@@ -39,14 +40,15 @@ def write_file_tool(folder: Path | str) -> FunctionTool:
             (each.get("key"), each.get("name"), each.get("hash")) == (key, name, digest) for each in written
         ):
             return f"written already: {name}"
-        if path.exists():
+        if is_there := path.exists():
             there = _digest(path.read_bytes())
             if there != digest and there not in {each.get("hash") for each in written if each.get("name") == name}:
                 raise ToolError(f"{name} was written or changed by somebody else: choose another name")
         _replace(path, text)
         with (root / WRITTEN).open("a", encoding="utf-8") as log:
             log.write(json.dumps({"key": key, "name": name, "hash": digest}, ensure_ascii=False) + "\n")
-        return f"written: {name} ({len(text):,} characters)"
+        how = "in place of the earlier one" if is_there else "a new file"
+        return f"written: {name}, {how} ({count_of(len(text.split()), 'word')}, {count_of(len(text), 'character')})"
 
     return tool(write_file, Traits(changes=True, key="key"))
 
