@@ -41,7 +41,7 @@ class Corpus:
         self._lexical = Lexical()
         self._numbers: dict[str, int] = {}
         self._problems: list[tuple[frozenset[str], str]] = []
-        self._withdrawn: set[int] = set()
+        self._withdrawn: set[int] = set()  # and those without an answer
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -61,6 +61,8 @@ class Corpus:
         self.pairs.append(pair)
         self._vectors.append(vector)
         self._lexical.add(asked + answered)
+        if not pair.answer.strip():
+            self._withdrawn.add(at)
         self._problems.append((frozenset(asked), " ".join(answered) or pair.answer.strip()))
         return at
 
@@ -70,9 +72,9 @@ class Corpus:
         self._withdrawn.update(gone)
         return gone
 
-    def is_withdrawn(self, at: int) -> bool:
-        """Tell whether a pair was taken out."""
-        return at in self._withdrawn
+    def teaches(self, at: int) -> bool:
+        """Tell whether a pair may be learned from: it was not taken out, and has an answer."""
+        return at not in self._withdrawn
 
     def candidates(self, at: int, n: int) -> Rows:
         """Return up to n pairs that may help with one: the nearest by BM25, none of the same problem.

@@ -99,8 +99,11 @@ class LearnedRetriever:
         """Take in what a pool begins with, then learn from each of it: every one may help every other."""
         new = [pair for pair in pairs if pair.id not in self._corpus]
         async with self._admitting:
-            for at in await self._add(new):
-                await self._learn_from([at], self._corpus.pairs[at].id)
+            rows = await self._add(new)
+            for at in rows:
+                await self._weigh(at)
+            for at in rows:
+                await self._learn(self._corpus.pairs[at].id)
 
     async def load(self, pairs: Iterable[Pair]) -> None:
         """Take in a pool that was learned from before; it is weighed again bit by bit."""
@@ -112,7 +115,9 @@ class LearnedRetriever:
         async with self._admitting:
             if pair.id not in self._corpus:
                 (at,) = await self._add([pair])
-                await self._learn_from([at, *self._again(at)], pair.id)
+                for row in (at, *self._again(at)):
+                    await self._weigh(row)
+                await self._learn(pair.id)
 
     async def withdraw(self, ids: Iterable[str]) -> None:
         """Learn no more from these pairs; what the head has of them already, it keeps."""
@@ -133,9 +138,7 @@ class LearnedRetriever:
         self._next_again += len(turns)
         return turns
 
-    async def _learn_from(self, rows: list[int], admitted: str) -> None:
-        for at in rows:
-            await self._weigh(at)
+    async def _learn(self, admitted: str) -> None:
         version = await asyncio.to_thread(self.learn, admitted)
         if version is not None:
             self._take(version)
@@ -144,7 +147,7 @@ class LearnedRetriever:
     async def _weigh(self, at: int) -> None:
         """Ask how much a pair's candidates help."""
         pair, candidates = self._corpus.pairs[at], self._corpus.candidates(at, self.recipe.candidates)
-        if len(candidates) < self.recipe.taken or self._corpus.is_withdrawn(at):
+        if len(candidates) < self.recipe.taken or not self._corpus.teaches(at):
             return
         others = [self._corpus.pairs[row] for row in candidates]
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.sharing.retriever.head import Floats, Head
+from mindstream.sharing.retriever.head import Floats, Head, multiply
 
 Rows = NDArray[np.int64]
 RATE, RATE_OF_SCALE = 0.001, 0.02
@@ -32,14 +32,14 @@ class Learner:
 
     def step(self, asked: Floats, candidates: Floats, helps: Floats) -> None:
         """Take one step: row by row the vectors of a prompt and a candidate, and 1 where that one helps, else 0."""
-        ours, lengths = _units(asked @ self._matrix)
-        theirs, their_lengths = _units(candidates @ self._matrix)
+        ours, lengths = _units(multiply(asked, self._matrix))
+        theirs, their_lengths = _units(multiply(candidates, self._matrix))
         cosines = np.vecdot(ours, theirs)
         scale, bias = self._line
         off = (_sigmoid(scale * cosines + bias) - helps) / np.float32(len(helps))
         pull, nearness = (off * scale)[:, None], cosines[:, None]
-        slope = asked.T @ (pull * (theirs - nearness * ours) / lengths)
-        slope += candidates.T @ (pull * (ours - nearness * theirs) / their_lengths)
+        slope = multiply(asked.T, pull * (theirs - nearness * ours) / lengths)
+        slope += multiply(candidates.T, pull * (ours - nearness * theirs) / their_lengths)
         self._taken += 1
         self._move(0, self._matrix, slope, RATE)
         self._move(1, self._line, np.array([off @ cosines, off.sum()], np.float32), RATE_OF_SCALE)
