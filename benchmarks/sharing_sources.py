@@ -14,6 +14,7 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.provider import provider
 from mindstream.sharing.retriever.corpus import Corpus, Pair
 from mindstream.sharing.retriever.learned import LearnedRetriever
+from mindstream.sharing.retriever.lessons import Checked
 from mindstream.sharing.retriever.likelihood import Likelihood
 from mindstream.sharing.retriever.stated import Stated
 from mindstream.sharing.retriever.unlikely import Basis, StandIn, Unlikely
@@ -52,7 +53,7 @@ def scrambled(retriever: LearnedRetriever) -> None:
         return paired[:, 0], paired[:, 1], helps
 
     lessons.draw = mixed  # type: ignore[method-assign]
-    lessons.check = lambda *_: 1.0  # type: ignore[method-assign]  # the published code has none
+    lessons.check = lambda *_: Checked(1.0, 1.0)  # type: ignore[method-assign]  # the published code has none
 
 
 async def compare_sources(name: str, embedder: Embedder, items: Sequence[Pair]) -> dict[str, Any]:

@@ -36,11 +36,11 @@ class Recipe:
 
     candidates: int = 60
     taken: int = 6
-    again: int = 2
+    again: int = 6
     batch: int = 96
     steps: int = 1
     held_out: float = 0.15
-    patience: int = 12
+    patience: int = 40
 
 
 class LearnedRetriever:
@@ -180,7 +180,7 @@ class LearnedRetriever:
                 self._behind = 0
             return None
         self._behind = 0
-        return self._next(head, admitted, before, after)
+        return self._next(head, admitted, before.first, after.first)
 
     def _next(self, head: Head, admitted: str, before: float, after: float) -> Version:
         return Version(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mindstream.sharing.retriever.head import Floats, Head, multiply
 
 Rows = NDArray[np.int64]
-RATE, RATE_OF_SCALE = 0.001, 0.02
+RATE, RATE_OF_SCALE = 0.0005, 0.02
 MOMENTUM, SPREAD = 0.9, 0.99
 TINY = np.float32(1e-8)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -24,6 +25,19 @@ class Trial:
 
     candidates: Rows
     helps: NDArray[np.bool_]
+
+
+class Checked(NamedTuple):
+    """How a head does on what was held out; of two, the better one is greater.
+
+    Attributes:
+        first: how often what it ranks first is among what helps most.
+        above: how often what helps most is ranked above what does not; it decides where `first` is the same, so that
+            many small steps that each change no first place cannot lead astray.
+    """
+
+    first: float
+    above: float
 
 
 class Lessons:
@@ -74,14 +88,15 @@ class Lessons:
         drawn = chance.integers(0, len(asked), n)
         return asked[drawn], candidates[drawn], self._labels[drawn % (2 * self._half)]
 
-    def check(self, head: Head, vectors: Floats) -> float:
-        """Return how often what a head ranks first is among what helps most, of the pairs held out; 0: too few."""
+    def check(self, head: Head, vectors: Floats) -> Checked:
+        """Tell how a head ranks the candidates of the pairs held out; nothing where there are too few."""
         if len(self._trials) < LEAST_CHECKED:
-            return 0.0
+            return Checked(0.0, 0.0)
         used = np.unique(np.concatenate([*(each.candidates for each in self._trials.values()), list(self._trials)]))
         projected = head.project(vectors[used])
-        hits = 0
+        hits, above = 0, 0.0
         for at, trial in self._trials.items():
             near = projected[np.searchsorted(used, trial.candidates)] @ projected[np.searchsorted(used, at)]
             hits += int(trial.helps[int(near.argmax())])
-        return hits / len(self._trials)
+            above += float(np.mean(near[trial.helps][:, None] > near[~trial.helps]))
+        return Checked(hits / len(self._trials), above / len(self._trials))

@@ -40,7 +40,10 @@ class Unlikely(Protocol):
 
 
 class StandIn:
-    """1 - (½ ROUGE-L + ½ cosine) of the candidate's answer and Y: no model is asked."""
+    """1 - (½ ROUGE-L + ½ cosine) of the candidate's answer and Y: no model is asked.
+
+    A little above 1 where the cosine is below 0, so that what helps least can be told apart.
+    """
 
     basis: Basis = "stand-in"
 
@@ -52,7 +55,7 @@ class StandIn:
         await self._embed([pair, *candidates])
         near = np.array([self._vectors[each.id] for each in candidates]) @ self._vectors[pair.id]
         overlap = [rouge_l(each.answer, pair.answer) for each in candidates]
-        return 1 - (0.5 * np.array(overlap) + 0.5 * np.clip(near.astype(np.float64), 0, 1))
+        return 1 - (0.5 * np.array(overlap) + 0.5 * near.astype(np.float64))
 
     def forget(self, ids: Sequence[str]) -> None:
         """Let go of what is kept of these pairs' answers."""
