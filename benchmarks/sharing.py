@@ -167,7 +167,7 @@ def worst_of(found: Sequence[dict[str, float]]) -> dict[str, float]:
 async def pools(single: Asked, domains: dict[str, Asked], heads: dict[str, Head]) -> dict[str, Any]:
     """Compare copied answers from domain pools with those from one pool of the same size."""
     found: dict[str, dict[str, float]] = {"single": {}, "domain": {}}
-    first = {}
+    first: dict[str, float] = {}
     for name, asked in domains.items():
         near = asked.near(heads[name])
         found["domain"] |= asked.copied(near)

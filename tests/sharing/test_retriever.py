@@ -164,7 +164,8 @@ def test_a_head_ranks_all_candidates_and_an_untrained_one_is_the_cosine() -> Non
     question = vectors[7]
 
     def cosines(rows: Rows) -> Floats:
-        return (vectors[rows] @ question).astype(np.float64)
+        found: Floats = (vectors[rows] @ question).astype(np.float64)
+        return found
 
     def signals(rows: Rows) -> Signals:
         raise AssertionError("not asked for")

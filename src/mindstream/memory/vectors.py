@@ -158,7 +158,8 @@ class Vectors:
     def units(self, rows: NDArray[np.int64]) -> Floats:
         """Return the vectors of these positions, of length 1, or 0 where there is none."""
         self._settle()
-        units: Floats = restore(self._sums.values[rows]) / np.maximum(self._lengths.values[rows], 1e-6)[:, None]
+        lengths = np.maximum(self._lengths.values[rows], np.float32(1e-6))
+        units: Floats = restore(self._sums.values[rows]) / lengths[:, None]
         return units
 
     def _candidates(self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -49,9 +49,9 @@ class Learner:
         mean, square = self._means[which], self._squares[which]
         np.add(mean, np.float32(1 - MOMENTUM) * (slope - mean), out=mean)
         np.add(square, np.float32(1 - SPREAD) * (slope * slope - square), out=square)
-        rate = rate / (1 - MOMENTUM**self._taken)
-        root: Floats = np.sqrt(square / np.float32(1 - SPREAD**self._taken))
-        numbers -= np.float32(rate) * mean / (root + TINY)
+        share = np.float32(rate / (1 - MOMENTUM**self._taken))
+        root = np.sqrt(square / np.float32(1 - SPREAD**self._taken))
+        np.subtract(numbers, share * mean / (root + TINY), out=numbers)
 
     def head(self) -> Head:
         """Return the head as it is now, as it would be kept."""
