@@ -64,7 +64,8 @@ async def compare_sources(name: str, embedder: Embedder, items: Sequence[Pair]) 
         corpus.add(item, vector)
     english = [i for i, item in enumerate(items) if item.answer.isascii()]
     chosen = np.random.default_rng(0).choice(english, SAMPLE, replace=False)
-    sources: list[Unlikely] = [StandIn(embedder), Likelihood(at), Stated(provider(name))]
+    model = provider(name)
+    sources: list[Unlikely] = [StandIn(embedder), Likelihood(at), Stated(model)]
     told: dict[str, list[NDArray[np.float64]]] = {each.basis: [] for each in sources}
     took: dict[str, float] = {}
     for source in sources:
@@ -73,6 +74,7 @@ async def compare_sources(name: str, embedder: Embedder, items: Sequence[Pair]) 
             rows = corpus.candidates(int(row), 60)[:: 60 // CANDIDATES]
             told[source.basis].append(await source.p_not(items[row], [items[i] for i in rows]))
         took[source.basis] = (time.perf_counter() - start) * 1000 / sum(map(len, told[source.basis]))
+    await model.aclose()
     names = list(told)
     return {
         "rank_correlation": {

@@ -65,5 +65,4 @@ def _units(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _sigmoid(scores: Floats) -> Floats:
-    likely: Floats = 1 / (1 + np.exp(-scores))
-    return likely
+    return np.divide(1, 1 + np.exp(-scores), dtype=np.float32)
