@@ -65,4 +65,5 @@ def _units(rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _sigmoid(scores: Floats) -> Floats:
-    return np.divide(1, 1 + np.exp(-scores), dtype=np.float32)
+    likely: Floats = np.divide(1, 1 + np.exp(-scores), dtype=np.float32)
+    return likely
