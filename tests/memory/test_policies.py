@@ -15,6 +15,9 @@ NOW, DAY, HOUR = 1_700_000_000.0, 86_400.0, 3_600.0
 NAN = float("nan")
 
 
+NO_VECTORS = (np.zeros(4, np.float32), lambda rows: np.zeros((len(rows), 4), np.float32))
+
+
 def candidates(
     relevance: list[float], age_s: list[float], importance: list[float], strength: list[float] | None = None
 ) -> Candidates:
@@ -32,7 +35,7 @@ def candidates(
         found: Floats = np.sin(rows * 7.0)
         return found
 
-    return Candidates(np.array(relevance, np.float32), NOW, signals, cosines)
+    return Candidates(np.array(relevance, np.float32), NOW, signals, cosines, *NO_VECTORS)
 
 
 numbers = st.floats(-60, 60, width=32) | st.sampled_from([0.0, 1.0, 1.5, 30.0])
@@ -124,7 +127,7 @@ def test_bounded_looks_at_little_of_much() -> None:
         looked_at.append(len(rows))
         return much.signals(rows)
 
-    Bounded().rank(Candidates(much.relevance, NOW, signals, much.cosines), 40)
+    Bounded().rank(Candidates(much.relevance, NOW, signals, much.cosines, *NO_VECTORS), 40)
     assert sum(looked_at) < 5_000
 
 

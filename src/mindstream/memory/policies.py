@@ -41,12 +41,16 @@ class Candidates:
         now: the moment of the question.
         signals: gives what is known of some rows.
         cosines: gives the cosines of some rows' vectors with the question's; those without one have 0.
+        question: the question's own vector, of length 1, or 0 where there is none.
+        vectors: gives some rows' vectors, of length 1, or 0 where there is none.
     """
 
     relevance: NDArray[np.floating]
     now: Moment
     signals: Callable[[Rows], Signals]
     cosines: Callable[[Rows], Floats]
+    question: NDArray[np.float32]
+    vectors: Callable[[Rows], NDArray[np.float32]]
 
     @property
     def rows(self) -> Rows:

@@ -202,4 +202,4 @@ def _candidates(columns: Columns, scored: Scored, vector: NDArray[np.float32], n
             return np.zeros(len(rows))
         return columns.vectors.cosines(vector, rows).astype(np.float64)
 
-    return Candidates(scored.total, now, signals, cosines)
+    return Candidates(scored.total, now, signals, cosines, vector, columns.vectors.units)

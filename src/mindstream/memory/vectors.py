@@ -155,6 +155,12 @@ class Vectors:
             found[start : start + PORTION] = dots / np.maximum(self._lengths.values[some], 1e-6)
         return found
 
+    def units(self, rows: NDArray[np.int64]) -> Floats:
+        """Return the vectors of these positions, of length 1, or 0 where there is none."""
+        self._settle()
+        lengths = np.maximum(self._lengths.values[rows], np.float32(1e-6))
+        return np.divide(restore(self._sums.values[rows]), lengths[:, None], dtype=np.float32)
+
     def _candidates(self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]) -> NDArray[np.int64]:
         if np.count_nonzero(among) <= EXACT_UP_TO:
             return np.flatnonzero(among)

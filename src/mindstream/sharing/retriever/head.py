@@ -1,0 +1,97 @@
+"""The trained head: one matrix over frozen vectors; nearness is the cosine of what it makes of them."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.errors import InputError
+from mindstream.models.embedders.embedder import unit
+
+Floats = NDArray[np.float32]
+ONE_THREAD = 1 << 18
+"""Products of so many multiplications OpenBLAS does not share out."""
+STEPS = 127
+"""A number of the matrix is kept as one of so many steps on each side of 0."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Head:
+    """What ranks: s = scale · cos(xW, mW) + bias, in training and in recall alike.
+
+    Attributes:
+        matrix: W, width by width; not to be written to.
+    """
+
+    matrix: Floats
+    scale: float = 10.0
+    bias: float = -4.0
+
+    @classmethod
+    def untrained(cls, width: int) -> Head:
+        """Return the head that ranks by the plain cosine."""
+        return cls(np.eye(width, dtype=np.float32))
+
+    @property
+    def width(self) -> int:
+        return len(self.matrix)
+
+    def project(self, vectors: Floats) -> Floats:
+        """Return unit vectors whose cosine is the head's nearness; zeros stay zeros."""
+        return unit(multiply(vectors, self.matrix))
+
+    def kept(self) -> Head:
+        """Return this head as it is when it was written and read again, so that every process ranks alike."""
+        step, steps = self._steps()
+        return Head._of(step, steps, self.scale, self.bias)
+
+    def as_text(self) -> str:
+        """Return the matrix as ASCII: what it has changed of the identity in 8 bits a number, zipped."""
+        step, steps = self._steps()
+        return base64.b64encode(zlib.compress(np.float32(step).tobytes() + steps.tobytes(), 6)).decode()
+
+    @classmethod
+    def from_text(cls, text: str, width: int, scale: float, bias: float) -> Head:
+        """Read what `as_text` wrote.
+
+        Raises:
+            InputError: it is no head of this width.
+        """
+        try:
+            opener = zlib.decompressobj()
+            raw = opener.decompress(base64.b64decode(text, validate=True), 4 + width * width + 1)
+            step = float(np.frombuffer(raw[:4], np.float32)[0])
+            steps = np.frombuffer(raw[4:], np.int8).reshape(width, width)
+        except (ValueError, IndexError, zlib.error) as error:
+            raise InputError(f"this is no head of {width} by {width} numbers: {error}") from None
+        if not all(map(np.isfinite, (step, scale, bias))):
+            raise InputError("a head has a number that is not finite")
+        return cls._of(np.float32(step), steps, scale, bias)
+
+    def _steps(self) -> tuple[np.float32, NDArray[np.int8]]:
+        change = self.matrix - np.eye(self.width, dtype=np.float32)
+        step = np.float32(max(float(np.abs(change).max(initial=0.0)) / STEPS, 1e-12))
+        return step, np.rint(change / step).astype(np.int8)
+
+    @classmethod
+    def _of(cls, step: np.float32, steps: NDArray[np.int8], scale: float, bias: float) -> Head:
+        matrix = np.eye(len(steps), dtype=np.float32) + steps.astype(np.float32) * step
+        matrix.flags.writeable = False
+        return cls(matrix, scale, bias)
+
+
+def multiply(left: Floats, right: Floats) -> Floats:
+    """Return the product of two matrices, in portions that OpenBLAS does on one thread.
+
+    Its threads wait for one another in loops: on a busy machine a product takes a hundred times as long, and recall,
+    which runs beside training, would wait with them.
+    """
+    rows = max(1, ONE_THREAD // right.size)
+    found = np.empty((len(left), right.shape[1]), np.float32)
+    for start in range(0, len(left), rows):
+        np.matmul(left[start : start + rows], right, out=found[start : start + rows])
+    return found

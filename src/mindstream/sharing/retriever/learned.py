@@ -1,0 +1,189 @@
+"""A pool's retriever: it learns from every admission, beside recall, and ranks by the last version that held."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mindstream.chance import fraction
+from mindstream.errors import InputError, ModelError
+from mindstream.memory.policies import Policy
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.sharing.retriever.corpus import Corpus, Pair
+from mindstream.sharing.retriever.head import Head
+from mindstream.sharing.retriever.learner import Learner
+from mindstream.sharing.retriever.lessons import Lessons
+from mindstream.sharing.retriever.ranking import ByHead
+from mindstream.sharing.retriever.unlikely import StandIn, Unlikely
+from mindstream.sharing.retriever.version import Version
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How it learns.
+
+    Attributes:
+        candidates: so many of the pool are weighed at an admission (the source's n; its 10 lowers P@1).
+        taken: of these, half so many that help most and half so many that help least are learned from (the source's v).
+        again: so many exemplars of before are weighed anew at each admission, in turn, since the pool has grown.
+        batch, steps: rows a step, and steps an admission.
+        held_out: the share of exemplars that is never trained on, to tell whether an update helps.
+        patience: after so many updates without a version that holds, it goes back to the last one.
+    """
+
+    candidates: int = 60
+    taken: int = 6
+    again: int = 6
+    batch: int = 96
+    steps: int = 1
+    held_out: float = 0.15
+    patience: int = 40
+
+
+class LearnedRetriever:
+    """Learns from admissions, one at a time, and hands out the policy that ranks now.
+
+    Args:
+        unlikely: who says how much a candidate helps; the stand-in takes its place where it fails.
+        text_of: what of a pair is embedded; its query as it is unless told otherwise.
+        on_version: told of each new version, to write it where the pool is.
+    """
+
+    def __init__(
+        self, embedder: Embedder, width: int, unlikely: Unlikely | None = None, *, recipe: Recipe | None = None,
+        text_of: Callable[[Pair], str] = lambda pair: pair.query, seed: int = 0,
+        on_version: Callable[[Version], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self.recipe = recipe or Recipe()
+        self._embedder, self._text_of, self._on_version = embedder, text_of, on_version
+        self._stand_in = StandIn(embedder)
+        self._unlikely = unlikely or self._stand_in
+        self._corpus = Corpus(width)
+        self._lessons = Lessons(self.recipe.taken)
+        self._seed = seed
+        self._chance = np.random.default_rng(seed)
+        self._admitting = asyncio.Lock()
+        self._behind = 0
+        self._next_again = 0
+        self._bases: set[str] = set()
+        self._take(Version.untrained(embedder.name, width))
+        self._learner = Learner(self.version.head)
+
+    @property
+    def policy(self) -> Policy:
+        """How the pool is ranked now: of one version, which never changes."""
+        return self._policy
+
+    def adopt(self, version: Version) -> None:
+        """Go on from a version that was kept, or that another process made.
+
+        Raises:
+            InputError: it is of another embedder.
+        """
+        if (version.embedder, version.head.width) != (self._embedder.name, self.version.head.width):
+            raise InputError(
+                f"version {version.number} of the retriever is for {version.embedder}, not {self._embedder.name}"
+            )
+        self._take(version)
+        self._learner.begin(version.head)
+        self._behind = 0
+
+    def _take(self, version: Version) -> None:
+        self.version = version
+        self._policy = ByHead(version.head)
+
+    async def seed_with(self, pairs: Iterable[Pair]) -> None:
+        """Take in what a pool begins with, then learn from each of it: every one may help every other."""
+        new = [pair for pair in pairs if pair.id not in self._corpus]
+        async with self._admitting:
+            rows = await self._add(new)
+            for at in rows:
+                await self._weigh(at)
+            for at in rows:
+                await self._learn(self._corpus.pairs[at].id)
+
+    async def load(self, pairs: Iterable[Pair]) -> None:
+        """Take in a pool that was learned from before; it is weighed again bit by bit."""
+        async with self._admitting:
+            await self._add([pair for pair in pairs if pair.id not in self._corpus])
+
+    async def admitted(self, pair: Pair) -> None:
+        """Learn from an exemplar that was admitted; recall goes on by the version of before meanwhile."""
+        async with self._admitting:
+            if pair.id not in self._corpus:
+                (at,) = await self._add([pair])
+                for row in (at, *self._again(at)):
+                    await self._weigh(row)
+                await self._learn(pair.id)
+
+    async def withdraw(self, ids: Iterable[str]) -> None:
+        """Learn no more from these pairs; what the head has of them already, it keeps."""
+        gone = list(ids)
+        async with self._admitting:
+            self._lessons.withdraw(self._corpus.withdraw(gone))
+            self._stand_in.forget(gone)
+
+    async def _add(self, pairs: list[Pair]) -> list[int]:
+        if not pairs:
+            return []
+        vectors = await self._embedder.embed([self._text_of(pair) for pair in pairs])
+        return [self._corpus.add(pair, vector) for pair, vector in zip(pairs, vectors, strict=True)]
+
+    def _again(self, below: int) -> list[int]:
+        """Return whose turn it is to be weighed anew."""
+        turns = [(self._next_again + i) % below for i in range(min(self.recipe.again, below))] if below else []
+        self._next_again += len(turns)
+        return turns
+
+    async def _learn(self, admitted: str) -> None:
+        version = await asyncio.to_thread(self.learn, admitted)
+        if version is not None:
+            self._take(version)
+            self._on_version(version)
+
+    async def _weigh(self, at: int) -> None:
+        """Ask how much a pair's candidates help."""
+        pair, candidates = self._corpus.pairs[at], self._corpus.candidates(at, self.recipe.candidates)
+        if len(candidates) < self.recipe.taken or not self._corpus.teaches(at):
+            return
+        others = [self._corpus.pairs[row] for row in candidates]
+        try:
+            p_not, basis = await self._unlikely.p_not(pair, others), self._unlikely.basis
+        except ModelError:
+            p_not, basis = await self._stand_in.p_not(pair, others), self._stand_in.basis
+        self._bases.add(basis)
+        if fraction("held out", pair.id) < self.recipe.held_out:
+            self._lessons.hold_out(at, candidates, p_not)
+        else:
+            self._lessons.learn(at, candidates, p_not)
+
+    def learn(self, admitted: str) -> Version | None:
+        """Train on what was weighed; return the new version, or None where it is not good enough.
+
+        It reads what nobody else changes meanwhile, so it may run in a thread.
+        """
+        if not len(self._lessons):
+            return None
+        vectors = self._corpus.vectors
+        for _ in range(self.recipe.steps):
+            asked, candidates, helps = self._lessons.draw(self._chance, self.recipe.batch)
+            self._learner.step(vectors[asked], vectors[candidates], helps)
+        head = self._learner.head()
+        before, after = self._lessons.check(self.version.head, vectors), self._lessons.check(head, vectors)
+        if after < before:
+            self._behind += 1
+            if self._behind >= self.recipe.patience:
+                self._learner.begin(self.version.head)
+                self._behind = 0
+            return None
+        self._behind = 0
+        return self._next(head, admitted, before.first, after.first)
+
+    def _next(self, head: Head, admitted: str, before: float, after: float) -> Version:
+        return Version(
+            self.version.number + 1, self.version.number, self._embedder.name, head, admitted, len(self._lessons),
+            " + ".join(sorted(self._bases)), after, before,
+        )  # fmt: skip
