@@ -1,0 +1,62 @@
+"""Whether a source is trusted: its pairs are weighed together, since one alone says little (Wald's sequential test).
+
+Each pair that the guard can measure (see guard) gives evidence for its source or against it. Nothing of a new source is
+served before the evidence is for it; where it turns against it nothing is served any more, what was written before
+included. The source of a pair is whoever asked: an attacker who may only talk is a source of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mindstream.sharing.events import ExemplarJudged
+
+ENOUGH = 1.5
+"""From so many log odds on, for a source, what it wrote is served."""
+MOST = 2.0
+"""So many log odds one pair gives at most, for or against."""
+ORDER = -1.0
+"""What a pair that gives orders weighs."""
+UNFIT = -2.0
+"""A pair whose own log odds are below that is not served, whoever wrote it."""
+
+
+@dataclass
+class SourceRecord:
+    """What is known of a source.
+
+    Attributes:
+        evidence: log odds that it is honest, from what could be measured.
+        pairs: how many pairs were measured.
+        by_person: what a person said; None: nobody looked.
+    """
+
+    evidence: float = 0.0
+    pairs: int = 0
+    by_person: bool | None = None
+
+    def add(self, judged: ExemplarJudged) -> None:
+        """Take a judged pair into account; honest evidence is bounded, so that no credit can be saved up."""
+        if judged.orders:
+            weight = ORDER
+        elif judged.fit is None:
+            return
+        else:
+            weight = min(MOST, max(-MOST, judged.fit))
+        self.pairs += 1
+        self.evidence = min(self.evidence + weight, 3 * ENOUGH)
+
+    def doubt(self, judged: ExemplarJudged, source: str) -> str:
+        """Say why a pair of this source is not served; "" where nothing speaks against it."""
+        if self.by_person is not None:
+            return "" if self.by_person else f"a person said that {source!r} is not to be trusted"
+        if judged.orders:
+            return "it gives orders to whoever reads it"
+        if judged.fit is not None and judged.fit < UNFIT:
+            return f"its answer does not belong to its query (log odds {judged.fit:.1f})"
+        if self.pairs and self.evidence < ENOUGH:
+            return (
+                f"{source!r} is not trusted yet: the log odds of its {self.pairs} measured pairs are {self.evidence:.1f},"
+                f" and {ENOUGH:g} are wanted"
+            )
+        return ""
