@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.errors import ReplyInvalid
 from mindstream.memory.record import normalised
@@ -11,20 +13,28 @@ from mindstream.models.prompt import Prompt
 LONGEST = 2_000
 
 
-class DraftQuestion(Prompt[str]):
+class Question(BaseModel):
+    """The question to an answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+    question: Annotated[str, Field(min_length=3, max_length=LONGEST)]
+
+
+class DraftQuestion(Prompt[Question]):
     """Write the question to an answer."""
 
     role: ClassVar[str] = "scorer"
-    reply_tokens: ClassVar[int] = 500
+    reply_tokens: ClassVar[int] = 800
     lets_go = (("examples", "first"),)
 
     domain: str
     answer: str
     examples: tuple[str, ...] = ()
 
-    def parse(self, text: str) -> str:
-        """Read the question: neither the answer once more, nor a long text."""
-        question = super().parse(text).strip()
-        if normalised(question) == normalised(self.answer) or len(question) > LONGEST:
-            raise ReplyInvalid(f"That is no question to the answer. Write one, of at most {LONGEST:,} characters.")
-        return question
+    def parse(self, text: str) -> Question:
+        """Read the question, which is not the answer once more."""
+        reply = super().parse(text)
+        if normalised(reply.question) == normalised(self.answer):
+            raise ReplyInvalid("That is the answer. Write the question to it.")
+        return reply

@@ -91,17 +91,23 @@ class Guard:
         likeness = self._trusted.answer_vectors[alike] @ answer_vector
         asked, said = frozenset(terms(query)), frozenset(terms(answer))
         telling = sum(map(self._telling, said)) + 1e-6
-        own, foreign = PARTICULAR.findall(answer), set(PARTICULAR.findall(answer)) - set(re.findall(r"[\w#-]+", query))
+        own = particulars(answer)
+        foreign = own - set(re.findall(r"[\w#-]+", query))
         return np.array([
             query_vector @ answer_vector, likeness.mean(), likeness.max(),
             sum(map(self._telling, asked & said)) / math.sqrt(telling),
-            len(foreign) / (1 + len(set(own))),
+            len(foreign) / (1 + len(own)),
             abs(math.log1p(len(answer)) - float(np.median(self._lengths[alike]))),
             abs(_wide(query) - _wide(answer)),
         ])  # fmt: skip
 
     def _telling(self, term: str) -> float:
         return math.log((1 + len(self._terms)) / (0.5 + self._counts[term]))
+
+
+def particulars(text: str) -> set[str]:
+    """Return the numbers, codes and names (within a sentence, in Latin script) of a text."""
+    return set(PARTICULAR.findall(text))
 
 
 def _wide(text: str) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mindstream import chance
@@ -209,9 +210,16 @@ class Pool:
             raise InputError(f"{by!r} may withdraw what {by!r} wrote, and the owner {owner!r} anything")
         await self.write(events.ExemplarWithdrawn(writer=writer, ids=tuple(ids), because=because), by)
         if erase:
-            rows = frozenset(state.standings[id_].seq for id_ in found)
-            await self.stream.store.erase(self.stream.name, Erasure(ids=tuple(found), rows=rows))
+            await self._erase(state, found)
         return found
+
+    async def _erase(self, state: PoolState, ids: Sequence[str]) -> None:
+        """Delete exemplars for good; what was drawn from them stays, and is embedded by its own query alone."""
+        rows = frozenset(state.standings[id_].seq for id_ in ids)
+        drawn = [id_ for id_, each in state.standings.items() if each.roots & set(ids) and id_ not in ids]
+        records = await self.stream.store.records(self.stream.name, drawn)
+        bare = tuple(replace(each, text=state.standings[each.id].exemplar.query) for each in records)
+        await self.stream.store.erase(self.stream.name, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
 
     async def helped(self, ids: Sequence[str], value: float, by: str) -> None:
         """Tell how good an answer was, from 0 to 1, that these exemplars stood before."""

@@ -10,8 +10,9 @@ from mindstream.memory.store import LogStore
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE
 from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.guard import particulars
 from mindstream.sharing.rubric import Rubric, read_rubric
-from mindstream.sharing.trust import SourceRecord
+from mindstream.sharing.trust import TWICE, Mentions, SourceRecord
 from mindstream.sharing.utility import Helped
 
 KINDS = (
@@ -60,6 +61,7 @@ class PoolState:
     withdrawn: set[str] = field(default_factory=set)
     evicted: set[str] = field(default_factory=set)
     sources: dict[str, SourceRecord] = field(default_factory=dict)
+    mentions: Mentions = field(default_factory=Mentions)
     helped: dict[str, Helped] = field(default_factory=dict)
     because: dict[str, str] = field(default_factory=dict)
 
@@ -111,6 +113,8 @@ class PoolState:
         if standing.verdict is not None:
             return  # the first verdict counts
         standing.verdict = event
+        exemplar = standing.exemplar
+        self.mentions.add(self.source_of(exemplar), exemplar.pair, particulars(exemplar.answer))
         if not event.by_hand:
             self.sources.setdefault(self.source_of(standing.exemplar), SourceRecord()).add(event)
 
@@ -188,6 +192,14 @@ class PoolState:
         return any(root.seq < since and root.exemplar.writer == writer for root in roots if root)
 
     def _doubt(self, standing: Standing) -> str:
-        source = self.source_of(standing.exemplar)
+        """Say why a pair that nobody vouched for is not served; "" where nothing speaks against it."""
+        exemplar, source = standing.exemplar, self.source_of(standing.exemplar)
         record = self.sources.get(source)
-        return record.doubt(standing.verdict, source) if record and standing.verdict else ""
+        if record is None or standing.verdict is None:
+            return ""
+        if (doubt := record.doubt(standing.verdict, source)) or not exemplar.asked_by or record.by_person:
+            return doubt
+        if 0 < record.pairs < TWICE:
+            return f"too little is known of whoever asked ({source}): {record.pairs} pair, and {TWICE} are wanted"
+        name = self.mentions.agenda(source, particulars(exemplar.answer))
+        return f"answers {source} name {name!r} again and again, and nobody else's do" if name else ""

@@ -3,11 +3,16 @@
 Each pair that the guard can measure (see guard) gives evidence for its source or against it. Nothing of a new source is
 served before the evidence is for it; where it turns against it nothing is served any more, what was written before
 included. The source of a pair is whoever asked: an attacker who may only talk is a source of its own.
+
+A talker's pairs may fit their queries well, and carry what it is after (Dong 2025, MINJA): a name, a code, an address
+that its answers bring up again and again. Where nobody else's do, they wait until another source's does, or a person
+has looked.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from mindstream.sharing.events import ExemplarJudged
 
@@ -17,8 +22,32 @@ MOST = 2.0
 """So many log odds one pair gives at most, for or against."""
 ORDER = -1.0
 """What a pair that gives orders weighs."""
+ALLOWANCE = 0.5
+"""What each measured pair gets in advance: honest ones are farther from what was laid in than that is from itself."""
+TWICE = 2
+"""A stranger needs so many measured pairs; what so many of its answers name, and nobody else's, is what it is after."""
 UNFIT = -2.0
 """A pair whose own log odds are below that is not served, whoever wrote it."""
+
+
+@dataclass
+class Mentions:
+    """Which names, codes and numbers stand in the answers of which sources."""
+
+    by_source: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+
+    def add(self, source: str, pair: str, named: Iterable[str]) -> None:
+        """Take in what an answer names; `pair` tells different pairs from one that was said twice."""
+        for name in named:
+            self.by_source.setdefault(name, {}).setdefault(source, set()).add(pair)
+
+    def agenda(self, source: str, named: Iterable[str]) -> str:
+        """Return what an answer names that others of its source name, too, and no other source does; "" for nothing."""
+        for name in named:
+            sources = self.by_source.get(name, {})
+            if len(sources) == 1 and len(sources.get(source, ())) >= TWICE:
+                return name
+        return ""
 
 
 @dataclass
@@ -42,7 +71,7 @@ class SourceRecord:
         elif judged.fit is None:
             return
         else:
-            weight = min(MOST, max(-MOST, judged.fit))
+            weight = min(MOST, max(-MOST, judged.fit + ALLOWANCE))
         self.pairs += 1
         self.evidence = min(self.evidence + weight, 3 * ENOUGH)
 
