@@ -66,7 +66,9 @@ async def test_prompts_do_not_nest(folder: Path) -> None:
 async def test_the_bare_form_embeds_the_query_alone(folder: Path) -> None:
     async with city_pool(folder, seeds=1, form="bare") as pool:
         shown = await pool.recall("Which river?", 1, reader="ann")
-        judged = await offer(pool, Pair("Which river is in Rome?", "The Tiber.", examples=(shown[0].id,)), "ann", Rules())
+        judged = await offer(
+            pool, Pair("Which river is in Rome?", "The Tiber.", examples=(shown[0].id,)), "ann", Rules()
+        )
         (record,) = await pool.stream.store.records(pool.stream.name, [judged.id])
         assert record.text == "Which river is in Rome?" and record.data["answer"] == "The Tiber."
 
@@ -114,7 +116,9 @@ async def test_a_scorer_that_is_down_loses_nothing(folder: Path) -> None:
         assert len(await pool.recall("Which river?", 1, reader="ann")) == 1 and await judge_open(pool, Rules()) == []
 
 
-@pytest.mark.parametrize("pair", [Pair("Which river?", "which river"), Pair("?!", "The Rhine."), Pair("Why?", "la " * 40)])
+@pytest.mark.parametrize(
+    "pair", [Pair("Which river?", "which river"), Pair("?!", "The Rhine."), Pair("Why?", "la " * 40)]
+)
 async def test_what_is_no_pair_in_form_is_rejected_unread(folder: Path, pair: Pair) -> None:
     async with city_pool(folder) as pool:
         judged = await offer(pool, pair, "ann", Scripted({}))  # who is asked nothing

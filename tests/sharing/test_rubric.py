@@ -82,7 +82,9 @@ async def test_prose_is_mended_where_the_scorer_does_better_when_told(folder: Pa
         assert (judged.verdict, judged.score, judged.model) == ("admitted", 90.0, "scripted")
 
 
-@pytest.mark.parametrize("broken", ["one is missing", "one is twice", "too many points", "a number in words", "infinite"])
+@pytest.mark.parametrize(
+    "broken", ["one is missing", "one is twice", "too many points", "a number in words", "infinite"]
+)
 async def test_grades_that_do_not_fit_the_rubric_are_none(folder: Path, broken: str) -> None:
     async with city_pool(folder) as pool:
         rubric = (await pool.state()).rubrics[0]
@@ -98,7 +100,9 @@ async def test_grades_that_do_not_fit_the_rubric_are_none(folder: Path, broken: 
                 given[0]["points"] = "ten or so"
             case _:
                 given[0]["points"] = float("inf")
-        judged = await offer(pool, city_pair(CITIES[0]), "ann", Scripted({"grade_pair": [json.dumps({"grades": given})]}))
+        judged = await offer(
+            pool, city_pair(CITIES[0]), "ann", Scripted({"grade_pair": [json.dumps({"grades": given})]})
+        )
         assert judged.verdict == "rejected" and "gave no grades" in judged.reasons[0]
 
 

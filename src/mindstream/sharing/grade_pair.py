@@ -70,7 +70,5 @@ def grade_by_form(ask: GradePair) -> Grades:
     share = 0.0 if faults else SHARE
     reason = "; ".join(faults) or BY_FORM
     return Grades(
-        grades=tuple(
-            Grade(criterion=each.name, points=share * each.points, reason=reason) for each in ask.criteria
-        )
+        grades=tuple(Grade(criterion=each.name, points=share * each.points, reason=reason) for each in ask.criteria)
     )

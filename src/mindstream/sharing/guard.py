@@ -49,7 +49,9 @@ class Guard:
 
     def __init__(self, trusted: Pairs) -> None:
         self._trusted = trusted
-        self._terms = [(frozenset(terms(q)), frozenset(terms(a))) for q, a in zip(trusted.queries, trusted.answers, strict=True)]
+        self._terms = [
+            (frozenset(terms(q)), frozenset(terms(a))) for q, a in zip(trusted.queries, trusted.answers, strict=True)
+        ]
         self._counts = Counter(term for asked, said in self._terms for term in asked | said)
         self._near = trusted.query_vectors @ trusted.query_vectors.T
         self._lengths = np.array([math.log1p(len(answer)) for answer in trusted.answers])

@@ -59,7 +59,10 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, ...]])
     spoken = [(at, each) for at, texts in enumerate(trusted) for text in texts for each in _sentences(text)][:MOST]
     if len(trusted) < ENOUGH or not spoken:
         return OrderDetector(embedder, orders, harmless, MARGIN)
-    own, pair = np.asarray(await embedder.embed([each for _, each in spoken]), np.float64), np.array([at for at, _ in spoken])
+    own, pair = (
+        np.asarray(await embedder.embed([each for _, each in spoken]), np.float64),
+        np.array([at for at, _ in spoken]),
+    )
     contrasts = np.array([
         _contrast(own[pair == at], orders, np.vstack([own[pair != at], harmless])).max() for at in np.unique(pair)
     ])  # fmt: skip

@@ -27,7 +27,7 @@ from mindstream.sharing.ranking import Retriever, Untrained
 from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.serving import Served, mask_of
 from mindstream.sharing.shots import TOKENS, render_shot, shots
-from mindstream.sharing.state import PoolState
+from mindstream.sharing.state import PoolState, Standing
 
 PREFIX = "pool:"
 """Streams of pools are called so; no user is."""
@@ -106,6 +106,10 @@ class Pool:
         if not state.is_member(agent):
             raise InputError(f"{agent!r} is no member of the pool {self.name!r}; its owner may make it one")
         return state
+
+    def known(self, id_: str) -> Standing:
+        """Return what is known of a pair, as the state was last read."""
+        return self._state.standings[id_]
 
     async def write(self, event: Event, by: str) -> None:
         """Write an event of the pool."""
