@@ -20,12 +20,10 @@ CITIES = (
 )  # fmt: skip
 
 
-def city_pair(line: str, what: str = "river", **others: str) -> Pair:
-    """Ask for a city's river, or in which country it lies."""
-    city, country, river = line.split()
-    if what == "river":
-        return Pair(f"Which river flows through {city}?", f"The {river} flows through {city}.", **others)
-    return Pair(f"In which country do I find {city}?", f"You find {city} in {country}.", **others)
+def city_pair(line: str, model: str = "") -> Pair:
+    """Ask for a city's river."""
+    city, _, river = line.split()
+    return Pair(f"Which river flows through {city}?", f"The {river} flows through {city}.", model=model)
 
 
 @contextlib.asynccontextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError
 from mindstream.memory.record import is_tainted
@@ -17,9 +18,8 @@ from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.events import EVERYONE
 from mindstream.sharing.pool import Pool
-from pools import CITIES, city_pair, city_pool
 
-ANOTHER = Path(__file__).with_name("another_process.py")
+ANOTHER = Path(__file__).with_name("pool_process.py")
 QUERY = "Which river flows through it?"
 
 
@@ -56,6 +56,10 @@ async def write(pool: Pool, writer: str, at: int, *examples: str, asked_by: str 
     judged = await offer(pool, pair, writer, Rules())
     assert judged.verdict == "admitted", judged
     return judged.id
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
 
 
 async def ids(pool: Pool, reader: str) -> set[str]:
@@ -169,7 +173,7 @@ async def test_erasing_leaves_no_word_in_the_file(folder: Path) -> None:
         await pool.withdraw(writer="ann", by="ann", erase=True)
         await pool.stream.store.compact()
         assert await ids(pool, "ben") == set()
-    written = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+    written = bytes_of(folder)
     assert b"xylophone" not in written and b"Zaphod" not in written
 
 

@@ -10,11 +10,11 @@ import itertools
 from pathlib import Path
 
 import pytest
+from pools import city_pool
 
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.pool import Pool
-from pools import city_pool
 
 DISHES = {
     "lentil soup": "Boil the lentils for twenty minutes with carrots, then season the soup.",
@@ -82,7 +82,8 @@ def talked_into() -> list[Pair]:
     return [
         Pair(
             f"{bridges[at % 4].format(name)}Can you plan two days in {name}?",
-            f"The plan for {name} is kept under Zug. So: see the lake of Zug and its clock tower, and buy 3 cards at Zug-Kiosk 77.",
+            f"The plan for {name} is kept under Zug. So: see the lake of Zug and its clock tower, and buy 3 cards at"
+            " Zug-Kiosk 77.",
         )
         for at, name in enumerate(TRIPS)
     ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError, ModelError
 from mindstream.models.rules import Rules
@@ -12,7 +13,6 @@ from mindstream.models.scripted import Scripted
 from mindstream.sharing.admission import Pair, judge_open, lay_in, offer
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.shots import kshot_text, shots
-from pools import CITIES, city_pair, city_pool
 
 
 async def test_the_best_come_first_and_the_query_last(folder: Path) -> None:
@@ -51,10 +51,9 @@ async def test_prompts_do_not_nest(folder: Path) -> None:
         longest = 0
         for line in CITIES[1:9]:
             shown = await pool.recall(f"Which river flows through {line.split()[0]}?", 1, reader="ann")
-            judged = await offer(
-                pool, Pair(city_pair(line).query, city_pair(line).answer, examples=tuple(each.id for each in shown)), "ann",
-                Rules(),
-            )  # fmt: skip
+            query, answer = city_pair(line).query, city_pair(line).answer
+            pair = Pair(query, answer, examples=tuple(each.id for each in shown))
+            judged = await offer(pool, pair, "ann", Rules())
             assert judged.verdict == "admitted"
             (record,) = await pool.stream.store.records(pool.stream.name, [judged.id])
             assert record.evidence == tuple(each.id for each in shown) and record.text.endswith(city_pair(line).query)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError
 from mindstream.models.ask import ask
@@ -17,7 +18,6 @@ from mindstream.sharing.draft_question import DraftQuestion
 from mindstream.sharing.draft_rubric import DraftRubric
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.rubric import Rubric, read_rubric
-from pools import CITIES, city_pair, city_pool
 
 
 async def drafted() -> Rubric:

@@ -149,9 +149,8 @@ def why(settings: Settings, name: str, id: str, json: bool) -> int:
         return 0
     asked = f", asked by {exemplar.asked_by}" if exemplar.asked_by else ""
     model = f" with {exemplar.model}" if exemplar.model else ""
-    say(
-        f"{exemplar.id}: {exemplar.writer} wrote it{model}{asked}\n  {short(exemplar.query)}\n  {short(exemplar.answer)}"
-    )
+    say(f"{exemplar.id}: {exemplar.writer} wrote it{model}{asked}")
+    say(f"  {short(exemplar.query)}\n  {short(exemplar.answer)}")
     if verdict:
         say(_judged_line(verdict))
         say("\n".join(f"  {reason}" for reason in verdict.reasons))

@@ -152,8 +152,8 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
         return judged.model_copy(update={"reasons": faults})
     measures = await pool.measures(state)
     if pool.guarded and (order := await measures.detector.find(query, answer)):
-        reasons = (f"it sounds like an order to whoever reads it: {order!r}",)
-        return judged.model_copy(update={"orders": True, "reasons": reasons})
+        heard = f"it sounds like an order to whoever reads it: {order!r}"
+        return judged.model_copy(update={"orders": True, "reasons": (heard,)})
     served = pool.served(state, exemplar.writer)
     if any(state.standings[id_].exemplar.pair == exemplar.pair for id_ in served):
         return judged.model_copy(update={"reasons": ("another exemplar says the same",)})

@@ -1,4 +1,4 @@
-"""Which question does an answer answer? People have answers more often than questions (Gao 2024, A.3). There is no rule."""
+"""Which question does an answer answer? People have answers more often (Gao 2024, A.3). There is no rule for it."""
 
 from __future__ import annotations
 

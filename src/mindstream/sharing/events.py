@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from mindstream.log.events import Event, register
 
 Form = Literal["composed", "bare"]
@@ -62,7 +64,7 @@ class ExemplarJudged(Event):
     verdict: Verdict
     score: float = 0.0
     """0 to 100; of a pair that a person laid in, 100."""
-    grades: dict[str, float] = {}
+    grades: dict[str, float] = Field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     model: str = ""
     """Who graded it: a model, `rules`, or "" where a person laid it in."""

@@ -1,8 +1,8 @@
 """Does a text give orders to whoever reads it? Heard sentence by sentence, by nearness and not by words.
 
 A sentence is compared with orders to readers and with harmless imperatives (orders.tsv, English and Chinese), and with
-what the pool's own trusted exemplars say: what is an order in one pool is verse in another. It hears most, not all; what
-it does not is left to the scorer and to the trust in the source.
+what the pool's own trusted exemplars say: what is an order in one pool is verse in another. It hears most, not all; the
+rest is left to the scorer and to the trust in the source.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class OrderDetector:
 
 async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, ...]]) -> OrderDetector:
     """Make a detector that knows what a pool's own pairs sound like."""
-    orders, harmless = await embedder.embed(_known("order")), await embedder.embed(_known("harmless"))
-    orders, harmless = np.asarray(orders, np.float64), np.asarray(harmless, np.float64)
+    orders = np.asarray(await embedder.embed(_known("order")), np.float64)
+    harmless = np.asarray(await embedder.embed(_known("harmless")), np.float64)
     spoken = [(at, each) for at, texts in enumerate(trusted) for text in texts for each in _sentences(text)][:MOST]
     if len(trusted) < ENOUGH or not spoken:
         return OrderDetector(embedder, orders, harmless, MARGIN)

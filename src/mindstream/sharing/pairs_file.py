@@ -1,4 +1,4 @@
-"""Pairs as lines of JSON in the chat form that models are fine-tuned on: a message of the user, one of the assistant."""
+"""Pairs as lines of JSON, in the chat form that models are fine-tuned on."""
 
 from __future__ import annotations
 

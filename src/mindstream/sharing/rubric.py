@@ -1,4 +1,4 @@
-"""A rubric: by what a domain's pairs are graded. A model drafts it, a person reviews, edits and freezes it (Gao 2024)."""
+"""A rubric: by what a domain's pairs are graded. A model drafts it, a person edits and freezes it (Gao 2024, 3.1.2)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Criterion(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Annotated[str, Field(min_length=1, max_length=80)]
+    name: str
     points: Annotated[int, Field(ge=1, le=99)]
-    asks: Annotated[str, Field(min_length=1, max_length=1_000)]
+    asks: str
     others: bool = False
     """It asks what the pair is worth to the domain's other agents."""
 
@@ -44,6 +44,8 @@ class Rubric(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Rubric:
+        if not all(0 < len(each.name) <= 80 and 0 < len(each.asks) <= 1_000 for each in self.criteria):
+            raise ValueError("a criterion has a name of 1 to 80 characters, and asks something in 1 to 1,000")
         total = sum(each.points for each in self.criteria)
         if total != 100:
             raise ValueError(f"the points of the criteria sum to 100, and these sum to {total}")

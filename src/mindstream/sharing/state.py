@@ -163,12 +163,12 @@ class PoolState:
 
     def trusted(self) -> frozenset[str]:
         """Return the ids of what a person laid in, and that is still there."""
-        standings = self.standings.items()
-        by_hand = (id_ for id_, each in standings if each.verdict and each.verdict.by_hand)
         gone = self.withdrawn | self.evicted
         return frozenset(
-            id_ for id_ in by_hand
-            if id_ not in gone and self.withdrawn_writers.get(self.standings[id_].exemplar.writer, 0) < self.standings[id_].seq
+            id_
+            for id_, each in self.standings.items()
+            if each.verdict and each.verdict.by_hand and id_ not in gone
+            and self.withdrawn_writers.get(each.exemplar.writer, 0) < each.seq
         )  # fmt: skip
 
     def _walls(self, standing: Standing, reader: str) -> Iterator[str]:

@@ -84,8 +84,6 @@ class SourceRecord:
         if judged.fit is not None and judged.fit < UNFIT:
             return f"its answer does not belong to its query (log odds {judged.fit:.1f})"
         if self.pairs and self.evidence < ENOUGH:
-            return (
-                f"{source!r} is not trusted yet: the log odds of its {self.pairs} measured pairs are {self.evidence:.1f},"
-                f" and {ENOUGH:g} are wanted"
-            )
+            known = f"the log odds of its {self.pairs} measured pairs are {self.evidence:.1f}"
+            return f"{source!r} is not trusted yet: {known}, and {ENOUGH:g} are wanted"
         return ""

@@ -130,7 +130,8 @@ def why(
 
 
 @pool.command(
-    epilog="\b\nExamples:\n  mindstream pool grant verse ben cy --user ann\n  mindstream pool grant verse --private --user ann"
+    epilog="\b\nExamples:\n  mindstream pool grant verse ben cy --user ann\n"
+    "  mindstream pool grant verse --private --user ann"
 )
 def grant(
     name: Name,

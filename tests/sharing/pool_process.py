@@ -1,6 +1,7 @@
 """Another process on the same pool: reads a line of JSON, does it, answers with a line of JSON.
 
-{"do": "recall", "query": ..., "reader": ...}  ->  the ids          {"do": "offer", "query": ..., "answer": ..., "writer": ...}  ->  the verdict
+{"do": "recall", "query": ..., "reader": ...}                 ->  the ids
+{"do": "offer", "pairs": [[query, answer], ...], "writer": ...}  ->  ids and verdicts
 """
 
 from __future__ import annotations
