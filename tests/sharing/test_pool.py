@@ -11,6 +11,7 @@ from mindstream import InputError, ModelError
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Scripted
 from mindstream.sharing.admission import Pair, judge_open, lay_in, offer
+from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.shots import kshot_text, shots
 
@@ -41,8 +42,8 @@ async def test_shots_that_do_not_fit_are_left_out_whole(folder: Path) -> None:
         found = await pool.recall("Tell me of the Nile", 2, reader="ann")
         kept, left = shots(found, tokens=100)
         assert [each.query for each in left] == ["Tell me of the Nile"] and len(kept) == 1
-        assert len(await pool.examples("Tell me of the Nile", 2, reader="ann", tokens=100)) == 1
-        assert await pool.examples("Tell me of the Nile", 2, reader="ann", tokens=3) == []
+        assert len(await Member(pool, "ann", tokens=100).examples("Tell me of the Nile", 2)) == 1
+        assert await Member(pool, "ann", tokens=3).examples("Tell me of the Nile", 2) == []
 
 
 async def test_prompts_do_not_nest(folder: Path) -> None:

@@ -26,7 +26,6 @@ from mindstream.sharing.measuring import Measures, build_measures
 from mindstream.sharing.ranking import Retriever, Untrained
 from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.serving import Served, mask_of
-from mindstream.sharing.shots import TOKENS, render_shot, shots
 from mindstream.sharing.state import PoolState, Standing
 
 PREFIX = "pool:"
@@ -138,11 +137,6 @@ class Pool:
                 exemplar = self._state.standings[each.record.id].exemplar
                 by_pair.setdefault(exemplar.pair, exemplar)
         return list(by_pair.values())[:k]
-
-    async def examples(self, query: str, k: int = 3, *, reader: str, tokens: int = TOKENS) -> list[str]:
-        """Return shots for a prompt, best first, as data; those that do not fit whole into `tokens` are left out."""
-        kept, _ = shots(await self.recall(query, k, reader=reader), tokens)
-        return [render_shot(each) for each in kept]
 
     def served(self, state: PoolState, reader: str) -> frozenset[str]:
         """Return the ids of what a reader may be served now."""

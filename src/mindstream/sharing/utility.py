@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-WEIGHT = 1.0
-"""What a value of one above the mean adds to a score, in spreads of the scores of what was found."""
+WEIGHT = 0.1
+"""What a value of one above the mean adds to a cosine: it decides among what is alike. More would punish exemplars of
+hard queries, whose answers are worse whatever stands before them."""
 
 
 @dataclass
