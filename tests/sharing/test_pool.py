@@ -11,6 +11,7 @@ from mindstream import InputError, ModelError
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Scripted
 from mindstream.sharing.admission import Pair, judge_open, lay_in, offer
+from mindstream.sharing.capacity import trim
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.shots import kshot_text, shots
@@ -151,3 +152,17 @@ async def test_examples_that_the_writer_was_not_served_cannot_be_named(folder: P
     async with city_pool(folder) as pool:
         with pytest.raises(InputError, match="cannot have been shown"):
             await offer(pool, Pair("Which?", "The Rhine.", examples=("nothing",)), "ann", Rules())
+
+
+async def test_a_full_pool_keeps_what_is_laid_in_graded_well_and_unlike_the_rest(folder: Path) -> None:
+    async with city_pool(folder, seeds=1) as pool:
+        like = await offer(
+            pool, Pair("Which river flows through Paris town?", "The Seine flows through it."), "ann", Rules()
+        )
+        unlike = await offer(pool, Pair("How do I fry an egg?", "In butter, with a lid."), "ann", Rules())
+        drawn = await offer(pool, Pair("How do I fry two?", "Just so, twice.", examples=(like.id,)), "ann", Rules())
+        assert await trim(pool, 3, "olga") == [like.id] and await trim(pool, 3, "olga") == []
+        left = {each.id for each in await pool.recall("Which river?", 9, reader="ben")}
+        assert left >= {unlike.id, drawn.id} and len(left) == 3
+        with pytest.raises(InputError, match="owner"):
+            await trim(pool, 1, "ann")

@@ -97,10 +97,10 @@ async def solve(
     specs = [tool.spec for tool in tools]
     plans = remembered if how != "react" and not plan and not begun.plan else None
     known = await plans.find(task, specs) if plans else None
+    shown = await find_exemplars(exemplars, task)
     going = Run(
-        task, checked_tools(tools), _models(models, allowance.budget), await find_exemplars(exemplars, task), allowance, replans,
-        limits or Limits(), one_at_a_time(leave), (*([journal] if journal else []), *watchers), run, begun,
-        begun.plan or plan or known,
+        task, checked_tools(tools), _models(models, allowance.budget), shown, allowance, replans, limits or Limits(),
+        one_at_a_time(leave), (*([journal] if journal else []), *watchers), run, begun, begun.plan or plan or known,
     )  # fmt: skip
     if plan is not None and begun.plan is None:
         await going.tell(GIVEN)

@@ -17,6 +17,9 @@ WEIGHT = 0.1
 """What a value of one above the mean adds to a cosine: it decides among what is alike. More would punish exemplars of
 hard queries, whose answers are worse whatever stands before them."""
 
+SURE = 2.5
+"""So many standard errors more than by chance exemplars must differ, or their values count nothing."""
+
 
 @dataclass
 class Helped:
@@ -43,7 +46,7 @@ def values(helped: Mapping[str, Helped], ids: Sequence[str]) -> Floats:
     size = count - sum(each.count**2 for each in known) / count
     between = (spread - (len(known) - 1) * within) / size  # what exemplars differ by, beyond chance (one-way ANOVA)
     error = within * np.sqrt(2 * (len(known) - 1)) / size
-    if between <= error:  # not more than chance alone would give one time in six
+    if between <= SURE * error:
         return np.zeros(len(ids))
     return np.array([_shrunk(helped.get(id_), mean, between, within) for id_ in ids])
 
