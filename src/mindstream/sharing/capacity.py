@@ -1,4 +1,4 @@
-"""What a full pool keeps: what was graded well, what helped, and what is unlike the rest (too many memories can hurt)."""
+"""What a full pool keeps: what was graded well, what helped, what is unlike the rest (too many memories can hurt)."""
 
 from __future__ import annotations
 
