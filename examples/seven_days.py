@@ -1,4 +1,7 @@
-"""One mind on one stream for seven simulated days: it talks, notes facts, reflects, plans over documents, sleeps."""
+"""One mind on one stream for seven simulated days: it talks, notes facts, reflects, plans, lives and sleeps.
+
+Beside the talk it lives for a goal of its own: a diary, by a standing order. Everything is rules: no key, no download.
+"""
 
 import asyncio
 import tempfile
@@ -6,7 +9,10 @@ from pathlib import Path
 
 from mindstream import ManualClock, Mind
 from mindstream.clock import DAY_S, HOUR_S
+from mindstream.life.events import TurnEnded
+from mindstream.life.life import Habits, Life
 from mindstream.memory.record import KINDS
+from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.solve import solve
@@ -28,6 +34,25 @@ TASKS = {
     3: "What is the hometown of the winner of the men's singles of the 2024 Australian Open?",
     5: "Which is higher, K2 or Mount Everest?",
 }
+GOAL, ORDER = "Keep a diary of what was good.", "every day at 21: ask me what was good today"
+GOOD = (
+    "The first cherries.", "Iris drew a whale.", "The bus waited for me.", "Rui brought soup.", "An hour of silence.",
+    "I found the green glove.", "Nothing hurt.",
+)  # fmt: skip
+
+
+async def live(mind: Mind, day: int) -> list[str]:
+    """Let the mind live until its day is over; return what it says at the end of each turn."""
+
+    async def answer(_: str) -> str:
+        return GOOD[day]
+
+    stream, habits = mind.stream, Habits(hears=False)
+    before = await stream.store.last(stream.name, "turn_ended")
+    async with Life.open(stream, Models(Rules()), goal=GOAL, orders=[ORDER], habits=habits, user=answer) as life:
+        await life.run(until=stream.clock.now() + 12 * HOUR_S)
+    ended = await stream.store.events(stream.name, before.seq if before else 0, ["turn_ended"])
+    return [row.event.words for row in ended if isinstance(row.event, TurnEnded)]
 
 
 async def main() -> None:
@@ -49,7 +74,8 @@ async def main() -> None:
                             remembered=RememberedPlans(mind.stream),
                         )  # fmt: skip
                     print(f"? {task}\n  {solution.answer or solution.stopped} ({len(solution.plan.steps)} steps)")
-                clock.advance(12 * HOUR_S)
+                for said in await live(mind, day):
+                    print(f"  life: {said}")
                 reflected = await reflect_if_due(mind.stream, Rules(), start=20)
                 dream = await mind.stream.sleep(n=200)
                 print(f"  night: {'reflected, ' if reflected else ''}{'dreamt: ' + dream if dream else 'no dream'}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
 Moment = float
@@ -66,6 +66,24 @@ class ManualClock:
             await self._moved.wait()
 
 
+class MachineZone(tzinfo):
+    """The time zone of this machine, with its summer time."""
+
+    def utcoffset(self, at: datetime | None) -> timedelta | None:
+        return at.replace(tzinfo=None).astimezone().utcoffset() if at else None
+
+    def dst(self, at: datetime | None) -> timedelta | None:  # noqa: ARG002 (what is summer time is nobody's question)
+        return None
+
+    def tzname(self, at: datetime | None) -> str | None:
+        return at.replace(tzinfo=None).astimezone().tzname() if at else None
+
+    def fromutc(self, at: datetime) -> datetime:
+        local = at.replace(tzinfo=UTC).astimezone()
+        here = local.replace(tzinfo=self)
+        return here if here.utcoffset() == local.utcoffset() else here.replace(fold=1)
+
+
 def moment(when: datetime | Moment) -> Moment:
     """Turn a datetime (naive: taken as UTC) or a number into a moment."""
     if isinstance(when, datetime):
@@ -73,9 +91,9 @@ def moment(when: datetime | Moment) -> Moment:
     return float(when)
 
 
-def format_spoken(at: Moment) -> str:
-    """Write a moment as people say it, in the machine's time zone: Friday 20 November 2026, 22:15."""
-    return datetime.fromtimestamp(at).astimezone().strftime("%A %d %B %Y, %H:%M")
+def format_spoken(at: Moment, zone: tzinfo | None = None) -> str:
+    """Write a moment as people say it, in this zone, or the machine's: Friday 20 November 2026, 22:15."""
+    return datetime.fromtimestamp(at, zone or MachineZone()).strftime("%A %d %B %Y, %H:%M")
 
 
 def format_iso(at: Moment) -> str:

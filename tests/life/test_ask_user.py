@@ -34,12 +34,12 @@ async def test_an_answer_that_comes_late_is_news(tmp_path: Path) -> None:
     model = script([[call("I", tip="Which colour?", timeout=60)], "asked", FINISH, "ok"])
     async with living(tmp_path, model) as life:
         await life.run(turns=1)
+        assert (await commands.answer(life.stream, "Blue, please.")).tip == "Which colour?"
         with pytest.raises(InputError, match="nobody asks"):
-            await commands.answer(life.stream, "blue")
-        await commands.notice(life.stream, "Blue, please.")
+            await commands.answer(life.stream, "or green")
         await life.run(turns=1)
         opening = (await rows(life.stream, "turn_began"))[-1]
-    assert "Blue, please." in opening.words and opening.because == "user"
+    assert "later: Blue, please." in opening.words and opening.because == "user"
 
 
 async def test_an_answer_to_a_question_that_is_over_is_told_as_one(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ async def test_in_quiet_hours_nobody_is_disturbed(tmp_path: Path) -> None:
     rhythm = Rhythm(ActiveHours("08:00-22:00"))
     model = script([[call("I", tip="Asleep?", timeout=600)], FINISH, "ok"])
     async with living(tmp_path, model, clock=clock, habits=Habits(rhythm=rhythm)) as life:
-        await commands.notice(life.stream, "a knock at the door")
+        await commands.say(life.stream, "Are you awake?")
         before = clock.now()
         await life.run(turns=1)
         (question,) = await rows(life.stream, "questioned")

@@ -11,8 +11,12 @@ from mindstream.clock import DAY_S, ManualClock
 from mindstream.errors import ModelUnavailable
 from mindstream.life import commands
 from mindstream.life.budget import LifeBudget
+from mindstream.life.ledger import Ledger
 from mindstream.life.life import TRIES, Habits
-from mindstream.models.model import Call, Request
+from mindstream.life.schedule import ActiveHours
+from mindstream.life.waking import Rhythm
+from mindstream.models.model import Call, Request, Usage
+from mindstream.models.wrappers.meter import Metered
 
 
 async def test_the_same_call_again_and_again_is_named_and_then_refused(tmp_path: Path) -> None:
@@ -160,3 +164,34 @@ async def test_turns_in_which_nothing_is_called_are_named(tmp_path: Path) -> Non
     async with living(tmp_path, script([looks] * 5)) as life:
         await life.run(turns=5)
     assert ["Nothing was called" in text for text in seen] == [False] * 3 + [True] * 2
+
+
+async def test_requests_that_a_step_sends_again_are_counted(tmp_path: Path) -> None:
+    def asked_twice(request: Request) -> str:
+        for _ in range(2):
+            assert request.on_call is not None
+            request.on_call(Metered("m", "M2", "live", 0.0, None, 0.1, Usage(100, 10, 0.5)))
+        return "after all"
+
+    async with living(tmp_path, script([asked_twice])) as life:
+        await life.run(turns=1)
+        spent = life.state.spent
+        assert (spent.calls, spent.tokens, spent.usd) == (2, 220, 1.0)
+
+
+async def test_a_file_that_changes_waits_for_the_active_hours_and_the_user_does_not(tmp_path: Path) -> None:
+    clock = ManualClock(1_700_000_000.0)  # 22:13 UTC
+    habits = Habits(rhythm=Rhythm(ActiveHours("08:00-22:00")))
+    async with living(tmp_path, script(["heard", FINISH, "seen"]), clock=clock, habits=habits) as life:
+        await commands.notice(life.stream, "a file came")
+        assert await life.run(turns=1, wait=False) == "waiting"
+        await commands.say(life.stream, "Good evening.")
+        assert await life.run(turns=1, wait=False) == "turns" and life.state.turns[-1].because == "user"
+
+
+def test_two_tasks_that_took_one_number_at_a_time_are_both_kept() -> None:
+    ledger = Ledger()
+    first, second = ledger.add("Sweep."), ledger.add("Paint.")
+    for event in (first, second):
+        ledger.apply(event)
+    assert [task.text for task in ledger.ordered()] == ["Sweep.", "Paint."] and ledger.last == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,15 @@ from lives import FINISH, call, living, results, rows, script
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.errors import InputError
 from mindstream.life import commands
+from mindstream.life.budget import LifeBudget
+from mindstream.life.folding import fold
+from mindstream.life.ledger import KEPT, MOST, Ledger
 from mindstream.life.life import Habits, Life
 from mindstream.life.lives import LivesElsewhere
 from mindstream.life.state import read_state
 from mindstream.life.words import spec_of
 from mindstream.memory.stream import Stream
-from mindstream.models.model import Request
+from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.tools.tool import tool
 from mindstream.tools.traits import FROM_STRANGERS, Traits
@@ -192,7 +196,27 @@ async def test_what_changes_the_world_waits_for_leave_and_is_done_once(tmp_path:
         assert not sent and len(life.state.wishes) == 1
         await commands.give_leave(life.stream, yes=True)
         assert await life.run(turns=4) == "done"
+        assert not life.state.decided and not life.state.wishes
     assert sent == ["All is well."]
+
+
+async def test_leave_that_was_given_is_used_up(tmp_path: Path) -> None:
+    """One yes is one letter: the same letter, wished for again, waits for leave again."""
+    sent: list[str] = []
+
+    async def send(text: str) -> str:
+        """Send a letter."""
+        sent.append(text)
+        return "sent"
+
+    letter = [call("send", text="All is well.")]
+    first, second, third = ([call("M1", task=f"Send the letter, day {n}.")] for n in range(3))
+    model = script([first, "so", second, "it", third, "goes"], [letter, "wished"] * 3)
+    async with living(tmp_path, model, tools=[tool(send, Traits(changes=True))]) as life:
+        await life.run(turns=1)
+        await commands.give_leave(life.stream, yes=True)
+        await life.run(turns=2)
+        assert sent == ["All is well."] and len(life.state.wishes) == 1
 
 
 async def test_m1_is_shown_the_tools_that_its_task_needs(tmp_path: Path) -> None:
@@ -244,3 +268,85 @@ async def test_a_mind_s_name_keeps_a_life_from_another(tmp_path: Path) -> None:
         await life.run(turns=1)
     async with Stream.open(tmp_path, "other") as other:
         assert (await read_state(other)).goal == ""
+
+
+async def test_an_order_that_is_still_to_be_done_is_not_put_there_twice(tmp_path: Path) -> None:
+    clock = ManualClock(10 * DAY_S)
+    model = script([FINISH, "ok", "I look.", "I look.", "I look."])
+    async with living(tmp_path, model, clock=clock, orders=["every day at 8: look  at the lamp"]) as life:
+        await life.run(turns=2, until=clock.now() + DAY_S)
+        clock.advance(DAY_S)
+        await life.run(turns=2)
+        assert [task.text for task in life.state.ledger.to_do(clock.now())] == ["look at the lamp"]
+        assert [beat.worth for beat in await rows(life.stream, "beat")] == [1.0, 0.0]
+
+
+async def test_a_full_ledger_does_not_end_a_life_whose_order_comes_due(tmp_path: Path) -> None:
+    clock = ManualClock(10 * DAY_S)
+    model = script([FINISH, "ok"])
+    async with living(tmp_path, model, clock=clock, orders=["every day at 8: look at the lamp"]) as life:
+        await life.run(turns=1)
+        for n in range(MOST):
+            life.steps.note(life.state.ledger.add(f"paint wall {n}", clock.now() + 9 * DAY_S))
+        assert await life.run(until=clock.now() + DAY_S) == "time"
+        assert [beat.worth for beat in await rows(life.stream, "beat")] == [0.0]
+
+
+async def test_of_tasks_that_are_over_the_one_done_last_is_kept() -> None:
+    ledger = Ledger()
+    for n in range(KEPT + 2):
+        ledger.apply(ledger.add(f"task {n}"))
+    for number in range(KEPT + 2, 0, -1):
+        ledger.apply(ledger.find(number).changed("done"))
+    assert sorted(ledger.tasks) == list(range(1, KEPT + 1))
+
+
+async def test_what_is_said_while_turns_fold_is_told_once(tmp_path: Path) -> None:
+    class Interrupted:
+        """A model while whose reply the user speaks."""
+
+        name = "interrupted"
+
+        async def reply(self, request: Request) -> AsyncGenerator[Part]:
+            await commands.say(stream, "The fog comes.")
+            yield Piece("The lamp was lit.")
+
+    async with Stream.open(tmp_path, "keeper", clock=ManualClock(), seed=1) as stream:
+        model = script([FINISH, "ok"])
+        async with Life.open(stream, Models(model), goal="Keep the lighthouse.") as life:
+            await life.run(turns=1)
+            await fold(life.steps, Interrupted(), life.state.turns)
+        async with Life.open(stream, Models(model)) as life:
+            await life.run(turns=0)
+            assert [news.line for news in life.state.unread] == ["The user said: The fog comes."]
+
+
+async def test_an_answer_that_was_given_back_is_gone_from_the_state_when_it_is_read_again(tmp_path: Path) -> None:
+    async def user(tip: str) -> str:
+        return "seven hours"
+
+    model = script([[call("I", tip="How long?", timeout=60)], FINISH, "ok"])
+    async with living(tmp_path, model, user=user) as life:
+        await life.run(turns=1)
+        assert ("I", "seven hours") in await results(life.stream)
+        assert life.state.answers == (await read_state(life.stream)).answers == {}
+
+
+async def test_a_life_whose_budget_has_room_again_is_not_said_to_rest(tmp_path: Path) -> None:
+    model = script([FINISH, "ok"])
+    async with living(tmp_path, model, habits=Habits(budget=LifeBudget(calls=1))) as life:
+        assert await life.run() == "halted"
+    async with living(tmp_path, model, goal="", habits=Habits(budget=LifeBudget(calls=9))) as life:
+        assert await life.run(stay=False) == "done"
+        assert (await read_state(life.stream)).halted == ""
+
+
+async def test_a_goal_that_was_reached_once_can_be_given_again(tmp_path: Path) -> None:
+    model = script([FINISH, "ok", [call("finish_task", task=2)], "ok"])
+    async with living(tmp_path, model) as life:
+        await life.run(turns=1)
+    for goal in ("Paint the door.", "Keep the lighthouse."):
+        async with living(tmp_path, model, goal=goal) as life:
+            await life.run(turns=1 if goal.startswith("Paint") else 0)
+            left = [task.text for task in life.state.ledger.to_do(life.stream.clock.now())]
+    assert left == ["Keep the lighthouse."]

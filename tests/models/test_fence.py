@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from inspect import isabstract
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given, settings
@@ -102,6 +103,8 @@ def filled(kind: Any, text: str) -> Any:
         return False
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return kind(**{name: filled(field.annotation, text) for name, field in kind.model_fields.items()})
+    if isinstance(kind, type) and is_dataclass(kind):
+        return kind(**{name: filled(hint, text) for name, hint in get_type_hints(kind).items()})
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is tuple:
         return (filled(arguments[0], text), filled(arguments[0], text))

@@ -11,6 +11,9 @@ import typer
 import mindstream as package
 from mindstream.cli.flags import MOST, STYLE, AsJson, Data, Embedder, OneUser, User, choose, settings
 from mindstream.cli.groups.gate import gate
+from mindstream.cli.groups.life import life
+from mindstream.cli.groups.living import EPILOG as LIVING
+from mindstream.cli.groups.living import live
 from mindstream.cli.groups.memory import memory
 from mindstream.cli.groups.mind import mind
 from mindstream.cli.groups.model import model
@@ -29,6 +32,7 @@ Examples:
   echo "I sleep badly" | mindstream chat   one utterance a line
   mindstream memory search what disturbs the sleep
   mindstream solve "17.5% of 2480"         tools, by a plan
+  mindstream live --goal "…" --docs DIR    a goal, turn by turn
   mindstream doctor                        what is missing, how to mend it
 
 Settings come from flags, from the environment (MINDSTREAM_DATA,
@@ -48,6 +52,7 @@ app.add_typer(prompts, name="prompts")
 app.add_typer(pack, name="pack")
 app.add_typer(plan, name="plan")
 app.add_typer(pool, name="pool")
+app.add_typer(life, name="life")
 
 
 def _print_version(wanted: bool) -> None:
@@ -170,6 +175,7 @@ def chat(
 
 
 app.command(epilog=EPILOG)(solve)
+app.command(epilog=LIVING)(live)
 
 
 @app.command(epilog="\b\nExamples:\n  mindstream log -n 20\n  mindstream log --follow --all --json")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from mindstream.cli.clean import short
+from mindstream.cli.life_lines import describe_life
 from mindstream.coach.events import Alarmed, Decided, Judged, PlanMade
 from mindstream.log.events import (
     BeliefChanged,
@@ -76,7 +77,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
             return describe_call(event)
         case Opened():
             return f"session {event.session}, pack {event.pack}"
-    return "" if type(event) in QUIET else _named(event)
+    return "" if type(event) in QUIET else describe_life(event) or _named(event)
 
 
 def _named(event: Event) -> str:

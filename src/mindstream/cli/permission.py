@@ -26,7 +26,7 @@ from mindstream.planning.drawing import outline
 from mindstream.planning.formats.read import read_any
 from mindstream.planning.leave import Wish
 from mindstream.planning.plan import Plan
-from mindstream.tools.mcp_pins import Changes, show
+from mindstream.tools.mcp_pins import Approve, Changes, show
 
 LONGEST = 2_000
 """So many characters of an argument are shown to whoever is asked about it."""
@@ -93,6 +93,16 @@ class Asker:
                 continue
             show_changes(self._screen.note, plan.diff(edited), "")
             plan = edited
+
+
+def server_approval(trust: bool, asker: Asker | None, screen: RunScreen) -> Approve | None:
+    """Return who says whether the tools of an MCP server may be used: whoever sits there, or nobody is asked."""
+
+    def accept(changes: Changes) -> bool:
+        screen.note(str(changes))
+        return True
+
+    return accept if trust else asker.accept if asker else None
 
 
 def edit(plan: Plan, tools: Sequence[ToolSpec]) -> Plan:

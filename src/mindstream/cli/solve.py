@@ -16,7 +16,7 @@ from mindstream.chance import token
 from mindstream.cli.clean import clean, complain, short
 from mindstream.cli.files import open_writer
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.permission import Asker, is_somebody_there
+from mindstream.cli.permission import Asker, is_somebody_there, server_approval
 from mindstream.cli.run_screens import LiveScreen, PlainScreen, QuietScreen, RunScreen
 from mindstream.cli.stopping import Stopping
 from mindstream.cli.tables import print_table
@@ -32,7 +32,6 @@ from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.service.solving import Solver, Task, find_runs, open_solver
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
-from mindstream.tools.mcp_pins import Approve, Changes
 
 NO_ANSWER = 1
 ASKED_FROM_USD = 0.10
@@ -116,7 +115,7 @@ async def _solve(settings: Settings, task: Task, wishes: Wishes, stopping: Stopp
     stopping.heed(interrupt=True)
     screen = _screen(wishes)
     asker = Asker(screen) if is_somebody_there() and not wishes.json else None
-    async with open_solver(settings, task, _approve(wishes, asker, screen)) as solver:
+    async with open_solver(settings, task, server_approval(wishes.trust, asker, screen)) as solver:
         expected = solver.estimate()
         for why in solver.refused.values():
             screen.note(why, "red")
@@ -185,16 +184,6 @@ async def _is_worth(expected: Estimate, settings: Settings, wishes: Wishes, aske
     if asker is None or wishes.yes or settings.budget_usd or (expected.cost_usd or 0.0) < ASKED_FROM_USD:
         return True
     return await asker.ask("Go on? [Y/n]", "ny") == "y"
-
-
-def _approve(wishes: Wishes, asker: Asker | None, screen: RunScreen) -> Approve | None:
-    """Return who says whether the tools of an MCP server may be used."""
-
-    def trust(changes: Changes) -> bool:
-        screen.note(str(changes))
-        return True
-
-    return trust if wishes.trust else asker.accept if asker else None
 
 
 class _Changed(Unwatched):

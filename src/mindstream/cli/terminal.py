@@ -39,7 +39,7 @@ AGAIN = 4
 
 async def talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> int:
     """Talk until the user leaves; return the exit code."""
-    with _silent_keys():
+    with silent_keys():
         await _talk(settings, wishes, screen)
     return 0
 
@@ -198,7 +198,7 @@ def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _silent_keys() -> Iterator[None]:
+def silent_keys() -> Iterator[None]:
     """Between two prompts, show nothing of what is typed and keep it, Ctrl-D too, for the next prompt."""
     try:
         import termios

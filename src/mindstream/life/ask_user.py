@@ -25,6 +25,6 @@ def ask_tool(steps: Steps, rhythm: Rhythm, language: str) -> OwnTool:
             await steps.inbox.put(state.questions[where.id])
         until = state.questions[where.id].until
         await steps.inbox.wait(until, lambda: where.id in state.answers)
-        return Done(Observation(state.answers.pop(where.id, NOT_YET[language])))
+        return Done(Observation(state.answers.get(where.id, NOT_YET[language])))
 
     return OwnTool(spec_of("I", language), ask_user)

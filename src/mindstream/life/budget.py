@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from mindstream.clock import Moment
 from mindstream.errors import BudgetSpent
-from mindstream.life.state import Spent
+from mindstream.life.context import Spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mindstream.errors import InputError
+from mindstream.life import lives
 from mindstream.life.events import (
     Answered,
     Commanded,
     LeaveGiven,
+    LifeBegan,
     Noticed,
     Order,
     Questioned,
@@ -14,12 +18,15 @@ from mindstream.life.events import (
     TurnBegan,
     TurnEnded,
 )
-from mindstream.life.ledger import Task
+from mindstream.life.ledger import LONGEST, Task
 from mindstream.life.state import LifeState, read_state
-from mindstream.log.events import Event, Logged
+from mindstream.life.waking import read_orders
+from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.door import checked_text
+from mindstream.memory.record import New
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
+from mindstream.text.language import language_of
 
 TURN_KINDS = (
     "turn_began", "asked", "replied", "tool_called", "observed", "questioned", "answered", "task_changed",
@@ -40,19 +47,53 @@ async def look(stream: Stream) -> LifeState:
     return state
 
 
+async def give_goal(stream: Stream, goal: str, orders: Sequence[str] = ()) -> None:
+    """Give a mind a goal and standing orders, or others; "" and (): it keeps what it has. Nothing where all is so.
+
+    Raises:
+        InputError: an order is not understood, or there is no goal.
+    """
+    read_orders(orders)
+    state = await read_state(stream)
+    goal, orders = (goal or state.goal).strip(), tuple(orders or state.orders)
+    if not goal:
+        raise InputError("this mind has no goal yet: give it one with --goal")
+    if (goal, orders) == (state.goal, state.orders) and not state.halted:
+        return
+    words = " ".join(goal.split())[:LONGEST]
+    left = [task.text for task in state.ledger.tasks.values() if task.standing in ("open", "waiting")]
+    is_there = goal == state.goal or words in left
+    begun = LifeBegan(goal=goal, language=language_of(goal), orders=orders)
+    await lives.begin(stream, begun, *([] if is_there else [state.ledger.add(goal)]))
+
+
+async def say(stream: Stream, text: str) -> None:
+    """Say something to a life, as its user; it is remembered as what was said.
+
+    Raises:
+        InputError: there is nothing to read in it, or the mind has no life.
+    """
+    words = checked_text(text)
+    await look(stream)
+    new = New(text=words, kind="chat", by=stream.name, episode="life", data={"by_user": True})
+    record = (await stream.build_records([new]))[0]
+    heard = Heard(text=words, session="life", record=record.id)
+    await stream.commit(Entry(heard, stream.name, (record,)))
+
+
 async def answer(stream: Stream, text: str, id_: str = "", session: str = "") -> Questioned:
-    """Answer what M2 asked: the question of that id, or the oldest that is open; return it.
+    """Answer what M2 asked: the question of that id, or the oldest that is waited for, or the last that was; return it.
 
     Raises:
         InputError: nobody asks, or not this.
     """
     words, state = checked_text(text), await look(stream)
-    waiting = [each for each in state.questions if each not in state.answers]
+    waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
     if not waiting:
         raise InputError("nobody asks anything now; to tell it something, say it")
     if id_ and id_ not in waiting:
         raise InputError(f"there is no open question {id_!r}; open: {', '.join(waiting)}")
-    question = state.questions[id_ or waiting[0]]
+    question = (state.questions | state.late)[id_ or waiting[0]]
     await write_answer(stream, question.id, words, session)
     return question
 
@@ -154,6 +195,7 @@ async def read_turn(stream: Stream, number: int) -> list[Logged]:
     Raises:
         InputError: there was no such turn.
     """
+    await look(stream)
     rows: list[Logged] = []
     after, is_in = 0, False
     while page := await stream.store.events(stream.name, after, TURN_KINDS, 1_000):

@@ -78,7 +78,9 @@ class Replied(Event):
     text: str
     calls: tuple[Wish, ...] = ()
     tokens: int = 0
-    """What the call took, prompt and reply; an estimate where the endpoint says nothing."""
+    """What the call took, prompt and reply, of all requests; an estimate where the endpoint says nothing."""
+    requests: int = 1
+    """How often the model was asked for it: what broke off, or did not fit, is asked again."""
     cost_usd: float | None = None
     error: str = ""
     """Why there is no reply."""
@@ -162,6 +164,14 @@ class LeaveGiven(Event):
     yes: bool
 
 
+class LeaveUsed(Event):
+    """A call was made, or not, as a person had said: the next one like it asks again."""
+
+    kind = "leave_used"
+    id: str
+    """The call that leave was asked for."""
+
+
 class Beat(Event):
     """A standing order came due; whether that is worth a turn was decided, without one."""
 
@@ -192,9 +202,10 @@ class Rested(Event):
 
     kind = "rested"
     because: str
+    """Empty: it goes on, for there is room in its budget again."""
 
 
 register(
     LifeBegan, TurnBegan, Asked, Replied, TurnEnded, Folded, TaskChanged, Questioned, Answered, LeaveAsked, LeaveGiven,
-    Beat, Noticed, Commanded, Rested,
+    LeaveUsed, Beat, Noticed, Commanded, Rested,
 )  # fmt: skip

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from mindstream.errors import ReplyInvalid
+from mindstream.life.context import Turn
 from mindstream.life.events import Folded
 from mindstream.life.fold_turns import FoldTurns
 from mindstream.life.memory_tools import memory
 from mindstream.life.own_tools import Where
-from mindstream.life.state import LifeState, Turn
+from mindstream.life.state import LifeState
 from mindstream.life.steps import Steps
 from mindstream.models.fence import cut
 from mindstream.models.model import Message, Model, Request

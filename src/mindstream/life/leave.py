@@ -30,10 +30,10 @@ class Permits:
         return not traits_of(tool).changes or name in self.always or (name in self.tools and not tainted)
 
 
-def leave_for(state: LifeState, call: Call) -> bool | None:
-    """Return what a person said to such a call; None: nobody did."""
-    said = [state.leave[id_] for id_, wish in state.decided.items() if (wish.tool, wish.arguments) == key_of(call)]
-    return said[-1] if said else None
+def decision_on(state: LifeState, call: Call) -> str:
+    """Return the id of the wish for such a call that a person has answered and that was not made use of; "": none."""
+    said = [id_ for id_, wish in state.decided.items() if (wish.tool, wish.arguments) == key_of(call)]
+    return said[-1] if said else ""
 
 
 def is_asked(state: LifeState, call: Call) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import tzinfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -54,8 +55,12 @@ class Ledger(BaseModel):
     """The highest number so far."""
 
     def apply(self, event: TaskChanged) -> None:
-        """Take in what was put into it or changed."""
+        """Take in what was put into it or changed; two that were given one number at a time are told apart."""
+        held = self.tasks.get(event.task)
+        if held is not None and held.text != event.text:
+            event = event.model_copy(update={"task": self.last + 1})
         self.last = max(self.last, event.task)
+        self.tasks.pop(event.task, None)  # what changed last stands last: of those that are over, the oldest go
         self.tasks[event.task] = Task(
             number=event.task, text=event.text, standing=event.standing, until=event.until, place=event.place,
             result=event.result,
@@ -118,15 +123,15 @@ class Ledger(BaseModel):
             (each.until for each in self.tasks.values() if each.standing == "waiting" and each.until), default=None
         )
 
-    def lines(self, now: Moment) -> list[str]:
-        """Write what is not over, a task a line."""
-        return [line_of(each, now) for each in self.ordered() if each.standing in ("open", "waiting")]
+    def lines(self, now: Moment, zone: tzinfo | None = None) -> list[str]:
+        """Write what is not over, a task a line; times by this zone's clock, or the machine's."""
+        return [line_of(each, now, zone) for each in self.ordered() if each.standing in ("open", "waiting")]
 
 
-def line_of(task: Task, now: Moment) -> str:
+def line_of(task: Task, now: Moment, zone: tzinfo | None = None) -> str:
     """Write a task in one line."""
     if task.standing == "waiting" and not task.can_be_done(now):
-        when = f"waits until {format_spoken(task.until)}" if task.until else "waits"
+        when = f"waits until {format_spoken(task.until, zone)}" if task.until else "waits"
         return f"{task.number}. {task.text} ({when})"
     ended = {"done": " (done)", "stopped": " (given up)"}.get(task.standing, "")
     return f"{task.number}. {task.text}{ended}"

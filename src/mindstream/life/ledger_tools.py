@@ -42,13 +42,15 @@ class LedgerTools:
 
     async def _wait(self, given: Arguments, where: Where) -> Done:  # noqa: ARG002
         task, until = self._task(given), self._moment(given.until)
-        return self._done(f"task {task.number} waits until {format_spoken(until)}", task.changed("waiting", until))
+        return self._done(
+            f"task {task.number} waits until {format_spoken(until, self._zone)}", task.changed("waiting", until)
+        )
 
     def _done(self, said: str, event: TaskChanged) -> Done:
         ledger = self._steps.state.ledger.model_copy(deep=True)
         ledger.apply(event)
         now = self._steps.stream.clock.now()
-        left = "\n".join(ledger.lines(now)) or "nothing is left to do"
+        left = "\n".join(ledger.lines(now, self._zone)) or "nothing is left to do"
         return Done(Observation(f"{said}; the ledger now:\n{left}"), events=(event,))
 
     def _task(self, given: Arguments) -> Task:

@@ -11,17 +11,18 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from mindstream.clock import Moment
-from mindstream.errors import BudgetSpent, ModelError
+from mindstream.clock import DAY_S, Moment
+from mindstream.errors import BudgetSpent, InputError, ModelError
 from mindstream.life import lives
 from mindstream.life.ask_user import ask_tool
+from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
-from mindstream.life.events import Asked, Beat, LifeBegan, Rested, TurnBegan, TurnEnded
+from mindstream.life.commands import give_goal
+from mindstream.life.events import Beat, Rested, TurnBegan, TurnEnded
 from mindstream.life.folding import fold, turns_to_fold
 from mindstream.life.inbox import Inbox, SimulatedUser
 from mindstream.life.is_worth_turn import IsWorthTurn
 from mindstream.life.leave import Permits
-from mindstream.life.ledger import LONGEST
 from mindstream.life.ledger_tools import LedgerTools
 from mindstream.life.m2 import M2
 from mindstream.life.memory_tools import recall_tool, remember_tool, sleep_tool
@@ -31,14 +32,13 @@ from mindstream.life.roles import Roles
 from mindstream.life.rules import living  # noqa: F401 (registers the rules)
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.steps import Halted, Steps
-from mindstream.life.waking import DueOrder, Rhythm, read_orders
+from mindstream.life.waking import DueOrder, Rhythm
 from mindstream.memory.sleep import DRAWN
 from mindstream.memory.store import Fence
 from mindstream.memory.stream import Stream
 from mindstream.models.decide import decide
 from mindstream.models.roles import Models
 from mindstream.models.shorten import request_tokens
-from mindstream.text.language import language_of
 from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.tool import Tool
 
@@ -75,6 +75,8 @@ class Life:
 
     Attributes:
         state: what it is made of now; changed by its own rows only.
+        models: who answers for M2, M1 and M0.
+        steps: does what is done once, within its budget.
     """
 
     def __init__(
@@ -82,14 +84,14 @@ class Life:
         user: SimulatedUser | None,
     ) -> None:  # fmt: skip
         self.stream, self.state, self.habits = stream, state, habits
-        self._models = models
+        self.models = models
         self._inbox = Inbox(stream, state, user)
-        self._steps = Steps(stream, state, habits.budget, self._inbox, fence)
+        self.steps = Steps(stream, state, habits.budget, self._inbox, fence)
         self._outside = OutsideTools(
             ToolShelf(tools, stream.embedder), state, habits.permits, stream.name, habits.attached
         )
         model = models.of("M2", "reasoner")
-        self._m2 = M2(self._steps, model, self._own_tools(), habits.prompt_tokens)
+        self._m2 = M2(self.steps, model, self._own_tools(), habits.prompt_tokens, habits.rhythm.zone)
         self._failed = 0
 
     @classmethod
@@ -111,26 +113,28 @@ class Life:
             LivesElsewhere: another process lives it.
             StorageError: the log cannot be read or written.
         """
-        read_orders(orders)
-        state = await read_state(stream)
-        if goal and (goal != state.goal or tuple(orders or state.orders) != state.orders or state.halted):
-            begun = LifeBegan(goal=goal, language=language_of(goal), orders=tuple(orders or state.orders))
-            await lives.begin(stream, begun)
+        if goal or orders:
+            await give_goal(stream, goal, orders)
         async with lives.tenure(stream, habits.lease_s) as fence:
             state = await read_state(stream, hears=habits.hears)
             life = cls(stream, models, state, fence, tools=tools, habits=habits, user=user)
-            await life._begin()
-            yield life
+            try:
+                yield life
+            finally:
+                await life.steps.flush()  # what is done is kept, however it ends
 
-    async def run(self, turns: int | None = None, until: Moment | None = None, *, wait: bool = True) -> str:
+    async def run(
+        self, turns: int | None = None, until: Moment | None = None, *, wait: bool = True, stay: bool | None = None
+    ) -> str:
         """Live until there is nothing to do; return why it ended: done, waiting, halted, turns or time.
 
         Args:
             turns: so many at most.
             until: no turn begins after that moment.
             wait: wait for what is to come; False: return where every task waits or is done.
+            stay: wait for people, too, where nothing comes by itself [only where `until` is given].
         """
-        lived = 0
+        lived, stay = 0, until is not None if stay is None else stay
         while True:
             await self._inbox.read()
             if turns is not None and lived >= turns:
@@ -141,12 +145,13 @@ class Life:
                 await self._turn(because)
                 lived += 1
                 continue
-            wakes = self.habits.rhythm.next_wake(self.state, self.stream.clock.now())
-            if self.state.halted.startswith("stopped") or not wait:
-                return "halted" if self.state.halted else "waiting" if wakes else "done"
-            if wakes is None and until is None and not self.state.halted and not self.state.questions:
-                return "done"
-            times = [at for at in (wakes, until) if at is not None]
+            state = self.state
+            wakes = self.habits.rhythm.next_wake(state, self.stream.clock.now())
+            if state.halted.startswith("stopped") or not wait:
+                return "halted" if state.halted else "waiting" if wakes else "done"
+            if wakes is None and not stay and not state.halted.startswith("paused") and not state.wishes:
+                return "halted" if state.halted else "done"
+            times = [at for at in (wakes, until, self._next_day()) if at is not None]
             await self._inbox.wait(min(times, default=None), partial(self._is_roused, self.state.halted))
 
     async def reason_to_act(self) -> str:
@@ -156,10 +161,12 @@ class Life:
             return self._after_budget(now)
         if state.in_turn:
             return "goes on"
-        if state.unread:
+        if any(news.by_user for news in state.unread):
             return "user"
         if not self.habits.rhythm.is_active(now):
             return ""
+        if state.unread:
+            return "news"
         for due in self.habits.rhythm.due_orders(state, now):
             if await self._beat(due):
                 return f"order {due.number}"
@@ -173,18 +180,18 @@ class Life:
         if not state.in_turn:
             await self._fold()
             words = self._m2.opening(because)
-            self._steps.note(TurnBegan(turn=state.turn + 1, because=because, words=words, seen=state.seen))
+            self.steps.note(TurnBegan(turn=state.turn + 1, because=because, words=words, seen=state.seen))
         try:
             ended = await self._m2.turn(state.turn)
         except BudgetSpent as error:
-            self._steps.note(Rested(because=f"budget: {error}"))
-            await self._steps.flush()
+            self.steps.note(Rested(because=f"budget: {error}"))
+            await self.steps.flush()
             return
         except Halted:
-            await self._steps.flush()
+            await self.steps.flush()
             return
-        self._steps.note(ended)
-        await self._steps.flush()
+        self.steps.note(ended)
+        await self.steps.flush()
         await self._rest_after(ended)
 
     async def _fold(self) -> None:
@@ -192,14 +199,15 @@ class Life:
         tokens = request_tokens(self._m2.request(turns))
         if oldest := turns_to_fold(self.state, tokens, self.habits.prompt_tokens):
             with contextlib.suppress(BudgetSpent, Halted):  # the turn will say so
-                await fold(self._steps, self._m2.model, oldest)
+                await fold(self.steps, self._m2.model, oldest)
 
     async def _rest_after(self, ended: TurnEnded) -> None:
         """Let a model that failed rest for a while; after some turns somebody has to look."""
         self._failed = self._failed + 1 if ended.error else 0
         if self._failed >= TRIES:
-            self._steps.note(Rested(because=f"{TRIES} turns failed, the last with: {ended.error}"))
-            await self._steps.flush()
+            self._failed = 0  # whoever lets it go on wants it tried as often again
+            self.steps.note(Rested(because=f"{TRIES} turns failed, the last with: {ended.error}"))
+            await self.steps.flush()
         elif self._failed:
             until = self.stream.clock.now() + REST_S * 2 ** (self._failed - 1)
             await self._inbox.wait(until, lambda: bool(self.state.halted))
@@ -208,34 +216,38 @@ class Life:
 
     async def _beat(self, due: DueOrder) -> bool:
         """Decide whether a standing order is worth a turn; what it wants is put into the ledger."""
-        state, now = self.state, self.stream.clock.now()
-        open_tasks = [task.text for task in state.ledger.tasks.values() if task.standing == "open"]
-        still = due.order.what[:LONGEST] in open_tasks
-        worth = 0.0 if still else await self._worth(due, now)
-        self._steps.note(Beat(order=due.number, due=due.due, worth=worth))
-        if worth >= WORTH:
-            self._steps.note(state.ledger.add(due.order.what))
-        await self._steps.flush()
+        try:
+            task = self.state.ledger.add(due.order.what)
+        except InputError:  # what it wants is still to be done, or the ledger is full
+            task = None
+        worth = await self._worth(due) if task else 0.0
+        self.steps.note(Beat(order=due.number, due=due.due, worth=worth))
+        if task and worth >= WORTH:
+            self.steps.note(task)
+        await self.steps.flush()
         return worth >= WORTH
 
-    async def _worth(self, due: DueOrder, now: Moment) -> float:
+    async def _worth(self, due: DueOrder) -> float:
+        """Have it decided whether a beat is worth a turn; who gave the order wants it followed, whatever fails."""
         question = IsWorthTurn(order=due.order.text, since=tuple(each.text for each in self.state.folds[-1:]))
-        model = self._models.of("gate", "M2", "reasoner")
-        try:
-            self.habits.budget.check(self.state.spent, now)
-            self._steps.note(Asked(id=f"beat.{due.number}.{due.due:.0f}", role="M2"))
-            await self._steps.flush()
-            return (await decide(model, question))["yes"]
-        except ModelError:
-            return 1.0  # whoever gave the order wants it followed
-        finally:
-            self.state.asked.pop(f"beat.{due.number}.{due.due:.0f}", None)
+        model = self.models.of("gate", "M2", "reasoner")
+        with contextlib.suppress(ModelError):
+            return (await decide(BilledModel(model, self.steps), question))["yes"]
+        return 1.0
 
     def _is_roused(self, halted: str) -> bool:
         """Tell whether something came that there may be a turn for, or a person paused it or let it go on."""
         state, now = self.state, self.stream.clock.now()
-        to_do = not state.halted and self.habits.rhythm.is_active(now) and any(state.ledger.to_do(now))
-        return bool(state.unread) or state.halted != halted or to_do
+        if state.halted or halted:  # what is said to it meanwhile waits, too
+            return state.halted != halted
+        is_active = self.habits.rhythm.is_active(now)
+        by_user = any(news.by_user for news in state.unread)
+        return by_user or (is_active and bool(state.unread or any(state.ledger.to_do(now))))
+
+    def _next_day(self) -> Moment | None:
+        """Return when a day's money is there again, where the budget is what halted it."""
+        now = self.stream.clock.now()
+        return now + DAY_S - now % DAY_S if self.state.halted.startswith("budget") else None
 
     def _after_budget(self, now: Moment) -> str:
         """Return why to go on where the budget is what halted it, and it has room again; "" else."""
@@ -245,22 +257,15 @@ class Life:
             self.habits.budget.check(self.state.spent, now)
         except BudgetSpent:
             return ""
-        self.state.halted = ""
+        self.steps.note(Rested(because=""))
         return "goes on" if self.state.in_turn else "task"
 
-    async def _begin(self) -> None:
-        """Put the goal into the ledger where it is new."""
-        state = self.state
-        if state.goal and not any(task.text == state.goal[:LONGEST] for task in state.ledger.tasks.values()):
-            self._steps.note(state.ledger.add(state.goal))
-            await self._steps.flush()
-
     def _own_tools(self) -> Mapping[str, LifeTool]:
-        steps, habits, language = self._steps, self.habits, self.state.language
-        roles = Roles(steps, self._models, language, self._outside)
+        steps, habits, language = self.steps, self.habits, self.state.language
+        roles = Roles(steps, self.models, language, self._outside)
         own: tuple[LifeTool, ...] = (
             recall_tool(steps, language), remember_tool(steps, language),
-            sleep_tool(steps, language, self._models.of("M1", "reasoner"), habits.drawn), roles.m1_tool(),
+            sleep_tool(steps, language, self.models.of("M1", "reasoner"), habits.drawn), roles.m1_tool(),
             ask_tool(steps, habits.rhythm, language),
             *LedgerTools(steps, language, habits.rhythm.zone).tools(),
         )  # fmt: skip

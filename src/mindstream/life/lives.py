@@ -7,8 +7,9 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from mindstream import chance
+from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError
-from mindstream.life.events import SLOT, LifeBegan
+from mindstream.life.events import SLOT, LifeBegan, TaskChanged
 from mindstream.memory.store import Entry, Fence, NewWork
 from mindstream.memory.stream import Stream
 
@@ -20,10 +21,22 @@ class LivesElsewhere(Conflict):
     """Another process lives this life now."""
 
 
-async def begin(stream: Stream, event: LifeBegan) -> None:
-    """Give a mind a goal; whoever opens its life next, or lives it now, takes it up."""
+async def begin(stream: Stream, event: LifeBegan, *tasks: TaskChanged) -> None:
+    """Give a mind a goal, and tasks for it; whoever opens its life next, or lives it now, takes it up."""
     nobody = NewWork((SLOT,), "nobody", 0.0)
-    await stream.commit(Entry(event, stream.name), wake=nobody)
+    await stream.commit(*(Entry(each, stream.name) for each in (event, *tasks)), wake=nobody)
+
+
+async def find_lease(stream: Stream) -> Moment | None:
+    """Return until when a process holds this mind's life, if it does not renew that; None: nobody does."""
+    now = stream.clock.now()
+    found = [work for work in await stream.store.open_work(stream.name) if work.slot == SLOT]
+    return max((work.lease for work in found if work.running and not work.is_open_to("", now)), default=None)
+
+
+async def is_lived(stream: Stream) -> bool:
+    """Tell whether a process lives this mind's life now, or died a moment ago."""
+    return await find_lease(stream) is not None
 
 
 @contextlib.asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 
 from mindstream.clock import format_spoken
 from mindstream.errors import ReplyInvalid
@@ -28,12 +29,14 @@ class M2:
 
     Attributes:
         prompt_tokens: its prompt is never longer.
+        zone: whose clock tells it the time.
     """
 
     steps: Steps
     model: Model
     tools: Mapping[str, LifeTool]
     prompt_tokens: int
+    zone: tzinfo
 
     async def turn(self, number: int) -> TurnEnded:
         """Go through a turn to its end; what stands in the log of it is not done again.
@@ -69,9 +72,9 @@ class M2:
     def opening(self, because: str) -> str:
         """Return what M2 is told at the beginning of a turn: the time, what is new, the ledger."""
         state, now = self.steps.state, self.steps.stream.clock.now()
-        parts = [f"Turn {state.turn + 1}. {format_spoken(now)}. Woken by: {because}."]
+        parts = [f"Turn {state.turn + 1}. {format_spoken(now, self.zone)}. Woken by: {because}."]
         parts += [self._news()] if state.unread else []
-        parts.append(fenced(listed(state.ledger.lines(now)) or "nothing is left to do", "ledger"))
+        parts.append(fenced(listed(state.ledger.lines(now, self.zone)) or "nothing is left to do", "ledger"))
         if state.quiet_turns >= QUIET:
             quiet = f"Nothing was called in {state.quiet_turns} turns"
             parts.append(f"({quiet}: call a tool, or finish or put off a task.)")
@@ -88,7 +91,7 @@ class M2:
         return await self.steps.reply(id_, "M2", self.model, request, news, state.seen)
 
     def _news(self) -> str:
-        return fenced(listed(line for _, line in self.steps.state.unread), "news")
+        return fenced(listed(news.line for news in self.steps.state.unread), "news")
 
 
 def _words(replied: Replied) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from mindstream.errors import ReplyInvalid
 from mindstream.life import leave
+from mindstream.life.events import LeaveUsed
 from mindstream.life.leave import Permits
 from mindstream.life.own_tools import Where
 from mindstream.life.state import LifeState
@@ -61,15 +62,17 @@ class OutsideTool:
         return self.tool.spec
 
     async def __call__(self, call: Call, where: Where) -> Done:
+        used: tuple[LeaveUsed, ...] = ()
         if not self.permits.allow(self.tool, where.tainted):
-            said = leave.leave_for(self.state, call)
-            if said is None:
+            wish = leave.decision_on(self.state, call)
+            if not wish:
                 asked = () if leave.is_asked(self.state, call) else (leave.wish(where.id, call, where.tainted),)
                 return Done(Observation(HELD, failed=True), events=asked)
-            if not said:
-                return Done(Observation(REFUSED, failed=True))
+            used = (LeaveUsed(id=wish),)
+            if not self.state.leave[wish]:
+                return Done(Observation(REFUSED, failed=True), events=used)
         timeout_s = traits_of(self.tool).timeout_s or TIMEOUT_S
-        return Done(await call_tool(self._with_key(call, where.id), [self.tool], timeout_s))
+        return Done(await call_tool(self._with_key(call, where.id), [self.tool], timeout_s), events=used)
 
     def _with_key(self, call: Call, id_: str) -> Call:
         """Return a call with its idempotency key, where its tool takes one: a step has always the same."""

@@ -23,8 +23,6 @@ LOOSE = frozenset({"glue", "and", "comma", "range", "ahead", "next"})
 """What at the end of the words of a time belongs to the words behind it: every Monday *to* …"""
 ASKS = ("?", "？", "吗？", "吗?", "吗")
 """What stands behind the time in a question about it: what do I do every day?"""
-ASKS = ("?", "？", "吗？", "吗?", "吗")
-"""What stands behind the time in a question about it: what do I do every day?"""
 EDGES = " \t\r\n,.:;，。：；、-–—"
 
 

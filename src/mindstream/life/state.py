@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pydantic import BaseModel, Field
 
 from mindstream.clock import Moment
+from mindstream.life.context import Fold, News, Opened, Spent, Turn
 from mindstream.life.events import (
     SLOT,
     Answered,
@@ -20,6 +21,7 @@ from mindstream.life.events import (
     Folded,
     LeaveAsked,
     LeaveGiven,
+    LeaveUsed,
     LifeBegan,
     Noticed,
     Questioned,
@@ -29,7 +31,8 @@ from mindstream.life.events import (
     TurnBegan,
     TurnEnded,
 )
-from mindstream.life.ledger import Ledger, Task
+from mindstream.life.ledger import Ledger
+from mindstream.life.words import NOT_YET
 from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.stream import Stream
 from mindstream.models.fence import cut, fenced
@@ -37,7 +40,8 @@ from mindstream.models.model import Call, Message
 
 KINDS = (
     "life_began", "turn_began", "asked", "replied", "turn_ended", "folded", "task_changed", "questioned", "answered",
-    "leave_asked", "leave_given", "beat", "noticed", "commanded", "rested", "tool_called", "observed", "heard",
+    "leave_asked", "leave_given", "leave_used", "beat", "noticed", "commanded", "rested", "tool_called", "observed",
+    "heard",
 )  # fmt: skip
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """What others write, at any time, for a life to take in."""
@@ -46,45 +50,10 @@ RESULT, WORDS, ARGUMENT = 1_500, 1_500, 600
 """How much of a call's result, of a reply's words and of an argument stays in M2's context, in characters."""
 SAID, ANSWERED = "The user said: ", "The user answered a question of yours, later: "
 """How what the user says begins, where M2 is told of it."""
+LATE = 5
+"""So many questions that nobody waits for any longer can be answered yet."""
 SUMMARIES = 4
 """So many folds stay in M2's prompt; older ones are found by R."""
-
-
-class Turn(BaseModel):
-    """A turn in M2's context."""
-
-    number: int
-    because: str = ""
-    messages: list[Message] = Field(default_factory=list)
-    tainted: bool = False
-    """Words of strangers stand in it."""
-
-
-class Fold(BaseModel):
-    """What became of older turns."""
-
-    text: str
-    tainted: bool = False
-
-
-class Opened(BaseModel):
-    """How it stood when the newest turn began, the same at each of its steps; and what was told of others in it."""
-
-    at: Moment = 0.0
-    tasks: list[Task] = Field(default_factory=list)
-    news: list[str] = Field(default_factory=list)
-
-
-class Spent(BaseModel):
-    """What a life has spent so far: all in all, and on the day of the last call."""
-
-    calls: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-    day: str = ""
-    usd_today: float = 0.0
-    words_today: int = 0
-    """Words that it said unasked."""
 
 
 class LifeState(BaseModel):
@@ -96,9 +65,10 @@ class LifeState(BaseModel):
         turns: what stands in M2's context.
         folds: the newest folds, the oldest first.
         asked, replies, called, results: the steps of the turn that goes on, by id.
-        unread: what others did and the model has not been told: the row of the log, and a line.
+        unread: what others did and the model has not been told.
         seen: the row of the log up to which that was read.
         beats: when each standing order was last due.
+        questions: what the user is asked now; `late`: what nobody waits for any longer, the newest first.
         halted: why nothing is done until somebody acts; "" where it lives.
     """
 
@@ -117,10 +87,11 @@ class LifeState(BaseModel):
     replies: dict[str, Replied] = Field(default_factory=dict)
     called: dict[str, int] = Field(default_factory=dict)
     results: dict[str, Observed] = Field(default_factory=dict)
-    unread: list[tuple[int, str]] = Field(default_factory=list)
+    unread: list[News] = Field(default_factory=list)
     seen: int = 0
     beats: dict[int, Moment] = Field(default_factory=dict)
     questions: dict[str, Questioned] = Field(default_factory=dict)
+    late: dict[str, Questioned] = Field(default_factory=dict)
     answers: dict[str, str] = Field(default_factory=dict)
     wishes: dict[str, LeaveAsked] = Field(default_factory=dict)
     decided: dict[str, LeaveAsked] = Field(default_factory=dict)
@@ -174,7 +145,7 @@ class LifeState(BaseModel):
                 self.ledger.apply(event)
             case Beat():
                 self.beats[event.order] = event.due
-            case Rested():
+            case Rested() if event.because or self.halted.startswith("budget"):
                 self.halted = event.because
             case Folded():
                 tainted = any(turn.tainted for turn in self.turns if turn.number <= event.upto)
@@ -203,6 +174,7 @@ class LifeState(BaseModel):
     def _reply(self, event: Replied, at: Moment) -> None:
         self.replies[event.id] = event
         asked = self.asked.get(event.id)
+        self.spent.calls += event.requests - 1
         self.spent.tokens += event.tokens - (asked.tokens if asked else 0)
         self._turn_day(at)
         self.spent.usd += event.cost_usd or 0.0
@@ -216,7 +188,10 @@ class LifeState(BaseModel):
 
     def _observe(self, event: Observed) -> None:
         self.results[event.id] = event
-        self.questions.pop(event.id, None)
+        asked = self.questions.pop(event.id, None)
+        self.answers.pop(event.id, None)
+        if asked is not None and event.text in NOT_YET.values():
+            self.late = dict([(event.id, asked), *self.late.items()][:LATE])
         if event.id.count(".") == 2:
             turn = self.turns[-1]
             turn.tainted = turn.tainted or event.foreign
@@ -230,8 +205,8 @@ class LifeState(BaseModel):
             steps.clear()
 
     def _is_told(self, upto: int) -> None:
-        self.opened.news += [line for seq, line in self.unread if seq <= upto]
-        self.unread = [(seq, line) for seq, line in self.unread if seq > upto]
+        self.opened.news += [news.line for news in self.unread if news.row <= upto]
+        self.unread = [news for news in self.unread if news.row > upto]
 
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
         """Take in what a person or the world did."""
@@ -239,7 +214,7 @@ class LifeState(BaseModel):
             case Heard() if self.hears:
                 self._tell(seq, f"{SAID}{event.text}")
             case Noticed():
-                self._tell(seq, f"Noticed: {event.text}")
+                self._tell(seq, f"Noticed: {event.text}", by_user=False)
             case Questioned():
                 self.questions[event.id] = event
                 self._turn_day(at)
@@ -247,9 +222,13 @@ class LifeState(BaseModel):
             case Answered() if event.id in self.questions:
                 self.answers[event.id] = event.text
             case Answered():
+                self.late.pop(event.id, None)
                 self._tell(seq, f"{ANSWERED}{event.text}")
             case LeaveAsked():
                 self.wishes[event.id] = event
+            case LeaveUsed():
+                self.decided.pop(event.id, None)
+                self.leave.pop(event.id, None)
             case LeaveGiven() if event.id in self.wishes:
                 self.decided[event.id] = wish = self.wishes.pop(event.id)
                 self.leave[event.id] = event.yes
@@ -258,11 +237,9 @@ class LifeState(BaseModel):
             case Commanded():
                 paused = {"pause": "paused", "stop": "stopped", "resume": ""}[event.order]
                 self.halted = f"{paused}: {event.because}" if paused and event.because else paused
-            case _:
-                pass
 
-    def _tell(self, seq: int, line: str) -> None:
-        self.unread.append((seq, cut(line, WORDS)))
+    def _tell(self, seq: int, line: str, *, by_user: bool = True) -> None:
+        self.unread.append(News(row=seq, line=cut(line, WORDS), by_user=by_user))
 
     def _turn_day(self, at: Moment) -> None:
         day = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
@@ -282,13 +259,14 @@ def shown_arguments(arguments: str) -> str:
     try:
         value = json.loads(arguments)
     except ValueError:
-        return json.dumps({"arguments": cut(arguments, ARGUMENT)}, ensure_ascii=False)
+        value = None
     if not isinstance(value, dict):
-        return json.dumps({"arguments": cut(arguments, ARGUMENT)}, ensure_ascii=False)
+        value = {"arguments": arguments}
     kept = {
-        str(name)[:80]: cut(str(each), ARGUMENT) if len(str(each)) > ARGUMENT else each for name, each in value.items()
+        str(name)[:80]: each if len(str(each)) <= ARGUMENT else cut(str(each), ARGUMENT)
+        for name, each in list(value.items())[:10]
     }
-    return json.dumps(dict(list(kept.items())[:10]), ensure_ascii=False)
+    return json.dumps(kept, ensure_ascii=False)
 
 
 async def read_state(stream: Stream, *, hears: bool = True) -> LifeState:
@@ -298,18 +276,16 @@ async def read_state(stream: Stream, *, hears: bool = True) -> LifeState:
     if last is not None and isinstance(last.event, Folded) and last.event.state:
         state, after = LifeState.model_validate_json(last.event.state), last.seq
         state.hears = hears
-    from_outside = await _unread(stream, state.seen, after) if after else []
-    for row in from_outside:
-        state.apply(row.event, row.at, row.seq)
+        rows = await stream.store.events(stream.name, state.seen, FROM_OUTSIDE, A_PAGE)
+        _apply_rows(state, [row for row in rows if row.seq < after and row.by != SLOT])
     while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
         after = rows[-1].seq
-        for row in rows:
-            state.apply(row.event, row.at, row.seq)
-            if row.event.kind in FROM_OUTSIDE and row.by != SLOT:
-                state.seen = max(state.seen, row.seq)
+        _apply_rows(state, rows)
     return state
 
 
-async def _unread(stream: Stream, seen: int, upto: int) -> list[Logged]:
-    rows = await stream.store.events(stream.name, seen, FROM_OUTSIDE, A_PAGE)
-    return [row for row in rows if row.seq < upto and row.by != SLOT]
+def _apply_rows(state: LifeState, rows: list[Logged]) -> None:
+    for row in rows:
+        state.apply(row.event, row.at, row.seq)
+        if row.event.kind in FROM_OUTSIDE and row.by != SLOT:
+            state.seen = max(state.seen, row.seq)

@@ -8,7 +8,7 @@ came before it, so that a step costs one commit.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mindstream.errors import BudgetSpent, ModelError
 from mindstream.isolation import describe
@@ -24,6 +24,7 @@ from mindstream.memory.touch import Touch
 from mindstream.models.gathered import gather_reply
 from mindstream.models.model import Call, Model, Request, Usage
 from mindstream.models.shorten import estimate_tokens, request_tokens
+from mindstream.models.wrappers.meter import Metered
 from mindstream.tools.call import Observation
 
 Effect = Callable[[int], Awaitable["Done"]]
@@ -106,13 +107,16 @@ class Steps:
             self.budget.check(self.state.spent, self.stream.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))
         await self.flush()
+        asked: list[Metered] = []
         try:
-            text, calls, usage = await gather_reply(model, request)
-            replied = _replied(id_, role, model.name, text, calls, usage, request)
+            text, calls, usage = await gather_reply(model, replace(request, on_call=asked.append))
+            replied = _replied(id_, role, model.name, text, calls, _sum(asked) or usage, request)
         except BudgetSpent:
             raise
         except ModelError as error:
-            replied = Replied(id=id_, role=role, model=model.name, text="", error=describe(error))
+            tokens = usage.input_tokens + usage.output_tokens if (usage := _sum(asked)) else 0
+            replied = Replied(id=id_, role=role, model=model.name, text="", error=describe(error), tokens=tokens)
+        replied = replied.model_copy(update={"requests": len(asked) or 1})
         self.note(replied)
         return replied
 
@@ -135,6 +139,18 @@ class Steps:
         if done.touch is not None or done.records:
             await self.flush()
         return found
+
+
+def _sum(asked: Sequence[Metered]) -> Usage | None:
+    """Return what several requests took together; None where nothing is known of them."""
+    known = [call.usage for call in asked if call.usage is not None]
+    if not known:
+        return None
+    costs = [usage.cost_usd for usage in known if usage.cost_usd is not None]
+    return Usage(
+        sum(usage.input_tokens for usage in known), sum(usage.output_tokens for usage in known),
+        sum(costs) if costs else None,
+    )  # fmt: skip
 
 
 def _replied(

@@ -55,7 +55,7 @@ class Rhythm:
         times = [order.next_after(state.beats.get(number, state.ordered), self.zone) for number, order in orders]
         if (due := state.ledger.next_due()) is not None:
             times.append(due)
-        if next(state.ledger.to_do(now), None):
+        if state.unread or any(state.ledger.to_do(now)):
             times.append(now)
         if not times:
             return None

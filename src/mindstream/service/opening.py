@@ -42,9 +42,12 @@ async def open_mind(
 
 
 def answering(
-    settings: Settings, on_call: Callable[[Metered], None] | None = None, record: Path | None = None
+    settings: Settings,
+    on_call: Callable[[Metered], None] | None = None,
+    record: Path | None = None,
+    budget: Budget | None = None,
 ) -> Models:
-    """Build the models that the settings name.
+    """Build the models that the settings name. `budget`: what they may spend, instead of what the settings say.
 
     Raises:
         SettingsError: one of them cannot be used, nor a recording or a folder of words.
@@ -57,8 +60,7 @@ def answering(
             raise SettingsError(f"the recording {record} cannot be written: {error.strerror}") from None
     if settings.prompts is not None and not settings.prompts.is_dir():
         raise SettingsError(f"the folder of your own words, {settings.prompts}, is not there")
-    budget = None
-    if settings.budget_tokens or settings.budget_usd:
+    if budget is None and (settings.budget_tokens or settings.budget_usd):
         budget = Budget(tokens=settings.budget_tokens, cost_usd=settings.budget_usd)
     return Models.named(
         settings.models, on_call=on_call, budget=budget, record=record, words_dir=settings.prompts,

@@ -126,7 +126,9 @@ async def open_solver(settings: Settings, task: Task, approve: Approve | None = 
         if task.how == "react" and model is None:
             raise SettingsError("react needs a model, and rules are none: name one with --model, or say --how rewoo")
         means = Means(model, stream, settings.data, embed=settings.embedder)
-        tools, refused = await _tools(settings, task, means, approve, opened)
+        usual = ("calculator", "llm") if model else ("calculator", "extract", "compare")
+        names = usual if task.tools is None else task.tools
+        tools, refused = await open_tools(settings, names, task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
         yield Solver(settings, task, models, tools, stream, exemplars, budget, refused)
 
@@ -150,22 +152,25 @@ async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
         if "recall" in (task.tools or ()):
             stream = (await opened.enter_async_context(memory(settings, new=True))).stream
         means = Means(Scripted({}), stream, embed=settings.embedder)
-        tools, _ = await _tools(settings, replace(task, tools=task.tools or ()), means, None, opened)
+        tools, _ = await open_tools(settings, task.tools or (), task.docs, task.mcp, means, None, opened)
         return [tool.spec for tool in tools]
 
 
-async def _tools(
-    settings: Settings, task: Task, means: Means, approve: Approve | None, opened: AsyncExitStack
-) -> tuple[tuple[Tool, ...], dict[str, str]]:
-    usual = ("calculator", "llm") if means.model else ("calculator", "extract", "compare")
-    folders = (f"documents:{folder}" for folder in task.docs)
-    names = (*(usual if task.tools is None else task.tools), *folders)
-    found = await opened.enter_async_context(named_tools(names, means))
-    if not task.mcp:
+async def open_tools(
+    settings: Settings, names: Sequence[str], docs: Sequence[Path], mcp: Sequence[str], means: Means,
+    approve: Approve | None, opened: AsyncExitStack,
+) -> tuple[tuple[Tool, ...], dict[str, str]]:  # fmt: skip
+    """Open tools by name, folders of documents and MCP servers; return them, and why some may not be called.
+
+    Raises as `open_solver` does.
+    """
+    folders = (f"documents:{folder}" for folder in docs)
+    found = await opened.enter_async_context(named_tools((*names, *folders), means))
+    if not mcp:
         return found, {}
-    hosts = {urlsplit(each).hostname or "" for each in task.mcp if each.lower().startswith(("http://", "https://"))}
+    hosts = {urlsplit(each).hostname or "" for each in mcp if each.lower().startswith(("http://", "https://"))}
     taken = [tool.spec.name for tool in found]
-    servers = mcp_tools(*task.mcp, pins=Pins(settings.data / PINS), allow=hosts, approve=approve, taken=taken)
+    servers = mcp_tools(*mcp, pins=Pins(settings.data / PINS), allow=hosts, approve=approve, taken=taken)
     more = await opened.enter_async_context(servers)
     return (*found, *more), more.refused
 

@@ -35,6 +35,9 @@ from mindstream.coach.packs.mirror import goes_on, mirror
 from mindstream.coach.packs.pack import choices
 from mindstream.coach.packs.recogniser import parts
 from mindstream.errors import PackError, ToolError
+from mindstream.life.rules.answering import answer_from_memory
+from mindstream.life.rules.parts import read_question as read_parts
+from mindstream.life.rules.reading import read_task
 from mindstream.memory import audit
 from mindstream.memory.columns import Columns
 from mindstream.memory.question import understood
@@ -60,6 +63,7 @@ SQUARE = 0.2
 """What goes over half a text again from each place takes longer than this, in seconds; a straight pattern 0.005."""
 AT_A_PLACE = {
     "mindstream.models.reply.BRACKET",
+    "mindstream.service.living.SPAN",
     *(f"mindstream.planning.formats.{name}" for name in ("compiler.NAMED", "compiler.ALONE", "compiler.THOUGHT")),
     *(f"mindstream.planning.formats.{name}" for name in ("inputs.KEY", "inputs._CLOSING")),
 }
@@ -69,7 +73,9 @@ SHORT = tuple(
     for name in (
         "coach.answer_from_memory", "coach.asked_value", "coach.memory_question",
         "planning.rules.arithmetic", "planning.rules.chain", "planning.rules.comparison", "planning.rules.word_problem",
-        "planning.rules.word_problem_zh", "tools.algebra.formula", "tools.extract",
+        "planning.rules.word_problem_zh", "planning.rules.quantities", "planning.rules.story",
+        "planning.rules.story_zh", "life.rules.answering", "life.rules.carrying_out", "life.rules.parts",
+        "life.rules.quoting", "life.rules.reading", "tools.algebra.formula", "tools.extract",
     )
 )  # fmt: skip
 """Modules that search in short texts only, however long the whole is: their readers are tried, below."""
@@ -197,6 +203,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "memory question": lambda text: (is_question(text), only_asks_for_own(text)),
     "answer from memory": lambda text: find_answer(ASKED, [text, text[1:]], [0.0, 0.0]),
     "plan by rules": lambda text: plan_by_rules(MakePlan(task=text, tools=TOOLS)),
+    "task of a life": lambda text: (read_task(text), read_parts(text)),
+    "question of a life": lambda text: answer_from_memory(text, "", 1_700_000_000.0, "en"),
     "formula": read_formula,
     "extract": read_passage,
     "junk": audit._junk,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mindstream.clock import Moment, parse_iso
 from mindstream.life.rules.phrases import CHINESE, ENGLISH, phrase
 from mindstream.life.rules.quoting import DREAM, Passage, Quote, find_quotes, read_passages
+from mindstream.life.rules.reading import READ
 from mindstream.text.dates import spans
 
 PERIODS = (
@@ -29,6 +30,7 @@ DATED = re.compile(
 
 def answer_from_memory(question: str, recalled: str, now: Moment, language: str) -> str:
     """Return what answers a question among the lines of memory; "" where none does."""
+    question = question[:READ]
     passages = of_time(question, read_memory(recalled), now)
     asked = DATED.sub(" ", question) if spans(question, now) else question
     for dreamt in (False, True):

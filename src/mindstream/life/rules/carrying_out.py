@@ -9,6 +9,7 @@ from mindstream.life.carry_out import CarryOut
 from mindstream.life.rules.parts import read_question
 from mindstream.life.rules.phrases import CHINESE, ENGLISH, phrase
 from mindstream.life.rules.quoting import DREAM, Passage, read_passages
+from mindstream.life.rules.reading import READ
 from mindstream.life.rules.script import Script, call, next_step
 from mindstream.life.rules.thinking import split_about
 from mindstream.models.model import Call, Message, ToolSpec
@@ -24,7 +25,7 @@ THOUGHT = re.compile(r"<\|thinking_start\|>(.*)<\|thinking_end\|>", re.DOTALL)
 @rule(CarryOut)
 def carry_out_by_rules(ask: CarryOut, turns: Sequence[Message]) -> str | list[Call]:
     """Write the file that a task names; else look up what it asks."""
-    file = FILE.search(ask.task)
+    file = FILE.search(ask.task[:READ])
     return next_step(_write(ask, file["name"]) if file and ask.context else _look_up(ask), turns)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mindstream.life.rules.reading import NOUNS, NOUNS_ZH
+from mindstream.life.rules.reading import NOUNS, NOUNS_ZH, READ
 
 MOST = 7
 WH = r"(?:who|whom|whose|what|which|when|where|why|how|whether|if)\b"
@@ -55,7 +55,7 @@ class Question:
 
 def read_question(text: str) -> Question:
     """Read the question that a task puts: without what is to be done with it, split into its parts."""
-    body = SOURCES.sub("", text.strip())
+    body = SOURCES.sub("", text.strip()[:READ])
     chinese = bool(re.search(r"[\u4e00-\u9fff]", body))
     return _chinese(body) if chinese else _english(body)
 

@@ -83,9 +83,13 @@ class Wanted:
     about: str
 
 
+READ = 2_000
+"""So much of a goal or a question is read, in characters: nobody says what they want at greater length."""
+
+
 def read_task(text: str) -> Wanted:
     """Read what a task wants: to ask or remind the user, sleep, keep a diary, look back, write, find."""
-    words = POLITE.sub("", text.strip(), count=1).strip()
+    words = POLITE.sub("", text.strip()[:READ], count=1).strip()
     for kind, pattern in (("ask", ASK), ("remind", REMIND)):
         if found := pattern.match(words):
             return Wanted(kind, (found["what"] or found["zh"]).strip(" .。"))  # type: ignore[arg-type]

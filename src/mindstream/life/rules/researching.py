@@ -10,7 +10,7 @@ from mindstream.life.outside import HELD
 from mindstream.life.rules.brief import ASPECTS, is_missing, missing, write_brief
 from mindstream.life.rules.parts import Question, read_question
 from mindstream.life.rules.phrases import CHINESE, ENGLISH, phrase
-from mindstream.life.rules.reading import Wanted, is_question, read_task
+from mindstream.life.rules.reading import READ, Wanted, is_question, read_task
 from mindstream.life.rules.script import Script, call
 from mindstream.life.rules.thinking import split_about
 
@@ -86,7 +86,7 @@ def _find_out(ask: Live, task: Task, asked: str) -> Script:
 
 def _write(ask: Live, task: Task, text: str, brief: str, lacking: list[str]) -> Script:
     """Have M1 write the brief into a file; where it cannot, the brief is what is said."""
-    named = FILE.search(text)
+    named = FILE.search(text[:READ])
     name = named["name"] if named else phrase("file", ask.language)
     (said,) = yield [call("M1", task=phrase("save", ask.language, name), context=brief)]
     if HELD in said:

@@ -19,6 +19,13 @@ class WithListener:
         self._on_call = on_call
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        async with aclosing(self._model.reply(replace(request, on_call=self._on_call))) as parts:
+        further = request.on_call
+
+        def tell(call: Metered) -> None:
+            self._on_call(call)
+            if further is not None:
+                further(call)
+
+        async with aclosing(self._model.reply(replace(request, on_call=tell))) as parts:
             async for part in parts:
                 yield part

@@ -61,7 +61,7 @@ def read_arithmetic(task: str) -> str | None:
         return conversion
     text = ASKING.sub("", fractions_in_digits(in_digits(task.strip())))
     text = re.sub(rf"(?:the )?({'|'.join(SEVERAL)}) (?:of|between) {LISTED}", _join, text, flags=re.I)
-    text = re.sub(r"(\d+(?:\.\d+)?)的(\d+(?:\.\d+)?%)", r"\2 of \1", text)
+    text = re.sub(r"(?<![\d.])(\d+(?:\.\d+)?)的(\d+(?:\.\d+)?%)", r"\2 of \1", text)
     text = re.sub(r"^(add|subtract|take) (.+) (?:to|from) (.+)$", _swap, text, flags=re.I)
     first, *further = THEN.split(text)  # "20 plus 4, divided by 3" goes on with what is there
     text = "".join(["(" * len(further) + first, *(f") {part}" for part in further)])

@@ -25,6 +25,7 @@ CANNOT = (
     "Without a model only these are planned: formulas, word problems in which every quantity is named, the X of the Y,"
     " and comparisons of two. This task is none of them, as far as rules can read it."
 )
+LONGEST_STORY = 2_000
 PROBLEMS = (read_word_problem, read_chinese_problem, read_story, read_chinese_story)
 LACKING = {"search": "a tool that searches (documents:DIR, web, wikipedia or recall)"}
 
@@ -76,7 +77,9 @@ def plan_by_rules(ask: MakePlan) -> str:
 
 
 def _read_problem(task: str) -> str | None:
-    """Return equations of what two or more have, else the formula of a story of one."""
+    """Return equations of what two or more have, else the formula of a story of one; nobody tells a longer one."""
+    if len(task) > LONGEST_STORY:
+        return None
     return next((found for read in PROBLEMS if (found := read(task))), None)
 
 

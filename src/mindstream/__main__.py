@@ -1,0 +1,5 @@
+"""`python -m mindstream`."""
+
+import runpy
+
+runpy.run_module("mindstream.cli.__main__", run_name="__main__")

@@ -1,0 +1,152 @@
+"""A life in a terminal: what is typed answers what it asks, is said to it, or steers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
+
+from mindstream.cli.life_lines import describe_spent, list_open, list_tasks
+from mindstream.cli.terminal import silent_keys
+from mindstream.clock import format_spoken
+from mindstream.errors import MindstreamError
+from mindstream.life import commands
+from mindstream.life.state import LifeState
+from mindstream.life.waking import Rhythm
+from mindstream.memory.stream import Stream
+
+if TYPE_CHECKING:
+    from mindstream.cli.live import Screen
+
+COMMANDS = {
+    "/tasks": "what it works on, waits for, has done, and what it asks of you",
+    "/add": "TASK: put a task into its ledger",
+    "/drop": "N: give a task up",
+    "/allow": "[ID]: the call that wants leave may be made",
+    "/refuse": "[ID]: it may not",
+    "/pause": "[WHY]: do nothing until /resume, or `mindstream life resume`",
+    "/resume": "go on",
+    "/stop": "[WHY]: end this life; /resume, or a new goal, takes it up again",
+    "/help": "this",
+    "/quit": "leave (as Ctrl-C and Ctrl-D do): what is done is kept, `mindstream live` goes on",
+}
+STYLE = Style.from_dict(
+    {"ask": "bold ansiyellow", "say": "bold ansicyan", "bottom-toolbar": "noreverse ansibrightblack"}
+)
+REFRESH_S = 1.0
+
+
+class LifeTerminal:
+    """Reads what is typed; below it stands what goes on.
+
+    Args:
+        state: gives what the life is made of now.
+    """
+
+    def __init__(self, stream: Stream, screen: Screen, state: Callable[[], LifeState], rhythm: Rhythm) -> None:
+        self._stream, self._screen, self._state, self._rhythm = stream, screen, state, rhythm
+        self._session: PromptSession[str] = PromptSession(
+            style=STYLE, key_bindings=_keys(), bottom_toolbar=self._toolbar, refresh_interval=REFRESH_S,
+            completer=WordCompleter(sorted(COMMANDS), sentence=True), complete_while_typing=False,
+            erase_when_done=True,
+        )  # fmt: skip
+
+    async def run(self) -> None:
+        """Go on until a person leaves."""
+        with silent_keys(), patch_stdout(raw=True):
+            while True:
+                try:
+                    text = (await self._session.prompt_async(self._label)).strip()
+                except (EOFError, KeyboardInterrupt):
+                    return
+                if text in ("/quit", "/exit"):
+                    return
+                if text:
+                    try:
+                        await self._take(text)
+                    except MindstreamError as error:
+                        self._screen.say(str(error), "red")
+
+    async def _take(self, text: str) -> None:
+        if text.startswith("/") and not text.startswith("//"):
+            name, _, rest = text.partition(" ")
+            await self._command(name.lower(), rest.strip())
+        elif self._asked():
+            await commands.answer(self._stream, text, self._asked()[0])
+        else:
+            await commands.say(self._stream, text.removeprefix("/"))
+
+    async def _command(self, name: str, rest: str) -> None:
+        match name:
+            case "/tasks" | "/status":
+                self._tasks()
+            case "/add":
+                await commands.add_task(self._stream, rest)
+            case "/drop" if rest.isdigit():
+                await commands.stop_task(self._stream, int(rest))
+            case "/allow" | "/refuse":
+                await commands.give_leave(self._stream, name == "/allow", rest)
+            case "/pause":
+                await commands.order(self._stream, "pause", rest)
+            case "/resume":
+                await commands.order(self._stream, "resume")
+            case "/stop":
+                await commands.order(self._stream, "stop", rest)
+            case "/help" | "/?":
+                self._screen.say("\n".join(f"{name:9} {what}" for name, what in COMMANDS.items()), "")
+            case _:
+                self._screen.say(f"there is no {name} {rest[:40]}; /help shows what there is", "red")
+
+    def _tasks(self) -> None:
+        state, now = self._state(), self._stream.clock.now()
+        lines = [*list_tasks(state.ledger.ordered(), now), *list_open(state)]
+        self._screen.say("\n".join(lines) or "the ledger is empty", "")
+
+    def _asked(self) -> list[str]:
+        """Return the ids of the questions that it waits for."""
+        state = self._state()
+        return [id_ for id_ in state.questions if id_ not in state.answers]
+
+    def _label(self) -> FormattedText:
+        return FormattedText([("class:ask", "answer: ") if self._asked() else ("class:say", "say: ")])
+
+    def _toolbar(self) -> FormattedText:
+        state = self._state()
+        left = sum(task.standing in ("open", "waiting") for task in state.ledger.tasks.values())
+        parts = [self._doing(state), f"{left} task{'s' * (left != 1)} left", describe_spent(state.spent), "/help"]
+        return FormattedText([("class:bottom-toolbar", " · ".join(parts))])
+
+    def _doing(self, state: LifeState) -> str:
+        now = self._stream.clock.now()
+        if state.halted:
+            return state.halted
+        if self._asked():
+            return f"turn {state.turn}: it waits for your answer"
+        if self._screen.doing and state.in_turn:
+            return f"turn {state.turn}: {self._screen.doing} thinks, {max(0, now - self._screen.since):.0f} s"
+        if state.in_turn:
+            return f"turn {state.turn}: at work"
+        wakes = self._rhythm.next_wake(state, now)
+        if wakes is None:
+            return "rests until somebody acts"
+        return "at work" if wakes <= now else f"rests until {format_spoken(wakes)}"
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("c-c")
+    def _(event: KeyPressEvent) -> None:
+        """Ctrl-C: clear what is typed; with nothing typed, leave."""
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt)
+
+    return keys

@@ -1,0 +1,201 @@
+"""A life with a person's settings: their models, tools by name, folders, limits, hours, the log of their mind."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindstream.clock import MachineZone, Moment
+from mindstream.errors import InputError
+from mindstream.life.billed_model import BilledModel
+from mindstream.life.budget import LifeBudget
+from mindstream.life.context import Spent
+from mindstream.life.leave import Permits
+from mindstream.life.life import Habits, Life
+from mindstream.life.schedule import ActiveHours, read_moment
+from mindstream.life.state import read_state
+from mindstream.life.waking import Rhythm
+from mindstream.memory.stream import Stream
+from mindstream.minds.calls import CallLog
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.models.wrappers.budget import Budget
+from mindstream.planning.as_tool import planner_tool
+from mindstream.service.opening import answering
+from mindstream.service.solving import open_tools
+from mindstream.settings import Settings
+from mindstream.tools.mcp_pins import Approve
+from mindstream.tools.named import Means
+from mindstream.tools.tool import Tool
+from mindstream.tools.write_file import write_file_tool
+
+PLANNER = "planner"
+"""The name, among tools, of one that has a task of several steps planned and solved with the others."""
+USUAL = ("calculator",)
+PROMPT_TOKENS = 8_000
+LEAST_PROMPT = 2_000
+ZONE = MachineZone()
+SPAN_S = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d|w)(?:ec(?:ond)?|in(?:ute)?|our|ay|eek)?s?(?![a-z])\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LifeSettings:
+    """What a life is to reach, and within which limits.
+
+    Attributes:
+        goal, orders: "" and (): those that it has.
+        tools: by name (`tools/named.py`), and `planner`; None: the calculator.
+        docs: folders to be searched.
+        mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
+        out: a folder into which it may write files.
+        allow: tools that may change the world without a question.
+        hours: only then it acts by itself: "08:00-22:00", by this machine's clock.
+    """
+
+    goal: str = ""
+    orders: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    docs: tuple[Path, ...] = ()
+    mcp: tuple[str, ...] = ()
+    out: Path | None = None
+    allow: tuple[str, ...] = ()
+    hours: str = ""
+    calls: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    usd_per_day: float | None = None
+    words_per_day: int | None = None
+    prompt_tokens: int = PROMPT_TOKENS
+    hears: bool = True
+    record: Path | None = None
+
+
+@asynccontextmanager
+async def open_life(
+    settings: Settings, wanted: LifeSettings, stream: Stream, *, approve: Approve | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> AsyncIterator[Life]:  # fmt: skip
+    """Open models and tools, take up the life of a stream, and keep the bill of its calls.
+
+    Args:
+        note: is told what a person should know: a tool that may not be called, and why.
+
+    Raises:
+        UserError: a model, a tool, a folder, a server, hours, an order that cannot be used; no goal.
+        LivesElsewhere: another process lives it.
+        StorageError: the log cannot be used.
+        ToolError: no tool of the MCP servers may be called.
+    """
+    habits = make_habits(settings, wanted)
+    calls = CallLog()
+    spent = (await read_state(stream)).spent
+    async with AsyncExitStack() as opened:
+        answerers = answering(settings, on_call=calls.take, record=wanted.record, budget=_left(habits.budget, spent))
+        models = await opened.enter_async_context(answerers)
+        opened.push_async_callback(calls.flush, stream)
+        billed: list[BilledModel] = []
+        tools = await _open_tools(settings, wanted, stream, _bill(models, billed), approve, note, opened)
+        _check_allowed(wanted.allow, tools)
+        life = await opened.enter_async_context(
+            Life.open(stream, models, goal=wanted.goal, orders=wanted.orders, tools=tools, habits=habits)
+        )
+        for model in billed:
+            model.steps = life.steps
+        async with _writing(calls, stream):
+            yield life
+
+
+def _check_allowed(names: Sequence[str], tools: Sequence[Tool]) -> None:
+    there = [tool.spec.name for tool in tools]
+    if wrong := next((name for name in names if name not in there), ""):
+        raise InputError(f"--allow {wrong!r}: there is no such tool here; there are: {', '.join(there)}")
+
+
+def _left(budget: LifeBudget, spent: Spent) -> Budget:
+    """Return what may still be spent: it holds within a step, too, where a model is asked again."""
+    return Budget(
+        None if budget.calls is None else max(0, budget.calls - spent.calls),
+        None if budget.tokens is None else max(0, budget.tokens - spent.tokens),
+        None if budget.usd is None else max(0.0, budget.usd - spent.usd),
+    )
+
+
+def make_habits(settings: Settings, wanted: LifeSettings) -> Habits:
+    """Return how a life is led.
+
+    Raises:
+        InputError: the hours are none, or M2's prompt would have no room.
+    """
+    if wanted.prompt_tokens < LEAST_PROMPT:
+        raise InputError(f"--prompt-tokens: at least {LEAST_PROMPT:,}, or M2 cannot see its tools and its ledger")
+    return Habits(
+        budget=LifeBudget(
+            calls=wanted.calls, tokens=wanted.tokens or settings.budget_tokens, usd=wanted.usd or settings.budget_usd,
+            usd_per_day=wanted.usd_per_day, words_per_day=wanted.words_per_day,
+        ),
+        rhythm=Rhythm(ActiveHours(wanted.hours, ZONE) if wanted.hours else None, ZONE),
+        permits=Permits(tools=wanted.allow, always=("write_file",) if wanted.out else ()),
+        prompt_tokens=wanted.prompt_tokens, hears=wanted.hears,
+    )  # fmt: skip
+
+
+def read_end(words: str, now: Moment) -> Moment:
+    """Return the moment at which a time is over: "2h", "1h 30m", "2 hours", "18:00", "tomorrow at 9".
+
+    Raises:
+        InputError: it is none.
+    """
+    text, at, seconds = words.strip().removeprefix("until "), 0, 0.0
+    while at < len(text) and (found := SPAN.match(text, at)):
+        seconds, at = seconds + float(found[1]) * SPAN_S[found[2].lower()], found.end()
+    if text and at == len(text):
+        return now + seconds
+    for said in (text, f"in {text}"):
+        if (moment := read_moment(said, now, ZONE)) is not None:
+            return moment
+    raise InputError(f"--for {words!r} is no time: say 2h, 90 min, 3 days, until 18:00, or tomorrow at 9")
+
+
+async def _open_tools(
+    settings: Settings, wanted: LifeSettings, stream: Stream, models: Models, approve: Approve | None,
+    note: Callable[[str], None], opened: AsyncExitStack,
+) -> tuple[Tool, ...]:  # fmt: skip
+    names = USUAL if wanted.tools is None else wanted.tools
+    worker = models.of("worker", "M1", "reasoner")
+    means = Means(None if worker.name == Rules.name else worker, stream, settings.data, embed=settings.embedder)
+    found, refused = await open_tools(
+        settings, [name for name in names if name != PLANNER], wanted.docs, wanted.mcp, means, approve, opened
+    )
+    for why in refused.values():
+        note(why)
+    planner = (planner_tool(found, models),) if PLANNER in names else ()
+    return (*found, *planner, *([write_file_tool(wanted.out)] if wanted.out else ()))
+
+
+def _bill(models: Models, billed: list[BilledModel]) -> Models:
+    """Return the models that tools may ask: the life pays for them, too. Rules cost nothing."""
+
+    def bill(role: str) -> BilledModel:
+        billed.append(BilledModel(models.of(role)))
+        return billed[-1]
+
+    asked = {role: bill(role) for role in models.names if role != "default" and models.of(role).name != Rules.name}
+    default = models.of("default")
+    return Models(default if default.name == Rules.name else bill("default"), asked)
+
+
+@asynccontextmanager
+async def _writing(calls: CallLog, stream: Stream) -> AsyncIterator[None]:
+    """Write the bill as calls are made, while the block lasts."""
+    writing = asyncio.ensure_future(calls.run(stream))
+    try:
+        yield
+    finally:
+        writing.cancel()
+        with suppress(asyncio.CancelledError):
+            await writing

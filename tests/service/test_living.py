@@ -1,0 +1,93 @@
+"""A life with a person's settings: the end of its time in words, the machine's zone, its folder, its bill."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from fake_endpoint import Asked, Behaviour, Calls, FakeEndpoint, Says
+
+from mindstream.clock import MachineZone
+from mindstream.errors import InputError
+from mindstream.service.file_changes import describe, list_files
+from mindstream.service.living import LifeSettings, open_life, read_end
+from mindstream.service.memory import memory
+from mindstream.settings import Settings
+
+NOON = 1_794_787_200.0 + 43_200
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [("2h", 7200), ("1h30m", 5400), ("1 h 30 min", 5400), ("90 minutes", 5400), ("1.5h", 5400), ("20 s", 20),
+     ("3 days", 259_200), ("2 weeks", 1_209_600), ("half an hour", 1800), ("两小时后", 7200)],
+)  # fmt: skip
+def test_the_end_of_a_time_is_read(words: str, seconds: float) -> None:
+    assert read_end(words, NOON) - NOON == seconds
+
+
+@pytest.mark.usefixtures("berlin")
+def test_a_time_of_day_is_the_machines() -> None:
+    assert read_end("until 18:00", NOON) - NOON == 5 * 3600, "noon UTC is one o'clock in Berlin"
+
+
+@pytest.mark.parametrize("words", ["long", "2 moons", "h", "2h and more", "-3h"])
+def test_no_time_is_refused(words: str) -> None:
+    with pytest.raises(InputError, match="is no time: say 2h"):
+        read_end(words, NOON)
+
+
+@pytest.mark.usefixtures("berlin")
+def test_the_machines_zone_knows_summer_time_and_the_hour_that_comes_twice() -> None:
+    zone = MachineZone()
+    for moment in range(1_792_886_400, 1_792_886_400 + 6 * 3600, 900):  # 25 October 2026, 00:00 UTC on
+        assert datetime.fromtimestamp(moment, zone).timestamp() == moment
+    twice = [datetime.fromtimestamp(1_792_888_200 + hours * 3600, zone) for hours in (0, 1)]
+    assert [each.strftime("%H:%M") for each in twice] == ["02:30", "02:30"] and [each.fold for each in twice] == [0, 1]
+    assert datetime(2026, 7, 1, 12, tzinfo=zone).utcoffset() != datetime(2026, 1, 1, 12, tzinfo=zone).utcoffset()
+
+
+def test_changes_of_files_are_named(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "deep").mkdir()
+    for name in ("stays.txt", "goes.txt", "deep/changes.txt", ".hidden", "out/own.txt"):
+        (tmp_path / name).write_text("x")
+    before = list_files(tmp_path, tmp_path / "out")
+    assert set(before) == {"stays.txt", "goes.txt", "deep/changes.txt"}
+    (tmp_path / "goes.txt").unlink()
+    (tmp_path / "deep" / "changes.txt").write_text("longer")
+    (tmp_path / "comes.txt").write_text("x")
+    told = describe(before, list_files(tmp_path, tmp_path / "out"))
+    assert told == f"new: comes.txt; changed: deep{os.sep}changes.txt; gone: goes.txt"
+
+
+async def test_what_tools_ask_of_models_is_on_the_bill_and_within_the_budget(folder: Path) -> None:
+    def behave(asked: Asked) -> Behaviour:
+        names = {each["function"]["name"] for each in asked.body.get("tools", ())}
+        if "finish_task" in names:
+            return Calls((("M1", '{"task": "ask somebody", "context": ""}'),))
+        return Calls((("LLM", '{"instruction": "How are you?"}'),)) if names else Says("Well.")
+
+    with FakeEndpoint() as door:
+        door.otherwise = behave
+        settings = Settings(data=folder, model=f"{door.url}#m")
+        wanted = LifeSettings(goal="Ask somebody", tools=("llm",), calls=5)
+        async with memory(settings, new=True) as opened:
+            async with open_life(settings, wanted, opened.stream) as life:
+                assert await life.run() == "halted"
+                assert life.state.spent.calls == 5 == len(door.chats)
+            asked = await opened.store.events(opened.user, kinds=["asked"])
+            assert {getattr(row.event, "role", "") for row in asked} >= {"M2", "M1", "worker"}
