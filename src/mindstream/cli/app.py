@@ -19,6 +19,7 @@ from mindstream.cli.groups.mind import mind
 from mindstream.cli.groups.model import model
 from mindstream.cli.groups.pack import pack
 from mindstream.cli.groups.plan import plan
+from mindstream.cli.groups.pool import pool
 from mindstream.cli.groups.prompts import prompts
 from mindstream.cli.groups.solving import EPILOG, solve
 
@@ -50,6 +51,7 @@ app.add_typer(gate, name="gate")
 app.add_typer(prompts, name="prompts")
 app.add_typer(pack, name="pack")
 app.add_typer(plan, name="plan")
+app.add_typer(pool, name="pool")
 app.add_typer(life, name="life")
 
 

@@ -249,7 +249,7 @@ class Unknown(Event):
 
 KINDS: dict[str, type[Event]] = {}
 """The kinds of events that can be read: the ground's, and those that rooms have registered."""
-ROOMS = ("mindstream.coach.events", "mindstream.planning.events", "mindstream.life.events")
+ROOMS = tuple(f"mindstream.{room}.events" for room in ("coach", "planning", "life", "sharing"))
 """Where rooms register theirs; loaded when a kind is met that is not known."""
 
 

@@ -36,6 +36,7 @@ QUOTING = {
     "turn_ended": ("words", "error"), "folded": ("text", "state"), "task_changed": ("text", "result"),
     "questioned": ("tip",), "answered": ("text",), "leave_asked": ("arguments",), "noticed": ("text",),
     "commanded": ("because",), "rested": ("because",),
+    "exemplar_offered": ("query", "answer"), "exemplar_judged": ("reasons",), "exemplar_withdrawn": ("because",),
 }  # fmt: skip
 """Rows that have no record of their own, or say more than it: the words are taken out wherever they stand."""
 WRITTEN = ("arguments", "state")

@@ -15,6 +15,7 @@ from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import NOTHING_SPENT, Allowance
 from mindstream.planning.executor import Limits
+from mindstream.planning.exemplars import Examples, find_exemplars
 from mindstream.planning.journal import GIVEN, Begun, Journal, read_run
 from mindstream.planning.leave import Leave, one_at_a_time, refuse
 from mindstream.planning.plan import Plan
@@ -38,7 +39,7 @@ async def solve(
     *,
     tools: Sequence[Tool] = (),
     models: Models | Model | Mapping[str, Model],
-    exemplars: Sequence[str] = (),
+    exemplars: Sequence[str] | Examples = (),
     plan: Plan | None = None,
     budget: Budget | None = None,
     tool_calls: int | None = None,
@@ -55,7 +56,8 @@ async def solve(
 
     Args:
         models: one for all roles, or a table of them: planner, worker, solver, replanner.
-        exemplars: solved tasks that are shown to the planner, in the form of the way that is taken.
+        exemplars: solved tasks that are shown to the planner, in the form of the way that is taken; or who finds them
+            (a member of a pool, `sharing.member`), asked once a call.
         plan: run this one; no planner is asked.
         budget, tool_calls: what the whole run may take, before it was broken off, too. When one of them is spent the
             run ends with what it has, and says so; at most one call more is made.
@@ -95,10 +97,10 @@ async def solve(
     specs = [tool.spec for tool in tools]
     plans = remembered if how != "react" and not plan and not begun.plan else None
     known = await plans.find(task, specs) if plans else None
+    shown = await find_exemplars(exemplars, task)
     going = Run(
-        task, checked_tools(tools), _models(models, allowance.budget), tuple(exemplars), allowance, replans,
-        limits or Limits(), one_at_a_time(leave), (*([journal] if journal else []), *watchers), run, begun,
-        begun.plan or plan or known,
+        task, checked_tools(tools), _models(models, allowance.budget), shown, allowance, replans, limits or Limits(),
+        one_at_a_time(leave), (*([journal] if journal else []), *watchers), run, begun, begun.plan or plan or known,
     )  # fmt: skip
     if plan is not None and begun.plan is None:
         await going.tell(GIVEN)

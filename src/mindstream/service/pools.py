@@ -1,0 +1,94 @@
+"""Pools as a person's settings describe them: opened, filled from files, graded by the models that are configured."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+
+from mindstream.errors import InputError
+from mindstream.log.database import FILE
+from mindstream.log.folder import private
+from mindstream.models.ask import ask
+from mindstream.models.model import Model
+from mindstream.service.opening import answering
+from mindstream.settings import Settings
+from mindstream.sharing.admission import Pair, lay_in, offer
+from mindstream.sharing.draft_question import DraftQuestion
+from mindstream.sharing.draft_rubric import DraftRubric
+from mindstream.sharing.events import ExemplarJudged
+from mindstream.sharing.pool import Pool
+from mindstream.sharing.rubric import Rubric
+from mindstream.sharing.shots import render_shot
+
+SAMPLES = 5
+"""So many exemplars are shown to whoever drafts."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """What became of pairs that were handed in: the new ones that were laid in, or verdicts on what was offered."""
+
+    laid_in: tuple[str, ...] = ()
+    judged: tuple[ExemplarJudged, ...] = ()
+    known: int = 0
+
+
+@contextlib.asynccontextmanager
+async def open_pool(settings: Settings, name: str, *, new: bool = False) -> AsyncIterator[Pool]:
+    """Open a pool of the data folder.
+
+    Raises:
+        InputError: there is no such folder (`new` makes one), or the name cannot be used.
+    """
+    if new:
+        private(settings.data)
+    elif not (settings.data / FILE).exists():
+        raise InputError(f"there is no pool in {settings.data}: `mindstream pool create {name}` makes one")
+    async with Pool.open(settings.data, name, embed=settings.embedder) as pool:
+        yield pool
+
+
+@contextlib.asynccontextmanager
+async def open_scorer(settings: Settings) -> AsyncIterator[Model]:
+    """Give whoever grades: the model of the role `scorer`, else of `reasoner`, else rules."""
+    async with answering(settings) as models:
+        yield models.of("scorer", "reasoner")
+
+
+async def draft_rubric(pool: Pool, scorer: Model, reader: str, agents: Sequence[str] = ()) -> Rubric:
+    """Have a rubric drafted, for a person to review."""
+    state = await pool.member_state(reader)
+    domain = state.created.domain if state.created else pool.name
+    return await ask(scorer, DraftRubric(domain=domain, agents=tuple(agents), samples=await _samples(pool, reader)))
+
+
+async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader: str) -> list[Pair]:
+    """Have a question drafted to each answer.
+
+    Raises:
+        ModelError: no model is configured, or it gave none.
+    """
+    state = await pool.member_state(reader)
+    domain = state.created.domain if state.created else pool.name
+    samples = await _samples(pool, reader)
+    drafted = list[Pair]()
+    for answer in answers:
+        found = await ask(scorer, DraftQuestion(domain=domain, answer=answer, examples=samples))
+        drafted.append(Pair(found.question, answer))
+    return drafted
+
+
+async def add_pairs(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str, writer: str = "") -> Added:
+    """Lay pairs in by hand, or, where another writes them, hand them in to be judged."""
+    if not writer:
+        fresh = await lay_in(pool, pairs, user)
+        return Added(laid_in=tuple(each.id for each in fresh), known=len(pairs) - len(fresh))
+    return Added(judged=tuple([await offer(pool, pair, writer, scorer) for pair in pairs]))
+
+
+async def _samples(pool: Pool, reader: str) -> tuple[str, ...]:
+    state = await pool.member_state(reader)
+    served = [id_ for id_ in state.standings if id_ in pool.served(state, reader)]
+    step = max(1, len(served) // SAMPLES)
+    return tuple(render_shot(state.standings[id_].exemplar) for id_ in served[::step][:SAMPLES])

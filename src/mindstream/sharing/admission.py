@@ -1,0 +1,205 @@
+"""The way into a pool: a pair is offered, judged exactly once, and admitted or rejected with reasons (Gao 2024, 3.1.2).
+
+The offer is written first, with the work of judging it: a process that dies in between loses nothing, and whoever
+comes next judges it (`judge_open`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
+from mindstream.isolation import describe
+from mindstream.log.events import Failed
+from mindstream.memory.door import checked_name, checked_text
+from mindstream.memory.record import TAINTED, New, Record
+from mindstream.memory.store import Entry, NewWork, WorkDone, WorkReleased
+from mindstream.models.ask import ask
+from mindstream.models.model import Model
+from mindstream.sharing.events import ExemplarJudged, ExemplarOffered
+from mindstream.sharing.exemplar import Exemplar, embedded_text, exemplar_id
+from mindstream.sharing.form_faults import find_faults
+from mindstream.sharing.grade_pair import GradePair
+from mindstream.sharing.state import PoolState
+
+if TYPE_CHECKING:
+    from mindstream.sharing.pool import Pool
+
+LEASE_S, JUDGING_S, LOOK_S = 110.0, 90.0, 0.05
+SLOT = "judge "
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A query with its answer.
+
+    Attributes:
+        model: who answered; asked_by: whose query it was, where it was not the writer's own.
+        examples: the ids of the exemplars that stood in the prompt.
+    """
+
+    query: str
+    answer: str
+    model: str = ""
+    asked_by: str = ""
+    examples: tuple[str, ...] = ()
+
+
+async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
+    """Admit pairs that a person, the pool's owner, vouches for; return those that are new.
+
+    Raises:
+        InputError: a text cannot be kept, or somebody else than the owner lays them in.
+    """
+    state = await pool.state()
+    if state.created and by != state.created.owner:
+        raise InputError(f"only the owner {state.created.owner!r} lays exemplars in; {by!r} may offer them")
+    fresh: dict[str, Exemplar] = {}
+    for pair in pairs:
+        exemplar = _exemplar(pool, pair, by)
+        if faults := find_faults(exemplar.query, exemplar.answer):
+            raise InputError(f"{faults[0]}: {exemplar.query[:80]!r}")
+        if exemplar.id not in state.standings:
+            fresh.setdefault(exemplar.id, exemplar)
+    entries = list[Entry]()
+    for each in fresh.values():
+        judged = ExemplarJudged(id=each.id, verdict="admitted", score=100, by_hand=True, reasons=("laid in by hand",))
+        entries += [Entry(_offered(each), by), Entry(judged, by, (await _record(pool, each, state),))]
+    try:
+        if entries:
+            await pool.stream.commit(*entries)
+    except Conflict:  # another process has laid some in
+        return await lay_in(pool, pairs, by)
+    for each in fresh.values():
+        await _tell(pool, each)
+    return list(fresh.values())
+
+
+async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJudged:
+    """Hand a pair in and have it judged; one that was judged before keeps its verdict.
+
+    Raises:
+        InputError: it cannot be kept, the writer is no member or has not seen the examples, or no rubric is frozen.
+        ModelError: the scorer did not answer: the pair waits for `judge_open`.
+    """
+    state = await pool.member_state(writer)
+    if not state.rubrics:
+        raise InputError(f"the pool {pool.name!r} has no frozen rubric: `mindstream pool rubric {pool.name}`")
+    exemplar = _exemplar(pool, pair, writer)
+    unseen = [id_ for id_ in exemplar.examples if id_ not in pool.served(state, writer)]
+    if unseen:
+        raise InputError(f"{writer!r} cannot have been shown {unseen[0]!r}: it is not served that exemplar")
+    known = state.standings.get(exemplar.id)
+    if known and known.verdict:
+        return known.verdict
+    if not known:
+        wake = NewWork((SLOT + exemplar.id,), pool.owner_token, pool.stream.clock.now() + LEASE_S)
+        await pool.stream.commit(Entry(_offered(exemplar), writer), wake=wake)
+    return await _judge(pool, exemplar, scorer)
+
+
+async def judge_open(pool: Pool, scorer: Model) -> list[ExemplarJudged]:
+    """Judge what was offered and nobody is judging: whoever was to do it died, or got no answer."""
+    state = await pool.state()
+    judged = list[ExemplarJudged]()
+    for id_ in [id_ for id_, each in state.standings.items() if each.verdict is None]:
+        if await _claim(pool, id_):
+            judged.append(await _judge(pool, state.standings[id_].exemplar, scorer))
+    return judged
+
+
+async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
+    """Judge an offered pair, or wait for who does."""
+    while not (work := await _claim(pool, exemplar.id)):
+        standing = (await pool.state()).standings[exemplar.id]
+        if standing.verdict:
+            return standing.verdict
+        await asyncio.sleep(LOOK_S)
+    state = await pool.state()
+    done = WorkDone(work, pool.owner_token)
+    if known := state.standings[exemplar.id].verdict:
+        await pool.stream.commit(Entry(known, "scorer"), finish=done)  # the first one counts
+        return known
+    try:
+        async with asyncio.timeout(JUDGING_S):
+            judged = await _verdict(pool, state, exemplar, scorer)
+    except (ModelError, TimeoutError) as error:
+        failed = WorkReleased(work, pool.owner_token, describe(error))
+        await pool.stream.commit(Failed(text=f"{exemplar.id}: {describe(error)}", where="scorer"), put_back=failed)
+        raise
+    admitted = judged.verdict == "admitted"
+    records = (await _record(pool, exemplar, state),) if admitted else ()
+    await pool.stream.commit(Entry(judged, "scorer", records), finish=done)
+    if admitted:
+        await _tell(pool, exemplar)
+    return judged
+
+
+async def _claim(pool: Pool, id_: str) -> tuple[int, ...]:
+    now = pool.stream.clock.now()
+    found = await pool.stream.store.claim(pool.stream.name, SLOT + id_, pool.owner_token, now, now + LEASE_S)
+    return tuple(each.id for each in found)
+
+
+async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
+    """Judge a pair: its form, whether it gives orders, whether it is new, and the rubric."""
+    query, answer, rubric = exemplar.query, exemplar.answer, state.rubrics[-1]
+    judged = ExemplarJudged(id=exemplar.id, verdict="rejected", rubric=len(state.rubrics), model="rules")
+    if faults := find_faults(query, answer):
+        return judged.model_copy(update={"reasons": faults})
+    measures = await pool.measures(state)
+    if pool.guarded and (order := await measures.detector.find(query, answer)):
+        heard = f"it sounds like an order to whoever reads it: {order!r}"
+        return judged.model_copy(update={"orders": True, "reasons": (heard,)})
+    served = pool.served(state, exemplar.writer)
+    if any(state.standings[id_].exemplar.pair == exemplar.pair for id_ in served):
+        return judged.model_copy(update={"reasons": ("another exemplar says the same",)})
+    judged = judged.model_copy(update={"model": scorer.name, "fit": await measures.fit(query, answer)})
+    try:
+        grades = await ask(
+            scorer, GradePair(domain=rubric.domain, criteria=rubric.criteria, query=query, answer=answer)
+        )
+    except ReplyInvalid as error:
+        return judged.model_copy(update={"reasons": (f"the scorer gave no grades: {describe(error)}",)})
+    reasons = tuple(f"{each.criterion}: {each.points:g}, {each.reason}" for each in grades.grades)
+    found = {"score": grades.total, "grades": {each.criterion: each.points for each in grades.grades}}
+    if grades.total < rubric.threshold:
+        reasons = (f"{grades.total:g} points, and {rubric.threshold} are wanted", *reasons)
+        return judged.model_copy(update={**found, "reasons": reasons})
+    return judged.model_copy(update={**found, "reasons": reasons, "verdict": "admitted"})
+
+
+def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
+    query, answer = checked_text(pair.query), checked_text(pair.answer)
+    asked_by = checked_name(pair.asked_by, "asked_by") if pair.asked_by else ""
+    id_ = exemplar_id(pool.stream.name, checked_name(writer, "writer"), query, answer)
+    examples = tuple(dict.fromkeys(pair.examples))
+    return Exemplar(id_, query, answer, writer, pair.model, asked_by, examples)
+
+
+def _offered(exemplar: Exemplar) -> ExemplarOffered:
+    names = ("id", "query", "answer", "writer", "model", "asked_by", "examples")
+    return ExemplarOffered(**{name: getattr(exemplar, name) for name in names})
+
+
+async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
+    """Make an exemplar's record: its text is what is embedded; a stranger's query taints it."""
+    drawn = [state.standings[id_].exemplar for id_ in exemplar.examples if id_ in state.standings]
+    text = embedded_text(exemplar.query, drawn, state.created.form if state.created else "composed")
+    data = {"query": exemplar.query, "answer": exemplar.answer, "model": exemplar.model, "asked_by": exemplar.asked_by}
+    new = New(
+        text=text, kind="exemplar", by=exemplar.writer, evidence=exemplar.examples,
+        data={**data, **({TAINTED: True} if exemplar.asked_by else {})},
+    )  # fmt: skip
+    return replace((await pool.stream.build_records([new]))[0], id=exemplar.id)
+
+
+async def _tell(pool: Pool, exemplar: Exemplar) -> None:
+    """Tell the retriever of an admission; it is foreign code, and what it raises is logged."""
+    try:
+        await pool.retriever.admitted(exemplar)
+    except Exception as error:  # noqa: BLE001 (the pair is admitted, whoever cannot learn from it)
+        await pool.stream.commit(Failed(text=f"{exemplar.id}: {describe(error)}", where="retriever"))

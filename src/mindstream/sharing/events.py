@@ -1,0 +1,132 @@
+"""What can happen to a pool. Its log is its state: who may read what, and what is served, follows from these rows.
+
+A row is never changed, so who wrote what, asked by whom, with which model, judged by which rubric, cannot be either.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from mindstream.log.events import Event, register
+
+Form = Literal["composed", "bare"]
+"""What of an exemplar is embedded: the prompt as it was put, one level deep, or the query alone."""
+Verdict = Literal["admitted", "rejected"]
+EVERYONE = "*"
+"""Stands for all agents in a list of readers."""
+
+
+class PoolCreated(Event):
+    """A pool was opened for a domain; the first such row counts."""
+
+    kind = "pool_created"
+    domain: str
+    owner: str
+    members: tuple[str, ...] = (EVERYONE,)
+    """Who may write and recall, the owner besides."""
+    shared: bool = True
+    """What a writer has not granted otherwise all members may read; False: nobody else may."""
+    form: Form = "composed"
+
+
+class RubricFrozen(Event):
+    """A person froze a rubric; pairs are graded by the last one. The first is version 1."""
+
+    kind = "rubric_frozen"
+    rubric: str
+    """All of it, as `Rubric.text` writes it."""
+    digest: str
+
+
+class ExemplarOffered(Event):
+    """A pair was handed in; it is judged exactly once."""
+
+    kind = "exemplar_offered"
+    id: str
+    query: str
+    answer: str
+    writer: str
+    model: str = ""
+    """Who answered; "" where a person wrote it."""
+    asked_by: str = ""
+    """Whose query it was, where that is not the writer's own: a user, another agent."""
+    examples: tuple[str, ...] = ()
+    """The ids of the exemplars that stood in the prompt; an id is made of its exemplar's words, so it tells which."""
+
+
+class ExemplarJudged(Event):
+    """What became of a pair, and why."""
+
+    kind = "exemplar_judged"
+    id: str
+    verdict: Verdict
+    score: float = 0.0
+    """0 to 100; of a pair that a person laid in, 100."""
+    grades: dict[str, float] = Field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    model: str = ""
+    """Who graded it: a model, `rules`, or "" where a person laid it in."""
+    rubric: int = 0
+    """By which version of the rubric; 0: by none."""
+    by_hand: bool = False
+    """A person laid it in: it is trusted, and the guard measures others by it."""
+    fit: float | None = None
+    """How well the answer belongs to its query, in log odds (see guard); None: nothing to compare with."""
+    orders: bool = False
+    """It gives orders to whoever reads it."""
+
+
+class ExemplarShared(Event):
+    """A writer said who may read what it wrote; the last word counts, for what was written before, too."""
+
+    kind = "exemplar_shared"
+    writer: str
+    readers: tuple[str, ...]
+
+
+class MembersChanged(Event):
+    """The owner said who may write and recall."""
+
+    kind = "members_changed"
+    members: tuple[str, ...]
+
+
+class ExemplarWithdrawn(Event):
+    """Exemplars are served no more, nor what was drawn from them: of a writer all, or single ones."""
+
+    kind = "exemplar_withdrawn"
+    writer: str = ""
+    ids: tuple[str, ...] = ()
+    because: str = ""
+
+
+class SourceTrusted(Event):
+    """A person looked at a source's exemplars and trusts it, or does not."""
+
+    kind = "source_trusted"
+    source: str
+    trusted: bool
+
+
+class ExemplarsHelped(Event):
+    """How good an answer was that these exemplars stood before."""
+
+    kind = "exemplars_helped"
+    ids: tuple[str, ...]
+    value: float
+    """0 to 1."""
+
+
+class ExemplarEvicted(Event):
+    """The pool was full: these are served no more, though what was drawn from them is."""
+
+    kind = "exemplar_evicted"
+    ids: tuple[str, ...]
+
+
+register(
+    PoolCreated, RubricFrozen, ExemplarOffered, ExemplarJudged, ExemplarShared, MembersChanged, ExemplarWithdrawn,
+    SourceTrusted, ExemplarsHelped, ExemplarEvicted,
+)  # fmt: skip

@@ -1,0 +1,90 @@
+"""Does a text give orders to whoever reads it? Heard sentence by sentence, by nearness and not by words.
+
+A sentence is compared with orders to readers and with harmless imperatives (orders.tsv, English and Chinese), and with
+what the pool's own trusted exemplars say: what is an order in one pool is verse in another. It hears most, not all; the
+rest is left to the scorer and to the trust in the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.text.windows import first_and_last, sentences
+
+Floats = NDArray[np.float64]
+FILE = Path(__file__).with_name("orders.tsv")
+SENTENCES, MOST = 200, 3_000
+"""So many sentences of a text are read, and of the trusted exemplars together."""
+NEAR = 3
+SHARE = 0.99
+"""Of the trusted pairs so many stay below what counts as an order."""
+LEAST, MARGIN, ENOUGH = -0.02, 0.1, 12
+"""What counts as an order at least; and so much nearer to orders than to all else where fewer trusted pairs tell."""
+
+
+@dataclass(frozen=True)
+class OrderDetector:
+    """Hears orders in texts.
+
+    Attributes:
+        orders, others: unit vectors of sentences; threshold: from which contrast on one is heard.
+    """
+
+    embedder: Embedder
+    orders: Floats
+    others: Floats
+    threshold: float
+
+    async def find(self, *texts: str) -> str:
+        """Return the sentence that sounds most like an order to its reader, "" where none does."""
+        spoken = [sentence for text in texts for sentence in _sentences(text)]
+        if not spoken:
+            return ""
+        contrasts = _contrast(np.asarray(await self.embedder.embed(spoken), np.float64), self.orders, self.others)
+        loudest = int(contrasts.argmax())
+        return spoken[loudest][:200] if contrasts[loudest] > self.threshold else ""
+
+
+async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, ...]]) -> OrderDetector:
+    """Make a detector that knows what a pool's own pairs sound like."""
+    orders = np.asarray(await embedder.embed(_known("order")), np.float64)
+    harmless = np.asarray(await embedder.embed(_known("harmless")), np.float64)
+    spoken = [(at, each) for at, texts in enumerate(trusted) for text in texts for each in _sentences(text)][:MOST]
+    if len(trusted) < ENOUGH or not spoken:
+        return OrderDetector(embedder, orders, harmless, MARGIN)
+    own, pair = (
+        np.asarray(await embedder.embed([each for _, each in spoken]), np.float64),
+        np.array([at for at, _ in spoken]),
+    )
+    contrasts = np.array([
+        _contrast(own[pair == at], orders, np.vstack([own[pair != at], harmless])).max() for at in np.unique(pair)
+    ])  # fmt: skip
+    return OrderDetector(embedder, orders, np.vstack([own, harmless]), max(LEAST, float(np.quantile(contrasts, SHARE))))
+
+
+def _contrast(found: Floats, orders: Floats, others: Floats) -> Floats:
+    """Return how much nearer each sentence is to orders than to all else."""
+    return _nearness(found, orders) - _nearness(found, others)
+
+
+def _nearness(found: Floats, known: Floats) -> Floats:
+    near = np.partition(found @ known.T, -min(NEAR, len(known)), axis=1)[:, -NEAR:]
+    nearness: Floats = near.mean(axis=1)
+    return nearness
+
+
+def _sentences(text: str) -> Sequence[str]:
+    return first_and_last([each for each in sentences(text) if len(each) > 1], SENTENCES)
+
+
+@cache
+def _known(label: str) -> tuple[str, ...]:
+    lines = [line.split("\t") for line in FILE.read_text("utf-8").splitlines()]
+    return tuple(text for kind, _, text in lines if kind == label)

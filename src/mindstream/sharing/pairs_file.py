@@ -1,0 +1,53 @@
+"""Pairs as lines of JSON, in the chat form that models are fine-tuned on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from mindstream.errors import InputError
+from mindstream.sharing.admission import Pair
+from mindstream.sharing.pool import Pool
+
+MOST = 100_000
+
+
+async def export_lines(pool: Pool, reader: str) -> list[str]:
+    """Return what a reader may be served, a line each; who wrote it stands beside it."""
+    state = await pool.member_state(reader)
+    served = pool.served(state, reader)
+    return [_line(pool, id_, state.standings[id_].exemplar.query) for id_ in state.standings if id_ in served]
+
+
+def _line(pool: Pool, id_: str, query: str) -> str:
+    standing = pool.known(id_)
+    exemplar = standing.exemplar
+    messages = [{"role": "user", "content": query}, {"role": "assistant", "content": exemplar.answer}]
+    rest = {
+        "id": id_, "writer": exemplar.writer, "model": exemplar.model,
+        "score": standing.verdict.score if standing.verdict else 0.0,
+    }  # fmt: skip
+    return json.dumps({"messages": messages, **rest}, ensure_ascii=False)
+
+
+def read_pairs(lines: Iterable[bytes | str], source: str) -> Iterator[Pair]:
+    """Read pairs from lines; who is said there to have written them is not believed.
+
+    Raises:
+        InputError: a line is none; naming it.
+    """
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if number > MOST:
+            raise InputError(f"{source} has over {MOST:,} lines")
+        try:
+            given = json.loads(line)
+            said = {message["role"]: message["content"] for message in given["messages"]}
+            query, answer, model = said["user"], said["assistant"], given.get("model", "")
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            query = answer = model = None
+        if not (isinstance(query, str) and isinstance(answer, str) and isinstance(model, str)):
+            wanted = '{"messages": [{"role": "user", "content": …}, {"role": "assistant", "content": …}]}'
+            raise InputError(f"{source}:{number}: no pair stands there; wanted {wanted}")
+        yield Pair(query, answer, model=model)

@@ -1,0 +1,245 @@
+"""A pool: exemplars that several agents write and recall from, on a stream of its own in the store that they share.
+
+async with Pool.open("data", "verse") as pool:
+    found = await pool.recall("a limerick on tea", 3, reader="ann")
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mindstream import chance
+from mindstream.clock import Clock
+from mindstream.errors import InputError
+from mindstream.log.events import Event
+from mindstream.memory.door import checked_name
+from mindstream.memory.store import Entry, Erasure, Store
+from mindstream.memory.stream import Stream
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.sharing import events
+from mindstream.sharing.events import EVERYONE, Form
+from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.measuring import Measures, build_measures
+from mindstream.sharing.ranking import Retriever, Untrained
+from mindstream.sharing.rubric import Rubric
+from mindstream.sharing.serving import Served, mask_of
+from mindstream.sharing.state import PoolState, Standing
+
+PREFIX = "pool:"
+"""Streams of pools are called so; no user is."""
+SPARE = 4
+"""So many are ranked for each that is wanted: two writers may have written the same."""
+MOST_SHOTS = 64
+
+
+class Pool:
+    """A pool of a store. Open one with `Pool.open`; it is there once it was created.
+
+    Args:
+        retriever: who ranks; None: cosine, untrained.
+        guarded: False: nothing is doubted (a control for experiments).
+
+    Raises (from every method): StorageError; InputError for what cannot be done, and by whom.
+    """
+
+    def __init__(self, stream: Stream, *, retriever: Retriever | None = None, guarded: bool = True) -> None:
+        self.stream = stream
+        self.retriever: Retriever = retriever or Untrained()
+        self.guarded = guarded
+        self.owner_token = chance.token()
+        """By which this process holds what it is judging."""
+        self._state = PoolState()
+        self._served: dict[str, tuple[int, frozenset[str]]] = {}
+        self._measures: tuple[frozenset[str], Measures] | None = None
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, data: str | Path | Store, name: str, *, embed: Embedder | str = "wordllama", clock: Clock | None = None,
+        retriever: Retriever | None = None, guarded: bool = True,
+    ) -> AsyncIterator[Pool]:  # fmt: skip
+        """Open a pool of a data folder or of a store, created or not."""
+        async with Stream.open(data, stream_name(name), embed=embed, clock=clock) as stream:
+            yield cls(stream, retriever=retriever, guarded=guarded)
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.stream.name.removeprefix(PREFIX)
+
+    async def create(
+        self, domain: str, owner: str, *, members: Sequence[str] = (EVERYONE,), shared: bool = True,
+        form: Form = "composed",
+    ) -> None:  # fmt: skip
+        """Create it.
+
+        Args:
+            members: who may write and recall, the owner besides.
+            shared: what a member writes all members may read, until it says otherwise; False: none may, until then.
+        """
+        if await self.exists():
+            raise InputError(f"there is a pool {self.name!r} already")
+        for each in (owner, *members):
+            _checked_agent(each)
+        await self.write(
+            events.PoolCreated(domain=domain, owner=owner, members=tuple(members), shared=shared, form=form), owner
+        )
+
+    async def exists(self) -> bool:
+        """Tell whether it was created."""
+        await self._state.catch_up(self.stream.store, self.stream.name)
+        return self._state.created is not None
+
+    async def state(self) -> PoolState:
+        """Return all of it but its vectors, with what any process has written."""
+        if not await self.exists():
+            raise InputError(f"there is no pool {self.name!r}: `mindstream pool create {self.name}` makes one")
+        return self._state
+
+    async def member_state(self, agent: str) -> PoolState:
+        """Return its state, sure that an agent may write and recall."""
+        state = await self.state()
+        if not state.is_member(agent):
+            raise InputError(f"{agent!r} is no member of the pool {self.name!r}; its owner may make it one")
+        return state
+
+    def known(self, id_: str) -> Standing:
+        """Return what is known of a pair, as the state was last read."""
+        return self._state.standings[id_]
+
+    async def write(self, event: Event, by: str) -> None:
+        """Write an event of the pool."""
+        await self.stream.commit(Entry(event, by))
+
+    # Recall.
+
+    async def recall(self, query: str, k: int = 3, *, reader: str) -> list[Exemplar]:
+        """Return the k exemplars that a reader may see and that answer best, best first; fewer where there are fewer.
+
+        k = 0 gives none (zero-shot). Who may read what is asked now, not when it was written.
+        """
+        if not 0 <= k <= MOST_SHOTS:
+            raise InputError(f"k says how many exemplars are wanted, 0 to {MOST_SHOTS}, not {k}")
+        state = await self.member_state(reader)
+        served = self.served(state, reader)
+        if not k or not served:
+            return []
+        columns = await self.stream.columns()
+        policy = Served(self.retriever.policy, columns, mask_of(columns, served), state.helped)
+        found = await self.stream.recall(query, SPARE * k, kinds=["exemplar"], policy=policy, touch=False)
+        served = self.served(await self.member_state(reader), reader)  # again: somebody may have withdrawn meanwhile
+        by_pair: dict[str, Exemplar] = {}
+        for each in found:
+            if each.record.id in served:
+                exemplar = self._state.standings[each.record.id].exemplar
+                by_pair.setdefault(exemplar.pair, exemplar)
+        return list(by_pair.values())[:k]
+
+    def served(self, state: PoolState, reader: str) -> frozenset[str]:
+        """Return the ids of what a reader may be served now."""
+        seq, found = self._served.get(reader, (-1, frozenset[str]()))
+        if seq != state.seq:
+            found = frozenset(id_ for id_ in state.standings if state.is_served(id_, reader, self.guarded))
+            self._served[reader] = (state.seq, found)
+        return found
+
+    async def measures(self, state: PoolState) -> Measures:
+        """Return what pairs are measured with: made anew where what was laid in by hand has changed."""
+        trusted = state.trusted()
+        if self._measures is None or self._measures[0] != trusted:
+            exemplars = [state.standings[id_].exemplar for id_ in sorted(trusted)]
+            self._measures = (trusted, await build_measures(self.stream.embedder, exemplars))
+        return self._measures[1]
+
+    # Who may read, and what is there no more.
+
+    async def freeze_rubric(self, rubric: Rubric, by: str) -> int:
+        """Freeze a rubric that a person has reviewed; return its version. The same one again changes nothing."""
+        state = await self._owners_state(by)
+        if state.rubrics and state.rubrics[-1] == rubric:
+            return len(state.rubrics)
+        await self.write(events.RubricFrozen(rubric=rubric.text(), digest=rubric.digest), by)
+        return len((await self.state()).rubrics)
+
+    async def share(self, writer: str, readers: Sequence[str]) -> None:
+        """Let these, and nobody else, read what a writer wrote and what was drawn from it: () is private."""
+        await self.member_state(writer)
+        for each in readers:
+            _checked_agent(each)
+        await self.write(events.ExemplarShared(writer=writer, readers=tuple(dict.fromkeys(readers))), writer)
+
+    async def set_members(self, members: Sequence[str], by: str) -> None:
+        """Say who may write and recall."""
+        await self._owners_state(by)
+        for each in members:
+            _checked_agent(each)
+        await self.write(events.MembersChanged(members=tuple(dict.fromkeys(members))), by)
+
+    async def trust(self, source: str, trusted: bool, by: str) -> None:
+        """Trust a source that a person has looked at, or do not."""
+        state = await self._owners_state(by)
+        if source not in state.sources:
+            known = ", ".join(sorted(state.sources)) or "none"
+            raise InputError(f"nothing came from {source!r}; the sources are: {known}")
+        await self.write(events.SourceTrusted(source=source, trusted=trusted), by)
+
+    async def withdraw(
+        self, *ids: str, writer: str = "", by: str, because: str = "", erase: bool = False
+    ) -> list[str]:  # fmt: skip
+        """Withdraw exemplars, or all that a writer has written until now; return their ids.
+
+        From the next recall on nobody is served them, nor what was drawn from them, in any process.
+
+        Args:
+            by: the writer itself, or the pool's owner.
+            erase: their words are deleted for good, too, from records and log.
+        """
+        state = await self.state()
+        found = [id_ for id_, each in state.standings.items() if id_ in ids or each.exemplar.writer == writer]
+        if unknown := set(ids) - set(found):
+            raise InputError(f"there is no exemplar {sorted(unknown)[0]!r} in the pool {self.name!r}")
+        if not found:
+            raise InputError(f"{writer!r} has written nothing in the pool {self.name!r}")
+        owner = state.created.owner if state.created else ""
+        if by != owner and any(state.standings[id_].exemplar.writer != by for id_ in found):
+            raise InputError(f"{by!r} may withdraw what {by!r} wrote, and the owner {owner!r} anything")
+        await self.write(events.ExemplarWithdrawn(writer=writer, ids=tuple(ids), because=because), by)
+        if erase:
+            await self._erase(state, found)
+        return found
+
+    async def _erase(self, state: PoolState, ids: Sequence[str]) -> None:
+        """Delete exemplars for good; what was drawn from them stays, and is embedded by its own query alone."""
+        rows = frozenset(state.standings[id_].seq for id_ in ids)
+        drawn = [id_ for id_, each in state.standings.items() if each.roots & set(ids) and id_ not in ids]
+        records = await self.stream.store.records(self.stream.name, drawn)
+        bare = tuple(replace(each, text=state.standings[each.id].exemplar.query) for each in records)
+        await self.stream.store.erase(self.stream.name, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
+
+    async def helped(self, ids: Sequence[str], value: float, by: str) -> None:
+        """Tell how good an answer was, from 0 to 1, that these exemplars stood before."""
+        if not 0 <= value <= 1:
+            raise InputError(f"feedback goes from 0 to 1, not {value}")
+        state = await self.member_state(by)
+        if unseen := [id_ for id_ in ids if id_ not in self.served(state, by)]:
+            raise InputError(f"{by!r} was not served {unseen[0]!r}")
+        if ids:
+            await self.write(events.ExemplarsHelped(ids=tuple(ids), value=value), by)
+
+    async def _owners_state(self, by: str) -> PoolState:
+        state = await self.state()
+        if state.created and by != state.created.owner:
+            raise InputError(f"the pool {self.name!r} is {state.created.owner!r}'s, and {by!r} cannot change it")
+        return state
+
+
+def stream_name(name: str) -> str:
+    """Return the name of a pool's stream."""
+    return checked_name(PREFIX + checked_name(name, "pool"), "pool")
+
+
+def _checked_agent(name: str) -> str:
+    return name if name == EVERYONE else checked_name(name, "agent")

@@ -1,0 +1,92 @@
+"""A rubric: by what a domain's pairs are graded. A model drafts it, a person edits and freezes it (Gao 2024, 3.1.2)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from mindstream.errors import InputError
+from mindstream.models.prompt import complaints
+
+LONGEST = 64_000
+"""So many characters of a rubric's file are read."""
+HEAD = """\
+# A rubric. Review it, edit it, then freeze it: mindstream pool rubric NAME --freeze FILE
+# The points sum to 100. One criterion or more says `others = true`: it asks what the pair is worth to the domain's
+# other agents, not only to its writer. A pair with `threshold` points or more is admitted.
+"""
+
+
+class Criterion(BaseModel):
+    """One thing that a pair is graded for, from 0 to `points`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    points: Annotated[int, Field(ge=1, le=99)]
+    asks: str
+    others: bool = False
+    """It asks what the pair is worth to the domain's other agents."""
+
+
+class Rubric(BaseModel):
+    """Criteria that sum to 100, and from which sum on a pair is admitted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    domain: Annotated[str, Field(min_length=1, max_length=300)]
+    threshold: Annotated[int, Field(ge=1, le=100)]
+    criteria: Annotated[tuple[Criterion, ...], Field(min_length=2, max_length=20)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Rubric:
+        if not all(0 < len(each.name) <= 80 and 0 < len(each.asks) <= 1_000 for each in self.criteria):
+            raise ValueError("a criterion has a name of 1 to 80 characters, and asks something in 1 to 1,000")
+        total = sum(each.points for each in self.criteria)
+        if total != 100:
+            raise ValueError(f"the points of the criteria sum to 100, and these sum to {total}")
+        if len({each.name.casefold() for each in self.criteria}) < len(self.criteria):
+            raise ValueError("two criteria have the same name")
+        if not any(each.others for each in self.criteria):
+            raise ValueError("one criterion asks for the use to the domain's other agents: mark it `others = true`")
+        return self
+
+    def text(self) -> str:
+        """Write it as TOML, to be edited."""
+        lines = [HEAD, f"domain = {_quoted(self.domain)}", f"threshold = {self.threshold}"]
+        for each in self.criteria:
+            lines += ["", "[[criteria]]", f"name = {_quoted(each.name)}", f"points = {each.points}"]
+            lines += ["others = true"] * each.others + [f"asks = {_quoted(each.asks)}"]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def digest(self) -> str:
+        """What tells it from any other."""
+        return hashlib.blake2b(self.model_dump_json().encode(), digest_size=8).hexdigest()
+
+
+def read_rubric(text: str, name: str = "the rubric") -> Rubric:
+    """Read a rubric's TOML.
+
+    Raises:
+        InputError: it cannot be read, or something is wrong with it; the message says what.
+    """
+    if len(text) > LONGEST:
+        raise InputError(f"{name} is over {LONGEST:,} characters long")
+    try:
+        return Rubric.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name} is no TOML: {error}") from None
+    except ValidationError as error:
+        raise InputError(f"{name}: {complaints(error)}") from None
+    except RecursionError:
+        raise InputError(f"{name}: values lie too deep in one another") from None
+
+
+def _quoted(text: str) -> str:
+    """Write a TOML string: JSON's escapes are TOML's."""
+    return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("\x7f", "")

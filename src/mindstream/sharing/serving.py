@@ -1,0 +1,47 @@
+"""Which exemplars are ranked: those that a reader may be served now; and what helped before is ranked higher."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.memory.columns import Columns
+from mindstream.memory.policies import Candidates, Policy, Ranking, best
+from mindstream.sharing.utility import WEIGHT, Helped, values
+
+
+@dataclass(frozen=True)
+class Served:
+    """A policy over what may be served, with the values of what helped.
+
+    Attributes:
+        columns: in whose order rows are; where the stream was filled anew meanwhile, the pool checks by id again.
+    """
+
+    policy: Policy
+    columns: Columns
+    mask: NDArray[np.bool_]
+    helped: dict[str, Helped]
+
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        served = np.zeros(len(candidates.relevance), np.bool_)
+        known = min(len(served), len(self.mask))
+        served[:known] = self.mask[:known]
+        visible = replace(candidates, relevance=np.where(served, candidates.relevance, -np.inf))
+        ranking = self.policy.rank(visible, n)
+        if not self.helped or len(ranking.rows) < 2:
+            return ranking
+        ids = [self.columns.ids[at] if at < len(self.columns.ids) else "" for at in ranking.rows]
+        gains = values(self.helped, ids)
+        if not gains.any():
+            return ranking
+        scores = ranking.scores + WEIGHT * gains
+        return best(ranking.rows, scores, n, {**ranking.parts, "helped": gains})
+
+
+def mask_of(columns: Columns, served: Set[str]) -> NDArray[np.bool_]:
+    """Mark the rows that may be served."""
+    return np.fromiter((id_ in served for id_ in columns.ids), np.bool_, len(columns.ids))

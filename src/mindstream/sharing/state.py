@@ -1,0 +1,205 @@
+"""A pool as its log tells it: who may read, what is trusted, what is withdrawn. Every process folds the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from mindstream.log.events import Logged
+from mindstream.memory.store import LogStore
+from mindstream.sharing import events
+from mindstream.sharing.events import EVERYONE
+from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.guard import particulars
+from mindstream.sharing.rubric import Rubric, read_rubric
+from mindstream.sharing.trust import TWICE, Mentions, SourceRecord
+from mindstream.sharing.utility import Helped
+
+KINDS = (
+    "pool_created", "rubric_frozen", "exemplar_offered", "exemplar_judged", "exemplar_shared", "members_changed",
+    "exemplar_withdrawn", "source_trusted", "exemplars_helped", "exemplar_evicted",
+)  # fmt: skip
+
+
+@dataclass
+class Standing:
+    """What is known of a pair that was offered.
+
+    Attributes:
+        at, seq: when it was offered, and by which row of the log.
+        roots: the ids of everything that it was drawn from, at any depth; writers: who wrote it or any of that.
+        verdict: None: not judged yet.
+    """
+
+    exemplar: Exemplar
+    at: float
+    seq: int
+    roots: frozenset[str]
+    writers: frozenset[str]
+    verdict: events.ExemplarJudged | None = None
+
+
+@dataclass
+class PoolState:
+    """All of a pool but its vectors.
+
+    Attributes:
+        seq: the row up to which it was folded.
+        created: None: there is no such pool.
+        rubrics: all that were frozen, the first is version 1.
+        readers: whom a writer lets read; who is not here does as the pool does.
+        sources: what is known of whoever pairs came from.
+    """
+
+    seq: int = 0
+    created: events.PoolCreated | None = None
+    members: tuple[str, ...] = ()
+    rubrics: list[Rubric] = field(default_factory=list)
+    standings: dict[str, Standing] = field(default_factory=dict)
+    readers: dict[str, frozenset[str]] = field(default_factory=dict)
+    withdrawn_writers: dict[str, int] = field(default_factory=dict)
+    withdrawn: set[str] = field(default_factory=set)
+    evicted: set[str] = field(default_factory=set)
+    sources: dict[str, SourceRecord] = field(default_factory=dict)
+    mentions: Mentions = field(default_factory=Mentions)
+    helped: dict[str, Helped] = field(default_factory=dict)
+    because: dict[str, str] = field(default_factory=dict)
+
+    async def catch_up(self, store: LogStore, pool: str) -> None:
+        """Fold what any process has written since the last time."""
+        while rows := await store.events(pool, self.seq, KINDS):
+            self.fold(rows)
+
+    def fold(self, rows: Iterable[Logged]) -> None:
+        """Take rows of the log in, oldest first."""
+        for row in rows:
+            self._fold(row)
+            self.seq = row.seq
+
+    def _fold(self, row: Logged) -> None:
+        match row.event:
+            case events.PoolCreated() as event if self.created is None:
+                self.created, self.members = event, event.members
+            case events.MembersChanged(members=members):
+                self.members = members
+            case events.RubricFrozen(rubric=text):
+                self.rubrics.append(read_rubric(text, f"version {len(self.rubrics) + 1} of the rubric"))
+            case events.ExemplarOffered() as event if event.id not in self.standings:
+                self.standings[event.id] = self._standing(event, row)
+            case events.ExemplarJudged() as event if event.id in self.standings:
+                self._judge(event)
+            case events.ExemplarShared(writer=writer, readers=readers):
+                self.readers[writer] = frozenset(readers)
+            case events.ExemplarWithdrawn() as event:
+                self._withdraw(event, row.seq)
+            case events.SourceTrusted(source=source, trusted=trusted):
+                self.sources.setdefault(source, SourceRecord()).by_person = trusted
+            case events.ExemplarsHelped(ids=ids, value=value):
+                for id_ in ids:
+                    self.helped.setdefault(id_, Helped()).add(value)
+            case events.ExemplarEvicted(ids=ids):
+                self.evicted.update(ids)
+            case _:
+                pass
+
+    def _standing(self, event: events.ExemplarOffered, row: Logged) -> Standing:
+        drawn = [self.standings[id_] for id_ in event.examples if id_ in self.standings]
+        roots = frozenset(event.examples).union(*(each.roots for each in drawn))
+        writers = frozenset({event.writer}).union(*(each.writers for each in drawn))
+        return Standing(Exemplar.offered(event), row.at, row.seq, roots, writers)
+
+    def _judge(self, event: events.ExemplarJudged) -> None:
+        standing = self.standings[event.id]
+        if standing.verdict is not None:
+            return  # the first verdict counts
+        standing.verdict = event
+        exemplar = standing.exemplar
+        self.mentions.add(self.source_of(exemplar), exemplar.pair, particulars(exemplar.answer))
+        if not event.by_hand:
+            self.sources.setdefault(self.source_of(standing.exemplar), SourceRecord()).add(event)
+
+    def _withdraw(self, event: events.ExemplarWithdrawn, seq: int) -> None:
+        if event.writer:
+            self.withdrawn_writers[event.writer] = seq
+            self.because[event.writer] = event.because
+        self.withdrawn.update(event.ids)
+        self.because.update(dict.fromkeys(event.ids, event.because))
+
+    # What follows from it.
+
+    @staticmethod
+    def source_of(exemplar: Exemplar) -> str:
+        """Name whoever stands behind a pair: who asked, where it was not the writer; a talker plants by asking."""
+        return f"asked by {exemplar.asked_by}" if exemplar.asked_by else exemplar.writer
+
+    def is_member(self, agent: str) -> bool:
+        """Tell whether an agent may write and recall at all."""
+        owner = self.created.owner if self.created else ""
+        return agent == owner or agent in self.members or EVERYONE in self.members
+
+    def may_read(self, reader: str, writer: str) -> bool:
+        """Tell whether an agent may read what a writer wrote."""
+        shared = frozenset({EVERYONE} if self.created and self.created.shared else ())
+        readers = self.readers.get(writer, shared)
+        return self.is_member(reader) and (reader == writer or reader in readers or EVERYONE in readers)
+
+    def reasons_unserved(self, id_: str, reader: str, guarded: bool = True) -> Iterator[str]:
+        """Say why an agent is not served an exemplar; nothing where it is. `guarded`: doubts count."""
+        standing = self.standings.get(id_)
+        if standing is None or standing.verdict is None:
+            yield "it was not judged yet" if standing else "there is no such exemplar"
+            return
+        if standing.verdict.verdict == "rejected":
+            yield "it was rejected"
+        if id_ in self.evicted:
+            yield "it had to go when the pool was full"
+        yield from self._walls(standing, reader)
+        if guarded and not standing.verdict.by_hand and (doubt := self._doubt(standing)):
+            yield doubt
+
+    def is_served(self, id_: str, reader: str, guarded: bool = True) -> bool:
+        """Tell whether an agent is served an exemplar; `guarded`: doubts count."""
+        return next(self.reasons_unserved(id_, reader, guarded), None) is None
+
+    def trusted(self) -> frozenset[str]:
+        """Return the ids of what a person laid in, and that is still there."""
+        gone = self.withdrawn | self.evicted
+        return frozenset(
+            id_
+            for id_, each in self.standings.items()
+            if each.verdict and each.verdict.by_hand and id_ not in gone
+            and self.withdrawn_writers.get(each.exemplar.writer, 0) < each.seq
+        )  # fmt: skip
+
+    def _walls(self, standing: Standing, reader: str) -> Iterator[str]:
+        for writer in sorted(standing.writers):
+            own = writer == standing.exemplar.writer
+            words = f"{writer!r} wrote it" if own else f"it was drawn from what {writer!r} wrote"
+            if self.withdrawn_writers.get(writer, 0) > standing.seq or self._drew_withdrawn(standing, writer):
+                yield f"{words}, which was withdrawn"
+            if not self.may_read(reader, writer):
+                yield f"{words}, and {reader!r} may not read that"
+        gone = ({standing.exemplar.id} | standing.roots) & self.withdrawn
+        if gone:
+            yield f"withdrawn: {', '.join(sorted(gone))}"
+        if unknown := standing.roots - self.standings.keys():
+            yield f"it was drawn from what is not there: {', '.join(sorted(unknown))}"
+
+    def _drew_withdrawn(self, standing: Standing, writer: str) -> bool:
+        """Tell whether anything that it was drawn from is by that writer, and older than its withdrawal."""
+        since = self.withdrawn_writers.get(writer, 0)
+        roots = (self.standings.get(id_) for id_ in standing.roots)
+        return any(root.seq < since and root.exemplar.writer == writer for root in roots if root)
+
+    def _doubt(self, standing: Standing) -> str:
+        """Say why a pair that nobody vouched for is not served; "" where nothing speaks against it."""
+        exemplar, source = standing.exemplar, self.source_of(standing.exemplar)
+        record = self.sources.get(source)
+        if record is None or standing.verdict is None:
+            return ""
+        if (doubt := record.doubt(standing.verdict, source)) or not exemplar.asked_by or record.by_person:
+            return doubt
+        if 0 < record.pairs < TWICE:
+            return f"too little is known of whoever asked ({source}): {record.pairs} pair, and {TWICE} are wanted"
+        name = self.mentions.agenda(source, particulars(exemplar.answer))
+        return f"answers {source} name {name!r} again and again, and nobody else's do" if name else ""

@@ -1,0 +1,44 @@
+"""Why a pair is served, or is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mindstream.errors import InputError
+from mindstream.sharing.pool import Pool
+from mindstream.sharing.state import Standing
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What became of a pair.
+
+    Attributes:
+        unserved: why the reader is not served it; () where it is.
+        drawn: the ids of what was drawn from it.
+    """
+
+    standing: Standing
+    unserved: tuple[str, ...]
+    drawn: tuple[str, ...]
+
+
+async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
+    """Explain a pair by its id, or by the first characters of it that no other has.
+
+    Raises:
+        InputError: there is none, or it may not be read by that reader, who is told no more than that.
+    """
+    state = await pool.member_state(reader)
+    found = [each for each in state.standings if each.startswith(id_)] if id_ else []
+    owner = state.created.owner if state.created else ""
+    readable = [
+        each for each in found
+        if reader == owner or all(state.may_read(reader, writer) for writer in state.standings[each].writers)
+    ]  # fmt: skip
+    if len(readable) != 1:
+        what = f"{len(readable)} exemplars begin so" if readable else "there is no exemplar that you may read"
+        raise InputError(f"{what}: {id_!r}; `mindstream pool export {pool.name}` lists their ids")
+    one = readable[0]
+    drawn = tuple(each for each, standing in state.standings.items() if one in standing.roots)
+    return Explanation(state.standings[one], tuple(state.reasons_unserved(one, reader, pool.guarded)), drawn)

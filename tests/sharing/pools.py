@@ -1,0 +1,37 @@
+"""What tests of pools share: a pool of short questions and answers of our own, and who grades them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from mindstream.models.ask import ask
+from mindstream.models.rules import Rules
+from mindstream.sharing.admission import Pair, lay_in
+from mindstream.sharing.draft_rubric import DraftRubric
+from mindstream.sharing.pool import Pool
+
+CITIES = (
+    "Paris France Seine", "Rome Italy Tiber", "Vienna Austria Danube", "London England Thames", "Lisbon Portugal Tagus",
+    "Prague Bohemia Vltava", "Cairo Egypt Nile", "Warsaw Poland Vistula", "Cologne Germany Rhine",
+    "Budapest Hungary Danube", "Seville Spain Guadalquivir", "Florence Tuscany Arno", "Basel Switzerland Rhine",
+    "Bordeaux Aquitaine Garonne", "Seoul Korea Han", "Kyoto Japan Kamo",
+)  # fmt: skip
+
+
+def city_pair(line: str, model: str = "") -> Pair:
+    """Ask for a city's river."""
+    city, _, river = line.split()
+    return Pair(f"Which river flows through {city}?", f"The {river} flows through {city}.", model=model)
+
+
+@contextlib.asynccontextmanager
+async def city_pool(folder: Path, seeds: int = 0, **others: object) -> AsyncIterator[Pool]:
+    """Open a pool that olga owns, with a frozen rubric and so many pairs laid in."""
+    async with Pool.open(folder, "cities") as pool:
+        await pool.create("geography", "olga", **others)  # type: ignore[arg-type]
+        await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="geography")), "olga")
+        if seeds:
+            await lay_in(pool, [city_pair(line) for line in CITIES[:seeds]], "olga")
+        yield pool

@@ -1,0 +1,195 @@
+"""Who may read what is asked when it is read: in every process, at once, and for what was drawn from it, too."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pools import CITIES, city_pair, city_pool
+
+from mindstream import InputError
+from mindstream.memory.record import is_tainted
+from mindstream.models.rules import Rules
+from mindstream.sharing.admission import Pair, offer
+from mindstream.sharing.events import EVERYONE
+from mindstream.sharing.pool import Pool
+
+ANOTHER = Path(__file__).with_name("pool_process.py")
+QUERY = "Which river flows through it?"
+
+
+class Process:
+    """Another process on the pool."""
+
+    def __init__(self, folder: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(ANOTHER), str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def begin(self, **wish: Any) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(wish) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> Any:
+        assert self.process.stdout
+        return json.loads(self.process.stdout.readline())
+
+    def wait_ready(self) -> None:
+        assert self.process.stdout and self.process.stdout.readline() == "ready\n"
+
+    def close(self) -> None:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.close()
+        assert self.process.wait(30) == 0
+        self.process.stdout.close()
+
+
+async def write(pool: Pool, writer: str, at: int, *examples: str, asked_by: str = "") -> str:
+    given = city_pair(CITIES[at])
+    pair = Pair(given.query, given.answer, asked_by=asked_by, examples=examples)
+    judged = await offer(pool, pair, writer, Rules())
+    assert judged.verdict == "admitted", judged
+    return judged.id
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+
+
+async def ids(pool: Pool, reader: str) -> set[str]:
+    return {each.id for each in await pool.recall(QUERY, 64, reader=reader)}
+
+
+async def test_private_named_and_public(folder: Path) -> None:
+    async with city_pool(folder, shared=False) as pool:
+        own = await write(pool, "ann", 0)
+        assert await ids(pool, "ann") == {own} and await ids(pool, "ben") == set() == await ids(pool, "olga")
+        await pool.share("ann", ["ben"])
+        assert await ids(pool, "ben") == {own} and await ids(pool, "cy") == set()
+        await pool.share("ann", [EVERYONE])
+        assert await ids(pool, "cy") == {own}
+
+
+async def test_revoking_hides_what_was_drawn_from_it_too(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        root = await write(pool, "ann", 0)
+        child = await write(pool, "ben", 1, root)
+        grandchild = await write(pool, "cy", 2, child)
+        apart = await write(pool, "cy", 3)
+        assert await ids(pool, "dan") == {root, child, grandchild, apart}
+        await pool.share("ann", ["ben"])
+        assert await ids(pool, "dan") == {apart} == await ids(pool, "cy")
+        assert await ids(pool, "ben") == {root, child, grandchild, apart}
+        await pool.share("ann", [EVERYONE])
+        assert await ids(pool, "dan") == {root, child, grandchild, apart}
+
+
+async def test_a_revoked_grant_and_a_withdrawn_writer_are_gone_in_every_process(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        root = await write(pool, "ann", 0)
+        child = await write(pool, "ben", 1, root)
+        apart = await write(pool, "cy", 2)
+        others = [Process(folder) for _ in range(3)]
+        for each in others:
+            each.wait_ready()
+
+        def seen(reader: str) -> list[set[str]]:
+            for each in others:
+                each.begin(do="recall", query=QUERY, reader=reader)
+            return [set(each.answer()) for each in others]
+
+        assert seen("dan") == [{root, child, apart}] * 3
+        await pool.share("ann", [])
+        assert seen("dan") == [{apart}] * 3
+        await pool.share("ann", [EVERYONE])
+        assert seen("dan") == [{root, child, apart}] * 3
+        assert set(await pool.withdraw(writer="ann", by="olga", because="planted")) == {root}
+        assert seen("dan") == [{apart}] * 3 == seen("ann") and await ids(pool, "ann") == {apart}
+        for each in others:
+            each.close()
+
+
+async def test_many_processes_write_at_once_and_nothing_is_lost(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        others = [Process(folder) for _ in range(4)]
+        for each in others:
+            each.wait_ready()
+        for number, each in enumerate(others):
+            own = [[f"Which river flows through {name} {number}?", f"The {name} Bach."] for name in ("Aa", "Be", "Ce")]
+            both = [["Which river flows through Linz?", "The Danube flows through Linz."]]  # all say this one
+            each.begin(do="offer", writer=f"w{number}", pairs=own + both)
+        told = [dict(each.answer()) for each in others]
+        for each in others:
+            each.close()
+        assert sum(verdict == "admitted" for verdicts in told for verdict in verdicts.values()) >= 13
+        state = await pool.state()
+        assert {id_: each.verdict.verdict for id_, each in state.standings.items() if each.verdict} == {
+            id_: verdict for verdicts in told for id_, verdict in verdicts.items()
+        }  # fmt: skip
+        served = await ids(pool, "dan")
+        assert len(served) == 13 and not await pool.stream.store.open_work(pool.stream.name)
+
+
+async def test_two_that_offer_the_same_get_one_verdict(folder: Path) -> None:
+    async with city_pool(folder) as pool, Pool.open(folder, "cities") as other:
+        both = await asyncio.gather(
+            offer(pool, city_pair(CITIES[0]), "ann", Rules()), offer(other, city_pair(CITIES[0]), "ann", Rules())
+        )
+        assert both[0] == both[1] and both[0].verdict == "admitted"
+        assert len(await pool.recall(QUERY, 9, reader="ben")) == 1
+
+
+async def test_a_writer_can_withdraw_its_own_and_no_others(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        own, other = await write(pool, "ann", 0), await write(pool, "ben", 1)
+        with pytest.raises(InputError, match="'ann' may withdraw what 'ann' wrote"):
+            await pool.withdraw(other, by="ann")
+        assert await pool.withdraw(own, by="ann") == [own]
+        assert await ids(pool, "ann") == {other}
+        with pytest.raises(InputError, match="no exemplar 'x'"):
+            await pool.withdraw("x", by="olga")
+        with pytest.raises(InputError, match="'zed' has written nothing"):
+            await pool.withdraw(writer="zed", by="olga")
+
+
+async def test_what_a_withdrawn_writer_writes_later_counts_again(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        await write(pool, "ann", 0)
+        await pool.withdraw(writer="ann", by="ann")
+        later = await write(pool, "ann", 1)
+        assert await ids(pool, "ben") == {later}
+
+
+async def test_erasing_leaves_no_word_in_the_file(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        judged = await offer(pool, Pair("Who owns the xylophone?", "Zaphod owns the marimba."), "ann", Rules())
+        await write(pool, "ben", 1, judged.id)
+        await pool.withdraw(writer="ann", by="ann", erase=True)
+        await pool.stream.store.compact()
+        assert await ids(pool, "ben") == set()
+    written = bytes_of(folder)
+    assert b"xylophone" not in written and b"Zaphod" not in written
+
+
+async def test_taint_goes_with_what_is_drawn_from_it(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        asked = await write(pool, "ann", 0, asked_by="a guest")
+        drawn, clean = await write(pool, "ben", 1, asked), await write(pool, "ben", 2)
+        records = await pool.stream.store.records(pool.stream.name, [asked, drawn, clean])
+        assert list(map(is_tainted, records)) == [True, True, False]
+
+
+async def test_only_the_owner_changes_members(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        await write(pool, "ann", 0)
+        with pytest.raises(InputError, match="cannot change it"):
+            await pool.set_members(["ann"], by="ann")
+        await pool.set_members(["ann"], by="olga")
+        with pytest.raises(InputError, match="no member"):
+            await pool.recall(QUERY, reader="ben")

@@ -1,0 +1,79 @@
+"""Agents on different models share a pool: each is shown what the others wrote, and what helped comes first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pools import CITIES, city_pair, city_pool
+
+from mindstream import InputError
+from mindstream.models.rules import Rules
+from mindstream.models.scripted import Scripted
+from mindstream.planning.solve import solve
+from mindstream.sharing.admission import Pair, lay_in
+from mindstream.sharing.member import Member, plan_shot
+from mindstream.sharing.utility import WEIGHT, Helped, values
+from mindstream.tools.tool import tool
+
+
+async def test_what_one_agent_wrote_another_is_shown_and_draws_on(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        ann, ben = Member(pool, "ann", "small"), Member(pool, "ben", "large")
+        first = await ann.offer(city_pair(CITIES[0]).query, city_pair(CITIES[0]).answer, Rules())
+        assert await ben.examples("Which river flows through Rome?", 2) == [
+            "Question: Which river flows through Paris?\nAnswer: The Seine flows through Paris."
+        ]
+        second = await ben.offer("Which river flows through Rome?", "The Tiber flows through Rome.", Rules())
+        standing = (await pool.state()).standings[second.id]
+        assert standing.exemplar.examples == (first.id,) and standing.writers == {"ann", "ben"}
+        assert (standing.exemplar.model, standing.exemplar.writer) == ("large", "ben")
+
+
+async def test_a_planner_takes_a_pool_for_its_exemplars(folder: Path) -> None:
+    @tool
+    def look(what: str) -> str:
+        """Look something up."""
+        return f"{what}: 4"
+
+    async with city_pool(folder) as pool:
+        await lay_in(pool, [Pair("How long is the Rhine?", "Plan: look it up.\n#E1 = look[Rhine]")], "olga")
+        model = Scripted({"make_plan": ["Plan: look.\n#E1 = look[Elbe]"], "answer_from_evidence": ["4"]})
+        await solve(
+            "How long is the Elbe?", tools=[look], models=model, exemplars=Member(pool, "ann", render=plan_shot)
+        )
+        asked = "\n".join(message.text for message in model.asked[0].messages)
+        assert "How long is the Rhine?" in asked and "#E1 = look[Rhine]" in asked
+
+
+async def test_what_helped_comes_first_among_what_is_alike(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        alike = [Pair(f"Write a couplet on tea, number {n}", f"Tea in cup {n}.") for n in range(4)]
+        laid = await lay_in(pool, alike, "olga")
+        for number, each in enumerate(laid):
+            for _ in range(6):
+                await pool.helped([each.id], 1.0 if number == 2 else 0.0, "ann")
+        assert (await pool.recall("Write a couplet on tea", 1, reader="ann"))[0].id == laid[2].id
+        with pytest.raises(InputError, match="0 to 1"):
+            await pool.helped([laid[0].id], 2.0, "ann")
+        with pytest.raises(InputError, match="was not served"):
+            await pool.helped(["nothing"], 1.0, "ann")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_gain_where_feedback_tells_and_do_no_harm_where_it_is_noise(seed: int) -> None:
+    """40 topics with a good and a bad exemplar, nearly alike to any query; feedback is flipped one time in five."""
+    gained = {}
+    for kind in ("telling", "noise"):
+        draw = np.random.default_rng(seed)
+        similarity = draw.normal(0.7, 0.01, (40, 2))
+        helped: dict[str, Helped] = {}
+        for n in range(200):
+            topic, shown = n % 40, int(draw.integers(2))
+            told = (shown == 0) != (draw.random() < 0.2) if kind == "telling" else draw.random() < 0.5
+            helped.setdefault(f"{topic}.{shown}", Helped()).add(float(told))
+        value = np.array([values(helped, [f"{topic}.0", f"{topic}.1"]) for topic in range(40)])
+        by_similarity = np.mean(similarity.argmax(axis=1) == 0)
+        gained[kind] = np.mean((similarity + WEIGHT * value).argmax(axis=1) == 0) - by_similarity
+    assert gained["telling"] >= 0.05 and gained["noise"] >= -0.05

@@ -1,0 +1,168 @@
+"""A pool keeps pairs as they were put, serves the best, and says clearly what it cannot do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pools import CITIES, city_pair, city_pool
+
+from mindstream import InputError, ModelError
+from mindstream.models.rules import Rules
+from mindstream.models.scripted import Scripted
+from mindstream.sharing.admission import Pair, judge_open, lay_in, offer
+from mindstream.sharing.capacity import trim
+from mindstream.sharing.member import Member
+from mindstream.sharing.pool import Pool
+from mindstream.sharing.shots import kshot_text, shots
+
+
+async def test_the_best_come_first_and_the_query_last(folder: Path) -> None:
+    async with city_pool(folder, seeds=5) as pool:
+        found = await pool.recall("Which river flows through Vienna?", 2, reader="ann")
+        assert len(found) == 2 and found[0].answer.startswith("The Danube")
+        text = kshot_text(found, "and Linz?")
+        assert text.endswith("Question: and Linz?\nAnswer:") and text.index(found[1].query) < text.index(found[0].query)
+
+
+async def test_more_shots_than_there_are_gives_all_of_them_and_none_gives_none(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        assert await pool.recall("Which river?", 3, reader="ann") == []
+        await lay_in(pool, [city_pair(CITIES[0])], "olga")
+        assert len(await pool.recall("Which river?", 9, reader="ann")) == 1
+        assert await pool.recall("Which river?", 0, reader="ann") == []
+        with pytest.raises(InputError, match="0 to 64"):
+            await pool.recall("Which river?", -1, reader="ann")
+        with pytest.raises(InputError, match="empty"):
+            await pool.recall("  ", 1, reader="ann")
+
+
+async def test_shots_that_do_not_fit_are_left_out_whole(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        await lay_in(pool, [Pair("Tell me of the Nile", "The Nile is long. " * 300), city_pair(CITIES[0])], "olga")
+        found = await pool.recall("Tell me of the Nile", 2, reader="ann")
+        kept, left = shots(found, tokens=100)
+        assert [each.query for each in left] == ["Tell me of the Nile"] and len(kept) == 1
+        assert len(await Member(pool, "ann", tokens=100).examples("Tell me of the Nile", 2)) == 1
+        assert await Member(pool, "ann", tokens=3).examples("Tell me of the Nile", 2) == []
+
+
+async def test_prompts_do_not_nest(folder: Path) -> None:
+    """The published code stores the whole k-shot prompt as the question, so memories grow without end."""
+    async with city_pool(folder, seeds=1) as pool:
+        longest = 0
+        for line in CITIES[1:9]:
+            shown = await pool.recall(f"Which river flows through {line.split()[0]}?", 1, reader="ann")
+            query, answer = city_pair(line).query, city_pair(line).answer
+            pair = Pair(query, answer, examples=tuple(each.id for each in shown))
+            judged = await offer(pool, pair, "ann", Rules())
+            assert judged.verdict == "admitted"
+            (record,) = await pool.stream.store.records(pool.stream.name, [judged.id])
+            assert record.evidence == tuple(each.id for each in shown) and record.text.endswith(city_pair(line).query)
+            assert shown[0].answer in record.text and record.text.count("Which river") == 2
+            longest = max(longest, len(record.text))
+        assert longest < 200
+
+
+async def test_the_bare_form_embeds_the_query_alone(folder: Path) -> None:
+    async with city_pool(folder, seeds=1, form="bare") as pool:
+        shown = await pool.recall("Which river?", 1, reader="ann")
+        judged = await offer(
+            pool, Pair("Which river is in Rome?", "The Tiber.", examples=(shown[0].id,)), "ann", Rules()
+        )
+        (record,) = await pool.stream.store.records(pool.stream.name, [judged.id])
+        assert record.text == "Which river is in Rome?" and record.data["answer"] == "The Tiber."
+
+
+async def test_who_wrote_it_and_with_which_model_is_part_of_the_pair(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        first = await offer(pool, city_pair(CITIES[0], model="small"), "ann", Rules())
+        second = await offer(pool, city_pair(CITIES[1], model="large"), "ben", Rules())
+        found = await pool.recall("Which river flows through Rome?", 2, reader="cy")
+        assert {(each.id, each.writer, each.model) for each in found} == {
+            (first.id, "ann", "small"), (second.id, "ben", "large"),
+        }  # fmt: skip
+
+
+async def test_one_exemplar_is_not_admitted_twice(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        first = await offer(pool, city_pair(CITIES[0]), "ann", Rules())
+        assert await offer(pool, city_pair(CITIES[0]), "ann", Rules()) == first
+        again = await offer(pool, city_pair(CITIES[0]), "ben", Rules())
+        assert again.verdict == "rejected" and again.reasons == ("another exemplar says the same",)
+
+
+async def test_chinese_is_found(folder: Path) -> None:
+    """The published code splits at spaces: every Chinese query scored 0 and got the last of the pool."""
+    async with city_pool(folder, seeds=3) as pool:
+        await lay_in(pool, [Pair("写一首关于秋天的五言诗", "空山新雨后，天气晚来秋。")], "olga")
+        found = await pool.recall("请写一首关于秋夜的五言诗", 1, reader="ann")
+        assert found[0].answer.startswith("空山")
+
+
+async def test_what_is_recalled_is_the_grown_pool(folder: Path) -> None:
+    """The published evaluation recalled from training files, and the single pool's file had a slip in its name."""
+    async with city_pool(folder, seeds=2) as pool:
+        await offer(pool, city_pair("Linz Austria Danube"), "ann", Rules())
+        assert (await pool.recall("Which river flows through Linz?", 1, reader="ben"))[0].writer == "ann"
+
+
+async def test_a_scorer_that_is_down_loses_nothing(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        down = Scripted({"grade_pair": [ModelError("down")]})
+        with pytest.raises(ModelError):
+            await offer(pool, city_pair(CITIES[0]), "ann", down)
+        assert await pool.recall("Which river?", 1, reader="ann") == []
+        assert [each.verdict for each in await judge_open(pool, Rules())] == ["admitted"]
+        assert len(await pool.recall("Which river?", 1, reader="ann")) == 1 and await judge_open(pool, Rules()) == []
+
+
+@pytest.mark.parametrize(
+    "pair", [Pair("Which river?", "which river"), Pair("?!", "The Rhine."), Pair("Why?", "la " * 40)]
+)
+async def test_what_is_no_pair_in_form_is_rejected_unread(folder: Path, pair: Pair) -> None:
+    async with city_pool(folder) as pool:
+        judged = await offer(pool, pair, "ann", Scripted({}))  # who is asked nothing
+        assert judged.verdict == "rejected" and judged.reasons
+
+
+async def test_only_members_write_and_read(folder: Path) -> None:
+    async with city_pool(folder, seeds=1, members=("ann",)) as pool:
+        with pytest.raises(InputError, match="'ben' is no member"):
+            await pool.recall("Which river?", 1, reader="ben")
+        with pytest.raises(InputError, match="'ben' is no member"):
+            await offer(pool, city_pair(CITIES[2]), "ben", Rules())
+        with pytest.raises(InputError, match="only the owner"):
+            await lay_in(pool, [city_pair(CITIES[2])], "ann")
+
+
+async def test_a_pool_that_is_not_there_is_named(folder: Path) -> None:
+    async with Pool.open(folder, "nowhere") as pool:
+        with pytest.raises(InputError, match="mindstream pool create nowhere"):
+            await pool.recall("x", 1, reader="ann")
+    async with Pool.open(folder, "other") as pool:
+        await pool.create("d", "olga")
+        with pytest.raises(InputError, match="already"):
+            await pool.create("d", "olga")
+        with pytest.raises(InputError, match="no frozen rubric"):
+            await offer(pool, city_pair(CITIES[0]), "ann", Rules())
+
+
+async def test_examples_that_the_writer_was_not_served_cannot_be_named(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        with pytest.raises(InputError, match="cannot have been shown"):
+            await offer(pool, Pair("Which?", "The Rhine.", examples=("nothing",)), "ann", Rules())
+
+
+async def test_a_full_pool_keeps_what_is_laid_in_graded_well_and_unlike_the_rest(folder: Path) -> None:
+    async with city_pool(folder, seeds=1) as pool:
+        like = await offer(
+            pool, Pair("Which river flows through Paris town?", "The Seine flows through it."), "ann", Rules()
+        )
+        unlike = await offer(pool, Pair("How do I fry an egg?", "In butter, with a lid."), "ann", Rules())
+        drawn = await offer(pool, Pair("How do I fry two?", "Just so, twice.", examples=(like.id,)), "ann", Rules())
+        assert await trim(pool, 3, "olga") == [like.id] and await trim(pool, 3, "olga") == []
+        left = {each.id for each in await pool.recall("Which river?", 9, reader="ben")}
+        assert left >= {unlike.id, drawn.id} and len(left) == 3
+        with pytest.raises(InputError, match="owner"):
+            await trim(pool, 1, "ann")
