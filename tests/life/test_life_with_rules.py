@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from simulated_life import live
 
+from mindstream.life.rules.parts import read_question
+
 LIGHTHOUSE = {
     "tower.md": (
         "# The light of Sker\n\nThe tower of Sker was finished in 1874 by the engineer Anna Breck."
@@ -113,3 +115,8 @@ async def test_what_rules_cannot_do_ends_with_a_plain_word(tmp_path: Path, goal:
     assert lived.ended == "done"
     assert lived.calls < 80
     assert lived.said[-1].strip(" …")
+
+
+def test_where_a_brief_is_to_be_written_is_no_part_of_it() -> None:
+    goal = "Write a brief on the mill: who built it, and who painted the church. Put it into mill.md."
+    assert read_question(goal).parts == ("who built it", "who painted the church")

@@ -30,8 +30,8 @@ NEAR = 5
 OTHERS = 6
 """With so many others' answers each is compared, half of them those of the most alike queries."""
 RIDGE = 10.0
-PARTICULAR = re.compile(r"[\w#-]*\d[\w#-]*|(?<=[\w,;] )[A-Z]\w+")
-"""A number, a code, or a name within a sentence."""
+TOKEN, NAME = re.compile(r"[\w#-]+"), re.compile(r"(?<=[\w,;] )[A-Z]\w+")
+"""A word, a number or a code; a name within a sentence."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Guard:
 
 def particulars(text: str) -> set[str]:
     """Return the numbers, codes and names (within a sentence, in Latin script) of a text."""
-    return set(PARTICULAR.findall(text))
+    return {each for each in TOKEN.findall(text) if any(map(str.isdigit, each))} | set(NAME.findall(text))
 
 
 def _wide(text: str) -> float:

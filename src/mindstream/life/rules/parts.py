@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mindstream.life.rules.reading import NOUNS, NOUNS_ZH, READ
 
 MOST = 7
+FILE = re.compile(r"\b(?P<name>[\w-]+\.(?:md|txt))\b")
 WH = r"(?:who|whom|whose|what|which|when|where|why|how|whether|if)\b"
 WH_ZH = r"(?:什么|谁|哪|何时|何地|几|多少|多久|为什么|为何|怎么|怎样|如何|是否)"
 ON = r"(?:on|about|regarding|concerning|answering|explaining|saying|covering|into)"
@@ -55,7 +56,9 @@ class Question:
 
 def read_question(text: str) -> Question:
     """Read the question that a task puts: without what is to be done with it, split into its parts."""
-    body = SOURCES.sub("", text.strip()[:READ])
+    first, *further = re.split(r"(?<=[.!?。！？])\s+", text.strip()[:READ])
+    told = (each for each in further if not FILE.search(each))  # where it is to be written is no part of what is asked
+    body = SOURCES.sub("", " ".join((first, *told)))
     chinese = bool(re.search(r"[\u4e00-\u9fff]", body))
     return _chinese(body) if chinese else _english(body)
 

@@ -8,7 +8,7 @@ from mindstream.life.ledger import LONGEST, Task
 from mindstream.life.live import Live
 from mindstream.life.outside import HELD
 from mindstream.life.rules.brief import ASPECTS, is_missing, missing, write_brief
-from mindstream.life.rules.parts import Question, read_question
+from mindstream.life.rules.parts import FILE, Question, read_question
 from mindstream.life.rules.phrases import CHINESE, ENGLISH, phrase
 from mindstream.life.rules.reading import READ, Wanted, is_question, read_task
 from mindstream.life.rules.script import Script, call
@@ -20,7 +20,6 @@ PARTS = tuple(
     re.compile(re.escape(words["part"]).replace(r"\{\}", r"(?P<of>\d+)", 1).replace(r"\{\}", "(?P<asked>.+)"))
     for words in (ENGLISH, CHINESE)
 )
-FILE = re.compile(r"\b(?P<name>[\w-]+\.(?:md|txt))\b")
 
 
 def research(ask: Live, task: Task) -> Script:
