@@ -13,6 +13,7 @@ from mindstream.life.state import FROM_OUTSIDE, LifeState
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
 
+A_PAGE = 500
 POLL_S = 0.5
 """How often it is looked whether another process wrote something."""
 
@@ -21,11 +22,20 @@ SimulatedUser: TypeAlias = Callable[[str], Awaitable[str | None]]
 """Answers what M2 asks, in simulations; None: says nothing."""
 
 
+async def newest_from_outside(stream: Stream) -> int:
+    """Return the newest row of the kinds that others write; 0 where there is none."""
+    found = [await stream.store.last(stream.name, kind) for kind in FROM_OUTSIDE]
+    return max((row.seq for row in found if row is not None), default=0)
+
+
 class Inbox:
     """Reads what others wrote, and waits for it."""
 
     def __init__(self, stream: Stream, state: LifeState, user: SimulatedUser | None = None) -> None:
         self._stream, self._state, self._user = stream, state, user
+        self.written = 0
+        """The newest row that this life has written itself."""
+        self._looked = 0
 
     async def put(self, question: Questioned) -> None:
         """Put a question to the simulated user, if there is one; people read it in the log."""
@@ -33,12 +43,17 @@ class Inbox:
             await self._stream.commit(Entry(Answered(id=question.id, text=answer), self._stream.name))
 
     async def read(self) -> None:
-        """Take in what others wrote."""
-        while rows := await self._stream.store.events(self._stream.name, self._state.seen, FROM_OUTSIDE, 500):
+        """Take in what others wrote; what is known to be read is not looked through again, however long the log is."""
+        while True:
+            upto, after = self.written, max(self._looked, self._state.seen)
+            rows = await self._stream.store.events(self._stream.name, after, FROM_OUTSIDE, A_PAGE)
             for row in rows:
                 self._state.seen = row.seq
                 if row.by != SLOT:
                     self._state.apply(row.event, row.at, row.seq)
+            if len(rows) < A_PAGE:
+                self._looked = max(self._looked, upto)  # whatever stands before our own row was there to be read
+                return
 
     async def wait(self, until: Moment | None, is_enough: Callable[[], bool]) -> None:
         """Return when there is enough, or at that moment. A clock that is moved by hand is moved there at once."""

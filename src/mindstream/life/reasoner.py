@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mindstream.clock import Moment
+from mindstream.life.inbox import newest_from_outside
 from mindstream.life.life import Habits, Life
 from mindstream.life.lives import LivesElsewhere
-from mindstream.life.state import FROM_OUTSIDE
 from mindstream.models.roles import Models
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.trigger import Trigger
@@ -56,16 +56,19 @@ class LifeReasoner:
         now = stream.clock.now()
         self._next = now + LOOKS_S
         is_due = self._wakes is not None and self._wakes <= now
-        if not (is_due or await stream.store.events(stream.name, self._seen, FROM_OUTSIDE, 1)):
+        if not is_due and await newest_from_outside(stream) <= self._seen:
             return Conclusion("", "", _nothing)
         tools = [*self.tools, *(tool for tool in occasion.tools if tool not in self.tools)]
         opened = Life.open(stream, self.models, goal=self.goal, orders=self.orders, tools=tools, habits=self.habits)
         try:
             async with opened as life:
-                before = life.state.turn
+                before, self._seen = life.state.turn, await newest_from_outside(stream)  # all of it will be read
                 await life.run(self.turns, wait=False)
                 now, lived = stream.clock.now(), life.state.turn - before
-                self._seen, self._wakes = life.state.seen, self.habits.rhythm.next_wake(life.state, now)
+                self._seen, self._wakes = (
+                    await newest_from_outside(stream),
+                    self.habits.rhythm.next_wake(life.state, now),
+                )
                 self._next = min(now + LOOKS_S, self._wakes or now + LOOKS_S)
         except LivesElsewhere:
             return Conclusion("", "", _nothing)

@@ -87,7 +87,9 @@ class Steps:
             return []
         entries, self._pending = self._pending, []
         touch, self._touch = self._touch, None
-        return await self.stream.commit(*entries, fence=self.fence, touch=touch)
+        logged = await self.stream.commit(*entries, fence=self.fence, touch=touch)
+        self.inbox.written = logged[-1].seq
+        return logged
 
     async def reply(
         self, id_: str, role: str, model: Model, request: Request, news: str = "", seen: int = 0

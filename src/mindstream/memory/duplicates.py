@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MERGED: tuple[Kind, ...] = ("note", "thought")
 NEAR = 0.85
 """Only what is as near as this by vector is compared word for word."""
+COMPARED = 30
+"""With so many of the nearest it is compared: what says the same in nearly the same words is among them."""
 FILLER_WORDS = "a an the just really so very also that quite"
 QUALIFYING_WORDS = """
 not no never nor don doesn didn isn wasn aren weren won can cannot t without rarely seldom hardly barely sometimes
@@ -106,7 +108,9 @@ def _near(columns: Columns, kind: Kind, record: Record) -> list[str]:
     if record.vector is None or record.embedder != columns.embedder or len(record.vector) != columns.width:
         return []
     rows, cosines = columns.vectors.nearest(record.vector.astype(np.float32), _holding(columns, kind))
-    return [columns.ids[at] for at in rows[cosines >= NEAR] if columns.ids[at] != record.id]
+    rows, cosines = rows[cosines >= NEAR], cosines[cosines >= NEAR]
+    nearest = rows[np.argsort(-cosines, kind="stable")[: COMPARED + 1]]
+    return [columns.ids[at] for at in nearest if columns.ids[at] != record.id]
 
 
 def _holding(columns: Columns, kind: Kind) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
