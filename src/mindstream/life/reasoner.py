@@ -65,10 +65,7 @@ class LifeReasoner:
                 before, self._seen = life.state.turn, await newest_from_outside(stream)  # all of it will be read
                 await life.run(self.turns, wait=False)
                 now, lived = stream.clock.now(), life.state.turn - before
-                self._seen, self._wakes = (
-                    await newest_from_outside(stream),
-                    self.habits.rhythm.next_wake(life.state, now),
-                )
+                self._wakes = self.habits.rhythm.next_wake(life.state, now)
                 self._next = min(now + LOOKS_S, self._wakes or now + LOOKS_S)
         except LivesElsewhere:
             return Conclusion("", "", _nothing)
