@@ -14,13 +14,15 @@ from mindstream.life.own_tools import Arguments, OwnTool, Where
 from mindstream.life.steps import Done, Steps
 from mindstream.life.words import spec_of
 from mindstream.memory.record import TAINTED, New, Record, is_tainted
+from mindstream.memory.sleep import count_fading
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.tools.call import Observation
 
 MARK = {"life": True}
 """What the data of records say that U wrote, or that sleep made of such records alone."""
-RETURNED = 5
+RETURNED, SHARE = 5, 20
+"""So many memories come back; of a large memory a sleep draws one in so many."""
 LONGEST = 1_500
 NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
@@ -60,12 +62,13 @@ def memory(text: str, where: Where) -> New:
 
 
 def sleep_tool(steps: Steps, language: str, model: Model, n: int) -> OwnTool:
-    """Make S(): `model` (M1) makes the dream; n records are drawn."""
+    """Make S(): `model` (M1) makes the dream; n records are drawn, of a large memory more, or it would only grow."""
     stream = steps.stream
 
     async def sleep(given: Arguments, where: Where) -> Done:  # noqa: ARG001
         dreamer = StepModel(steps, where.id, "M1", model)
-        dream = await stream.sleep(dreamer, n, cause=where.row, fence=steps.fence)
+        drawn = max(n, await count_fading(stream) // SHARE)
+        dream = await stream.sleep(dreamer, drawn, cause=where.row, fence=steps.fence)
         if not dream:
             return Done(Observation(NO_DREAM[language]))
         return Done(Observation(dream, foreign=await _is_tainted(stream, dream)))

@@ -192,6 +192,15 @@ async def dream(night: Night, compose: Callable[[Model, Sequence[Record]], Await
     await night.write(event, [record])
 
 
+async def count_fading(stream: Stream) -> int:
+    """Return how many records a sleep may draw from."""
+    columns, now = await stream.columns(), stream.clock.now()
+    there = (
+        np.isin(columns.kind.values, CODES) & (columns.forgotten.values == OPEN) & (columns.valid_until.values > now)
+    )
+    return int(there.sum())
+
+
 async def _finished(stream: Stream) -> Logged | None:
     """Return the end of the last sleep that came to its end; None: not lately, so that everything is looked at."""
     newest = await stream.store.last(stream.name, "slept")
