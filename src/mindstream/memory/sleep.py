@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mindstream import chance
+from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.events import Logged, Slept
 from mindstream.memory import duplicates, importance
@@ -134,9 +135,7 @@ async def keep_house(night: Night, find: Callable[[], Awaitable[list[list[Record
 async def draw(stream: Stream, n: int) -> Draw:
     """Draw n random records, and apply the law of sleep to them; nothing is written."""
     columns, now, laws = await stream.columns(), stream.clock.now(), stream.strength
-    there = np.isin(columns.kind.values, CODES) & (columns.forgotten.values == OPEN)
-    there &= columns.valid_until.values > now
-    rows = np.flatnonzero(there).tolist() if laws else []
+    rows = _fading_rows(columns, now) if laws else []
     drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]
     return Draw(len(drawn), [each for id_ in drawn if (each := weaken(stream, columns, id_))])
 
@@ -194,11 +193,14 @@ async def dream(night: Night, compose: Callable[[Model, Sequence[Record]], Await
 
 async def count_fading(stream: Stream) -> int:
     """Return how many records a sleep may draw from."""
-    columns, now = await stream.columns(), stream.clock.now()
-    there = (
-        np.isin(columns.kind.values, CODES) & (columns.forgotten.values == OPEN) & (columns.valid_until.values > now)
-    )
-    return int(there.sum())
+    return len(_fading_rows(await stream.columns(), stream.clock.now()))
+
+
+def _fading_rows(columns: Columns, now: Moment) -> list[int]:
+    there = np.isin(columns.kind.values, CODES) & (columns.forgotten.values == OPEN)
+    there &= columns.valid_until.values > now
+    rows: list[int] = np.flatnonzero(there).tolist()
+    return rows
 
 
 async def _finished(stream: Stream) -> Logged | None:
