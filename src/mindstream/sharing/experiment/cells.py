@@ -1,4 +1,4 @@
-"""A cell is one answer of an experiment; a ledger keeps them in a file, and a run that was ended goes on behind them."""
+"""A cell is one answer of an experiment; a ledger keeps them in a file, and a run that was ended goes on there."""
 
 from __future__ import annotations
 

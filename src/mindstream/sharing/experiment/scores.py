@@ -45,7 +45,7 @@ def token_match(said: str, wanted: str) -> float:
         return 0.0
     near = unit(table()[one].copy()) @ unit(table()[other].copy()).T
     precision, recall = float(np.mean(near.max(axis=1))), float(np.mean(near.max(axis=0)))
-    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+    return 2 * precision * recall / (precision + recall) if min(precision, recall) > 0 else 0.0
 
 
 def _rouge() -> Callable[[str, str], Mapping[str, float]]:
@@ -78,7 +78,9 @@ def _bert_scores(pairs: Pairs, model: str) -> list[float]:
         known = model in bert_score.utils.model2layers
         layers = None if known else AutoConfig.from_pretrained(model).num_hidden_layers
         scorer: Any = bert_score.BERTScorer(model_type=model, num_layers=layers)
-        _, _, found = scorer.score([said for said, _ in pairs], [wanted for _, wanted in pairs])
+        spoken = [at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)]  # it fails on blank ones
+        _, _, found = scorer.score([pairs[at][0] for at in spoken], [pairs[at][1] for at in spoken])
     except (OSError, ValueError) as error:
         raise SettingsError(f"BERTScore cannot be had from {model!r}: {error}") from None
-    return [float(each) for each in found]
+    scores = dict(zip(spoken, map(float, found), strict=True))
+    return [scores.get(at, 0.0) for at in range(len(pairs))]
