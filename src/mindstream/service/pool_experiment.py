@@ -67,7 +67,7 @@ async def run_experiment(settings: Settings, wish: Wish, answered: Callable[[int
         "seed": wish.design.seed, "shots of the stream": wish.design.most,
     }  # fmt: skip
     ledger = Ledger(wish.out, how)
-    score_answers([])  # a package that is missing is missed before anything is answered
+    score_answers([], wish.bert_model)  # what is missing is missed before anything is answered
     roles = {f"agent {name}": model for name, model in table.items()} | {"scorer": wish.scorer}
     asked = settings.model_copy(update={"model": RULES, "roles": roles})
     async with answering(asked) as models:

@@ -140,9 +140,12 @@ class Experiment:
 
     async def _answer_all(self, some: Sequence[Cell], pool: Pool | None, whose: Mapping[str, str]) -> None:
         for at in range(0, len(some), AT_ONCE):
-            async with asyncio.TaskGroup() as group:
-                for cell in some[at : at + AT_ONCE]:
-                    group.create_task(self._answer(cell, pool, whose))
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for cell in some[at : at + AT_ONCE]:
+                        group.create_task(self._answer(cell, pool, whose))
+            except ExceptionGroup as failed:
+                raise failed.exceptions[0] from None
 
     async def _answer(self, cell: Cell, pool: Pool | None, whose: Mapping[str, str]) -> None:
         agent, model = self._agents[cell.agent], self.answerers[cell.agent]

@@ -79,6 +79,8 @@ def _bert_scores(pairs: Pairs, model: str) -> list[float]:
         layers = None if known else AutoConfig.from_pretrained(model).num_hidden_layers
         scorer: Any = bert_score.BERTScorer(model_type=model, num_layers=layers)
         spoken = [at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)]  # it fails on blank ones
+        if not spoken:
+            return [0.0] * len(pairs)
         _, _, found = scorer.score([pairs[at][0] for at in spoken], [pairs[at][1] for at in spoken])
     except (OSError, ValueError) as error:
         raise SettingsError(f"BERTScore cannot be had from {model!r}: {error}") from None
