@@ -34,7 +34,7 @@ def is_published(folder: Path) -> bool:
 
 
 def read_published(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the nine agents as tables; pairs without words are left out of what streams in.
+    """Yield the nine agents as tables.
 
     Raises:
         InputError: a file is not as it was published.
