@@ -78,7 +78,9 @@ async def test_a_run_that_was_ended_goes_on_behind_what_was_answered(tmp_path: P
     kept = out.read_bytes().splitlines(keepends=True)
     assert len(kept) == 1 + len(cells(SMALL, load_cast(AGENTS).agents))
     out.write_bytes(b"".join(kept[:9]) + kept[9][:40])  # killed in the midst of a line
-    again = await run(Wish(SMALL, AGENTS, out=out))
+    shown = list[tuple[int, int]]()
+    again = await run_experiment(Settings(), Wish(SMALL, AGENTS, out=out), lambda done, of: shown.append((done, of)))
+    assert shown == [(at, len(kept) - 1) for at in range(9, len(kept))]
     assert again.rows == whole.rows
     assert out.read_bytes().splitlines(keepends=True)[:9] == kept[:9]
     assert sorted(out.read_bytes().splitlines()) == sorted(b"".join(kept).splitlines())

@@ -82,12 +82,14 @@ class Experiment:
             ModelError: a model cannot be had; what was answered stands in the ledger.
         """
         wanted = cells(self.design, self.cast.agents)
-        self._count, self._agents = len(wanted), {each.name: each for each in self.cast.agents}
+        self._all = len(wanted)
+        self._agents = {each.name: each for each in self.cast.agents}
         by_pool: dict[tuple[str, Form, bool], list[Cell]] = {}
         for cell in wanted:
             if cell.key not in self.ledger.answers:
                 scope = self._agents[cell.agent].domain if cell.pool == "domain" else cell.pool
                 by_pool.setdefault((scope, cell.form, cell.control == "shuffled"), []).append(cell)
+        self._left = sum(map(len, by_pool.values()))
         for (scope, form, shuffled), some in by_pool.items():
             if scope == "none":
                 await self._answer_all(some, None, {})
@@ -159,7 +161,8 @@ class Experiment:
             text = ""
         shown = tuple(whose.get(each.id, "") for each in kept)
         self.ledger.keep(cell, Answer(text.strip(), model.name, shown))
-        self.answered(len(self.ledger.answers), self._count)
+        self._left -= 1
+        self.answered(self._all - self._left, self._all)
 
     async def _examples(self, cell: Cell, query: str, pool: Pool) -> list[Exemplar]:
         if cell.control != "random":
