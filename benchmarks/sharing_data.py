@@ -14,17 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mindstream.sharing.experiment.published import read_published
+
 OWN = Path(__file__).with_name("sharing_genres.json")
-DOMAINS = {
-    "literature": ("Literal_Creation", "LiteralPool", "Literalproblem", ("wuyanlushi", "limerick", "sonnet")),
-    "logic": ("Logic_Problem_Solving", "LogicPool", "LogicProblem", ("puzzle", "pun", "riddle")),
-    "plans": ("Plan_Generation", "PlanPool", "PlanProblem", ("travel", "study", "fitness")),
-}
-TESTS = {
-    "wuyanlushi": "lvshiTest", "limerick": "limerickTest", "sonnet": "sonnetTest", "puzzle": "puzzleTest",
-    "pun": "punsTest", "riddle": "riddlesTest", "travel": "travelTest", "study": "studyTest", "fitness": "fitnessTest",
-}  # fmt: skip
-POOL_EACH, POOL_OF_DOMAIN, STREAM_EACH = 7, 20, 13
+POOL_EACH, STREAM_EACH = 7, 13
 
 
 class Item(NamedTuple):
@@ -60,23 +53,8 @@ def clean(pool: list[Item], stream: list[Item], tests: Sequence[Item]) -> Experi
     return Experiment(pool, stream, list(kept.values()))
 
 
-def _pairs(path: Path) -> list[tuple[str, str]]:
-    lines = (json.loads(line)["messages"] for line in path.read_text("utf-8").splitlines() if line.strip())
-    return [
-        (texts["user"], texts["assistant"]) for texts in ({each["role"]: each["content"] for each in m} for m in lines)
-    ]
-
-
 def _items(genre: str, kind: str, pairs: Sequence[tuple[str, str]]) -> list[Item]:
     return [Item(f"{kind}-{genre}-{i}", genre, *pair) for i, pair in enumerate(pairs)]
-
-
-def _stream_by_genre(domain: str, pairs: list[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
-    """Cut a domain's problems into genres: they stand in blocks of 40, but for one limerick that comes first."""
-    if domain == "literature":
-        return {"limerick": pairs[:1] + pairs[41:80], "wuyanlushi": pairs[1:41], "sonnet": pairs[80:]}
-    names = ("riddle", "pun", "puzzle") if domain == "logic" else ("travel", "study", "fitness")
-    return {name: pairs[40 * i : 40 * i + 40] for i, name in enumerate(names)}
 
 
 def load(data: Path) -> tuple[Experiment, dict[str, Experiment]]:
@@ -89,17 +67,21 @@ def load(data: Path) -> tuple[Experiment, dict[str, Experiment]]:
     stream: list[Item] = []
     tests: list[Item] = []
     domains = {}
-    for domain, (folder, pooled, problems, genres) in DOMAINS.items():
-        whole = _pairs(data / folder / f"{pooled}.jsonl")
-        coming = _stream_by_genre(domain, _pairs(data / folder / f"{problems}.jsonl"))
-        own = [_items(genre, "pool", whole[20 * i : 20 * i + POOL_OF_DOMAIN]) for i, genre in enumerate(genres)]
-        new = [_items(genre, "stream", coming[genre][:STREAM_EACH]) for genre in genres]
-        asked = [_items(genre, "test", _pairs(data / folder / f"{TESTS[genre]}.jsonl")) for genre in genres]
+    agents = list(read_published(data))
+    for domain in dict.fromkeys(each["domain"] for each in agents):
+        some = [each for each in agents if each["domain"] == domain]
+        own = [_items(each["name"], "pool", _told(each["seeds"])) for each in some]
+        new = [_items(each["name"], "stream", _told(each["stream"])[:STREAM_EACH]) for each in some]
+        asked = [_items(each["name"], "test", _told(each["tests"])) for each in some]
         domains[domain] = clean(list(chain(*own)), list(chain(*new)), list(chain(*asked)))
         pool += chain(*(each[:POOL_EACH] for each in own))
         stream += chain(*new)
         tests += chain(*asked)
     return clean(pool, stream, tests), domains
+
+
+def _told(pairs: Sequence[dict[str, str]]) -> list[tuple[str, str]]:
+    return [(each["query"], each["answer"]) for each in pairs]
 
 
 def load_own() -> Experiment:

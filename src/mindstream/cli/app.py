@@ -20,6 +20,8 @@ from mindstream.cli.groups.model import model
 from mindstream.cli.groups.pack import pack
 from mindstream.cli.groups.plan import plan
 from mindstream.cli.groups.pool import pool
+from mindstream.cli.groups.pool_experiment import EPILOG as STUDIES
+from mindstream.cli.groups.pool_experiment import experiment
 from mindstream.cli.groups.prompts import prompts
 from mindstream.cli.groups.solving import EPILOG, solve
 
@@ -51,6 +53,7 @@ app.add_typer(gate, name="gate")
 app.add_typer(prompts, name="prompts")
 app.add_typer(pack, name="pack")
 app.add_typer(plan, name="plan")
+pool.command(epilog=STUDIES)(experiment)
 app.add_typer(pool, name="pool")
 app.add_typer(life, name="life")
 
