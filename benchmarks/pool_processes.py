@@ -29,6 +29,7 @@ from mindstream.sharing.pool import Pool
 from mindstream.sharing.ranking import Untrained
 
 ANOTHER = Path(__file__).parents[1] / "tests" / "sharing" / "learning_process.py"
+ID = 24
 
 
 async def fill(folder: str) -> None:
@@ -56,7 +57,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[list[str], list[float]]:
     """Return the ids that a process was told are admitted, and what its recalls took."""
     lines = process.communicate()[0].split("\n")
     took = [float(each) for line in lines if line.startswith("took") for each in line.split()[1:]]
-    return [line for line in lines[:-1] if not line.startswith("took")], took
+    return [line for line in lines[:-1] if len(line) == ID], took
 
 
 async def check(folder: str, told: list[str]) -> dict[str, Any]:
@@ -83,12 +84,12 @@ def together(processes: int, pairs: int) -> dict[str, Any]:
             go(each)
         first = all_[0].stdout
         assert first
-        told = [first.readline().strip() for _ in range(pairs // 2)]
+        told = [line for _ in range(pairs // 2) if len(line := first.readline().strip()) == ID]
         all_[0].kill()
         took: list[float] = []
         for each in all_:
             ids, seconds = ended(each)
-            told, took = told + [id_ for id_ in ids if len(id_) == 24], took + seconds
+            told, took = told + ids, took + seconds
         found = asyncio.run(check(folder, told))
     return {**found, "recall_ms_p50": ms(took, 50), "recall_ms_p95": ms(took, 95), "seconds": seconds_since(began)}
 

@@ -30,7 +30,7 @@ async def write(folder: Path, writer: str, count: int) -> None:
             await pool.recall(query, 3, reader=writer)
             took.append(time.perf_counter() - began)
             judged = await offer(
-                pool, Pair(query, f"Sing of {writer} and {THINGS[at // 10 % 10]} {at}!"), writer, Rules()
+                pool, Pair(query, f"There was {THINGS[at % 10]} at {writer}'s, and {THINGS[at // 10 % 10]}, {at} times."), writer, Rules()
             )
             if judged.verdict == "admitted":
                 print(judged.id, flush=True)

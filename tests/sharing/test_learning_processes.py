@@ -17,16 +17,17 @@ ANOTHER = Path(__file__).with_name("learning_process.py")
 PROCESSES, EACH = 4, 6
 
 
+def begin(folder: Path, writer: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(ANOTHER), str(folder), writer, str(EACH)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
 async def test_versions_are_one_line_and_cover_each_admission_once(folder: Path) -> None:
     async with city_pool(folder) as pool:
         pool.retriever = Untrained()
         laid = [Pair(f"Write a toast to thing {at}", f"Here is to {at}, and to you.") for at in range(LEAST)]
         await lay_in(pool, laid, "olga")
-        command = [sys.executable, str(ANOTHER), str(folder)]
-        others = [
-            subprocess.Popen([*command, f"w{n}", str(EACH)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            for n in range(PROCESSES)
-        ]
+        others = [begin(folder, f"w{n}") for n in range(PROCESSES)]
         for each in others:
             assert each.stdout and each.stdout.readline() == "ready\n"
         for each in others:

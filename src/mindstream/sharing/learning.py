@@ -17,10 +17,10 @@ from mindstream.log.events import Failed
 from mindstream.memory.policies import Policy
 from mindstream.models.embedders.named import width_of
 from mindstream.sharing.events import RetrieverTrained
-from mindstream.sharing.exemplar import Exemplar, embedded_text
+from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.retriever.unlikely import Unlikely
 from mindstream.sharing.state import PoolState
-from mindstream.sharing.training import Lesson, Lessons, Outcome, StudyStopped, Tell, Trainer
+from mindstream.sharing.training import Lessons, Outcome, StudyStopped, Tell, Trainer, lesson_of
 from mindstream.sharing.versions import NAME, Newest, publish, read_newest
 
 if TYPE_CHECKING:
@@ -72,7 +72,6 @@ class PoolLearner:
 
     @property
     def fault(self) -> str:
-        """Why the newest version does not rank; "" where it does, or there is none."""
         return self._newest.fault
 
     async def catch_up(self, state: PoolState) -> None:
@@ -87,7 +86,6 @@ class PoolLearner:
             self._task = asyncio.create_task(self._run())
 
     async def settle(self) -> None:
-        """Wait until all that was admitted is covered, or cannot be."""
         while self._task and not self._task.done() and await self._is_behind():
             await asyncio.wait({self._task}, timeout=LOOK_S)
 
@@ -159,13 +157,6 @@ class PoolLearner:
             await self.catch_up(state)  # then look again: it may be newer than that state
         return Base(self._newest, state.covered, max(state.covered, state.admitted))
 
-    @staticmethod
-    def _lesson(state: PoolState, id_: str) -> Lesson:
-        exemplar = state.standings[id_].exemplar
-        drawn = [state.standings[each].exemplar for each in exemplar.examples if each in state.standings]
-        form = state.created.form if state.created else "composed"
-        return Lesson(id_, exemplar.query, exemplar.answer, embedded_text(exemplar.query, drawn, form))
-
     async def _ready(self) -> Trainer:
         """Return who learns; another one where the version that it stands on cannot be had by anybody else."""
         ours = self._trainer
@@ -178,7 +169,7 @@ class PoolLearner:
         """Return what is to be learned, as the state was last read; `whole`: from all, else what is not covered."""
         state = self._pool.last_state
         ids, covered = state.teaching(self._pool.guarded), state.covered
-        pairs = [self._lesson(state, id_) for id_ in ids if id_ not in trainer.taken]
+        pairs = [lesson_of(state, id_) for id_ in ids if id_ not in trainer.taken]
         if not trainer.taken:
             some = len(pairs) if whole else RELEARNED
             return Lessons(load=pairs[:-some], seed=pairs[-some:])

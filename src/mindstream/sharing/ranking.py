@@ -20,11 +20,18 @@ class Retriever(Protocol):
     def version(self) -> int:
         """The number of the version that ranks now; 0: untrained."""
 
+    @property
+    def fault(self) -> str:
+        """Why the newest version does not rank; "" where it does, or there is none."""
+
     async def catch_up(self, state: PoolState) -> None:
         """Take over what other processes have learned; called before each recall."""
 
     async def admitted(self, pair: Exemplar) -> None:
         """Take notice of an exemplar that was admitted; what it raises is logged, and nothing else."""
+
+    async def settle(self) -> None:
+        """Wait until all that was admitted is learned from, or cannot be."""
 
     async def close(self) -> None:
         """Leave off; what was not learned yet is learned by whoever admits next."""
@@ -34,7 +41,7 @@ class Untrained:
     """Cosine, as it comes."""
 
     policy: Policy = Cosine()
-    version = 0
+    version, fault = 0, ""
 
     async def catch_up(self, state: PoolState) -> None:
         """There is nothing to take over."""
@@ -42,5 +49,8 @@ class Untrained:
     async def admitted(self, pair: Exemplar) -> None:
         """Nothing is learned."""
 
+    async def settle(self) -> None:
+        """Nothing is learned."""
+
     async def close(self) -> None:
-        """There is nothing to leave off."""
+        """Nothing is learned."""

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from mindstream.memory.policies import Policy
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.sharing.events import Form
+from mindstream.sharing.exemplar import embedded_text
 from mindstream.sharing.retriever.corpus import Pair
 from mindstream.sharing.retriever.learned import LearnedRetriever
 from mindstream.sharing.retriever.unlikely import Basis, StandIn, Unlikely
 from mindstream.sharing.retriever.version import Version
+from mindstream.sharing.state import PoolState
 from mindstream.sharing.versions import Newest
 
 Tell = Callable[[int], None]
@@ -33,6 +36,14 @@ class Lesson:
     query: str
     answer: str
     text: str
+
+
+def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
+    """Return what an exemplar teaches; `form`: None: the pool's own."""
+    exemplar = state.standings[id_].exemplar
+    drawn = [state.standings[each].exemplar for each in exemplar.examples if each in state.standings]
+    own = state.created.form if state.created else "composed"
+    return Lesson(id_, exemplar.query, exemplar.answer, embedded_text(exemplar.query, drawn, form or own))
 
 
 @dataclass(frozen=True)
