@@ -29,9 +29,8 @@ async def write(folder: Path, writer: str, count: int) -> None:
             began = time.perf_counter()
             await pool.recall(query, 3, reader=writer)
             took.append(time.perf_counter() - began)
-            judged = await offer(
-                pool, Pair(query, f"There was {THINGS[at % 10]} at {writer}'s, and {THINGS[at // 10 % 10]}, {at} times."), writer, Rules()
-            )
+            answer = f"There was {THINGS[at % 10]} at {writer}'s, and {THINGS[at // 10 % 10]}, {at} times."
+            judged = await offer(pool, Pair(query, answer), writer, Rules())
             if judged.verdict == "admitted":
                 print(judged.id, flush=True)
         if isinstance(pool.retriever, PoolLearner):
