@@ -57,7 +57,8 @@ def svg(curves: Mapping[str, Sequence[float]], axes: Axes, title: str) -> str:
         parts.append(f'<path d="M{LEFT} {y:.1f}h{wide}" stroke="#ddd"/>')
         parts.append(_text(LEFT - 8, y + 4, f"{quarter * 25 * axes.top:g} %", anchor="end"))
         at = axes.first + (axes.last - axes.first) * quarter / 4
-        parts.append(_text(LEFT + wide * quarter / 4, TOP + high + 20, f"{at:g}", anchor="middle"))
+        label = f"{at:.0f}" if axes.last > 9 else f"{at:g}"
+        parts.append(_text(LEFT + wide * quarter / 4, TOP + high + 20, label, anchor="middle"))
     parts.append(_text(LEFT + wide / 2, HEIGHT - 10, axes.below, anchor="middle"))
     for number, (name, shares) in enumerate(curves.items()):
         colour = COLOURS[round((number + 1) / len(curves) * (len(COLOURS) - 1))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mindstream.cli import asking
@@ -15,7 +16,7 @@ from mindstream.cli.progress import progress
 from mindstream.service import pools
 from mindstream.settings import Settings
 from mindstream.sharing.events import Form, RetrieverTrained
-from mindstream.sharing.growth import SizeCurve
+from mindstream.sharing.growth import SizeCurve, SizePoint
 from mindstream.text.counting import count_of
 
 
@@ -47,25 +48,28 @@ def describe_version(row: RetrieverTrained) -> str:
 
 
 def curve(settings: Settings, name: str, form: Form | None, file: Path | None, json: bool) -> int:
-    """Print how well a pool does at each size, and how its versions did; draw both."""
+    """Print how well a pool does at each size, and what learning gains as it grows; draw both."""
 
-    async def run() -> tuple[list[SizeCurve], list[RetrieverTrained]]:
+    async def run() -> Curves:
         async with pools.open_pool(settings, name) as pool:
-            return await pools.size_curves(pool, form), (await pool.state()).versions
+            with progress(f"learning from {name} as it grew") as bar:
+                grown = await pools.growth(pool, bar)
+            return Curves(name, await pools.size_curves(pool, form), grown, (await pool.state()).versions)
 
-    found, versions = asyncio.run(run())
+    curves = asyncio.run(run())
     if file:
         with open_writer(file) as write:
-            for line in stacked(_pictures(name, found, versions)).splitlines():
+            for line in stacked(_pictures(curves)).splitlines():
                 write(line)
     if json:
-        for each in found:
-            points = [{"size": point.size, "helped": round(point.helped, 4)} for point in each.points]
+        for each in curves.sizes:
+            points = [_point(point) for point in each.points]
             facts = {"asked": each.asked, "held_out": each.held_out, "by_hand": each.by_hand, "version": each.version}
             print_json({"curve": "size", "form": each.form, "best": each.best, **facts, "points": points})
-        print_json({"curve": "versions", "points": [_point(row) for row in versions]})
+        print_json({"curve": "growth", "points": [_point(point) for point in curves.growth]})
+        print_json({"curve": "versions", "points": [_checked(row) for row in curves.versions]})
         return 0
-    _show(name, found, versions)
+    _show(curves)
     if file:
         say(f"the picture is in {file}")
     return 0
@@ -88,49 +92,68 @@ def trim(settings: Settings, name: str, capacity: str, yes: bool, json: bool) ->
     return 0
 
 
-def _show(name: str, found: Sequence[SizeCurve], versions: Sequence[RetrieverTrained]) -> None:
-    say(f"How well {name}'s own pairs are helped, by size of the pool\n")
-    say("\n".join(plot({each.form[0]: _helped(each) for each in reversed(found)}, _sizes(found))))
-    for each in found:
+@dataclass(frozen=True)
+class Curves:
+    """What is drawn of a pool."""
+
+    pool: str
+    sizes: Sequence[SizeCurve]
+    growth: Sequence[SizePoint]
+    versions: Sequence[RetrieverTrained]
+
+    @property
+    def title(self) -> str:
+        return f"How well {self.pool}'s own pairs are helped, by what the capacity policy keeps"
+
+    @property
+    def grown(self) -> dict[str, list[float]]:
+        return {"untrained": [each.untrained for each in self.growth], "trained": [each.helped for each in self.growth]}
+
+    def axes(self, points: Sequence[SizePoint]) -> Axes:
+        """Return axes that all of the curves have."""
+        found = [*self.growth, *(point for each in self.sizes for point in each.points)]
+        top = fitting_top(max(point.helped, point.untrained) for point in found)
+        return Axes(points[-1].size, "exemplars in the pool", "", points[0].size, top)
+
+
+GROWN = "The same as the pool grew, the retriever learning and untrained"
+
+
+def _show(curves: Curves) -> None:
+    say(f"{curves.title}\n")
+    drawn = {each.form[0]: _helped(each) for each in reversed(curves.sizes)}
+    say("\n".join(plot(drawn, curves.axes(curves.sizes[0].points))))
+    for each in curves.sizes:
         who = "pairs held out from training" if each.held_out else "pairs, some of them trained on"
         ranked = f"version {each.version}" if each.version else "the untrained retriever"
         say(f"\n{each.form[0]}: {each.form}, {each.asked} {who}, ranked by {ranked}")
         say("  " + ", ".join(f"{point.size}: {point.helped:.1%}" for point in each.points))
         laid = f" ({each.by_hand} were laid in by hand, and stay)" if each.by_hand else ""
-        say(f"  best size: {each.best}{laid}; mindstream pool trim {name} --capacity {each.best}")
-    if len(versions) > 1:
-        say("\nHow often what ranks first helps, on what is held out, by version\n")
-        say("\n".join(plot({"*": _shares(versions)}, _line(versions))))
+        say(f"  best size: {each.best}{laid}; mindstream pool trim {curves.pool} --capacity {each.best}")
+    if curves.growth:
+        say(f"\n{GROWN}\n")
+        marked = {name[0]: shares for name, shares in curves.grown.items()}
+        say("\n".join(plot(marked, curves.axes(curves.growth))))
+        last = curves.growth[-1]
+        say(f"\nu: untrained, {last.untrained:.1%} at the end; t: trained, {last.helped:.1%}")
+    versions = curves.versions
     say(f"\n{describe_version(versions[-1])}" if versions else "\nthe retriever has learned nothing yet")
 
 
-def _pictures(name: str, found: Sequence[SizeCurve], versions: Sequence[RetrieverTrained]) -> list[str]:
-    title = f"How well {name}'s own pairs are helped, by size of the pool"
-    sizes = svg({f"{each.form}, best {each.best}": _helped(each) for each in found}, _sizes(found), title)
-    if len(versions) < 2:
-        return [sizes]
-    checked = "How often what ranks first helps, on what is held out"
-    return [sizes, svg({"held-out check": _shares(versions)}, _line(versions), checked)]
-
-
-def _sizes(found: Sequence[SizeCurve]) -> Axes:
-    first, last = found[0].points[0].size, found[0].points[-1].size
-    top = fitting_top(share for each in found for share in _helped(each))
-    return Axes(last, "exemplars in the pool", "", first, top)
-
-
-def _line(versions: Sequence[RetrieverTrained]) -> Axes:
-    return Axes(versions[-1].number, "version of the retriever", "", versions[0].number)
+def _pictures(curves: Curves) -> list[str]:
+    named = {f"{each.form}, best {each.best}": _helped(each) for each in curves.sizes}
+    sizes = svg(named, curves.axes(curves.sizes[0].points), curves.title)
+    return [sizes, svg(curves.grown, curves.axes(curves.growth), GROWN)] if curves.growth else [sizes]
 
 
 def _helped(curve: SizeCurve) -> list[float]:
     return [point.helped for point in curve.points]
 
 
-def _shares(versions: Sequence[RetrieverTrained]) -> list[float]:
-    return [row.held_out for row in versions]
+def _point(point: SizePoint) -> dict[str, object]:
+    return {"size": point.size, "helped": round(point.helped, 4), "untrained": round(point.untrained, 4)}
 
 
-def _point(row: RetrieverTrained) -> dict[str, object]:
+def _checked(row: RetrieverTrained) -> dict[str, object]:
     names = ("number", "held", "held_out", "before", "learned_from", "upto")
     return {name: getattr(row, name) for name in names}

@@ -18,11 +18,12 @@ from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.draft_question import DraftQuestion
 from mindstream.sharing.draft_rubric import DraftRubric
 from mindstream.sharing.events import ExemplarJudged, Form, RetrieverTrained
-from mindstream.sharing.growth import SizeCurve, size_curve
-from mindstream.sharing.learning import PoolLearner
+from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve, size_curve
+from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.shots import render_shot
+from mindstream.sharing.training import form_of
 
 SAMPLES = 5
 """So many exemplars are shown to whoever drafts."""
@@ -112,10 +113,16 @@ async def train(pool: Pool, tell: Callable[[int, int], None]) -> RetrieverTraine
 async def size_curves(pool: Pool, form: Form | None = None) -> list[SizeCurve]:
     """Measure a pool at tenths of its size, with both forms of what is embedded where they differ."""
     state = await pool.state()
-    own: Form = state.created.form if state.created else "composed"
+    own = form_of(state)
     differ = any(each.exemplar.examples for each in state.standings.values())
     forms: list[Form] = [form] if form else [own, "bare" if own == "composed" else "composed"] if differ else [own]
     return [await size_curve(pool, each) for each in forms]
+
+
+async def growth(pool: Pool, tell: Callable[[int, int], None]) -> list[SizePoint]:
+    """Measure what learning gains a pool as it grew; nothing while it is too small to learn."""
+    total = len((await pool.state()).teaching(pool.guarded))
+    return await growth_curve(pool, lambda done: tell(done, total)) if total >= LEAST else []
 
 
 async def trim(pool: Pool, capacity: str, by: str) -> list[str]:

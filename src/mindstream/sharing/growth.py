@@ -1,7 +1,8 @@
-"""How large a pool does best: how well its own pairs are helped by smaller pools of the same exemplars.
+"""How large a pool does best, and how it learns as it grows: how well its own pairs are helped at each size.
 
-The exemplars of each size are those that the capacity policy keeps. Pairs that were held out from training are asked
-for their shots, each without itself and its like, and the stand-in says how near the shots' answers come to theirs.
+Of a size are the exemplars that the capacity policy keeps, or those that were admitted first. Pairs that were held out
+from training are asked for their shots, each without itself and its like, and the stand-in says how near the shots'
+answers come to theirs.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from mindstream.chance import fraction
 from mindstream.errors import InputError
 from mindstream.sharing.capacity import keeping_order
 from mindstream.sharing.events import Form
+from mindstream.sharing.learning import LEAST as LEARNING
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.retriever.corpus import ALIKE
-from mindstream.sharing.retriever.head import Head
+from mindstream.sharing.retriever.head import Floats, Head
 from mindstream.sharing.retriever.learned import Recipe
 from mindstream.sharing.retriever.unlikely import StandIn
-from mindstream.sharing.training import Lesson, lesson_of
-from mindstream.sharing.versions import read_newest
+from mindstream.sharing.state import PoolState
+from mindstream.sharing.training import Lesson, Lessons, Tell, Trainer, form_of, lesson_of
+from mindstream.sharing.versions import Newest, read_newest
 
 SHOTS = 3
 LEAST, MOST = 20, 100
@@ -36,10 +39,15 @@ Helps = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SizePoint:
-    """How well pairs are helped by a pool of a size: 0 to 1, the mean of their first shots."""
+    """How well pairs are helped by a pool of a size: 0 to 1, the mean of their first shots.
+
+    Attributes:
+        untrained: the same by the cosine.
+    """
 
     size: int
     helped: float
+    untrained: float
 
 
 @dataclass(frozen=True)
@@ -62,58 +70,104 @@ class SizeCurve:
     best: int
 
 
+@dataclass(frozen=True)
+class Asked:
+    """Pairs that are asked for their shots, against exemplars in an order.
+
+    Attributes:
+        rows: which of the exemplars are asked for.
+        hidden: which exemplars a pair is not shown: itself, and its like; helps: how much each helps.
+    """
+
+    rows: list[int]
+    held_out: bool
+    questions: Floats
+    memories: Floats
+    hidden: NDArray[np.bool_]
+    helps: Helps
+
+    def helped(self, size: int, head: Head) -> Helps:
+        """Return how much its first shots of the first so many exemplars help each pair, on average."""
+        near = (head.project(self.questions) @ head.project(self.memories[:size]).T).astype(np.float64)
+        near[self.hidden[:, :size]] = -np.inf
+        order = np.argsort(-near, axis=1, kind="stable")[:, :SHOTS]
+        shown = np.take_along_axis(near, order, 1) > -np.inf
+        helped: Helps = (np.take_along_axis(self.helps, order, 1) * shown).sum(1) / SHOTS
+        return helped
+
+
 async def size_curve(pool: Pool, form: Form | None = None) -> SizeCurve:
     """Measure a pool at tenths of its size; `form`: of what is embedded, None: the pool's own.
 
     Raises:
         InputError: it is too small.
     """
+    state, ids = await _state_of(pool)
+    by_hand = sum(bool(each.verdict and each.verdict.by_hand) for each in map(state.standings.__getitem__, ids))
+    asked = await _ask(pool, [lesson_of(state, id_, form) for id_ in await keeping_order(pool, state, ids)])
+    plain = Head.untrained(asked.memories.shape[1])
+    newest = (await read_newest(pool.stream, state.version)).version
+    version = newest if newest and newest.head.width == plain.width else None
+    sizes = _tenths(len(ids))
+    helped = {size: asked.helped(size, version.head if version else plain) for size in sizes}
+    points = [SizePoint(n, float(each.mean()), float(asked.helped(n, plain).mean())) for n, each in helped.items()]
+    best = _best({size: each for size, each in helped.items() if size >= min(by_hand, sizes[-1])})
+    number = version.number if version else 0
+    return SizeCurve(
+        form or form_of(state), tuple(points), len(asked.rows), asked.held_out, by_hand, number, best
+    )  # fmt: skip
+
+
+async def growth_curve(pool: Pool, tell: Tell = lambda _: None) -> list[SizePoint]:
+    """Let a retriever learn from a pool as it grew, and measure it at each tenth, always by the same pairs.
+
+    Raises:
+        InputError: the pool is too small.
+    """
+    state, ids = await _state_of(pool)
+    lessons = [lesson_of(state, id_) for id_ in ids]
+    asked = await _ask(pool, lessons)
+    plain = Head.untrained(asked.memories.shape[1])
+    trainer, points, done = Trainer(pool.stream.embedder, plain.width), list[SizePoint](), 0
+    for size in _tenths(len(ids)):
+        if size >= LEARNING:
+            more = Lessons(admit=lessons[done:size]) if done else Lessons(seed=lessons[:size])
+            await trainer.study(Newest(), more)
+            done = size
+        tell(size)
+        trained, untrained = (float(asked.helped(size, head).mean()) for head in (trainer.head, plain))
+        points.append(SizePoint(size, trained, untrained))
+    return points
+
+
+async def _state_of(pool: Pool) -> tuple[PoolState, list[str]]:
     state = await pool.state()
     ids = state.teaching(pool.guarded)
     if len(ids) < LEAST:
         raise InputError(f"the pool has {len(ids)} exemplars that all may read, and a curve wants {LEAST}")
-    by_hand = sum(bool(each.verdict and each.verdict.by_hand) for each in map(state.standings.__getitem__, ids))
-    lessons = [lesson_of(state, id_, form) for id_ in await keeping_order(pool, state, ids)]
+    return state, ids
+
+
+def _tenths(count: int) -> list[int]:
+    return sorted({max(SHOTS + 1, round(count * tenth / TENTHS)) for tenth in range(1, TENTHS + 1)})
+
+
+async def _ask(pool: Pool, lessons: list[Lesson]) -> Asked:
+    """Choose who is asked for shots, and weigh what each exemplar would help."""
     held_out = [at for at, each in enumerate(lessons) if fraction("held out", each.id) < Recipe().held_out]
-    asked = (held_out if len(held_out) >= LEAST_HELD_OUT else list(range(len(lessons))))[:MOST]
-    newest = await read_newest(pool.stream, state.version)
-    head = newest.version.head if newest.version else None
-    near, helps = await _compare(pool, lessons, asked, head)
-    sizes = sorted({max(SHOTS + 1, round(len(ids) * tenth / TENTHS)) for tenth in range(1, TENTHS + 1)})
-    helped = {size: _helped(near[:, :size], helps[:, :size]) for size in sizes}
-    points = tuple(SizePoint(size, float(each.mean())) for size, each in helped.items())
-    own = state.created.form if state.created else "composed"
-    return SizeCurve(
-        form or own, points, len(asked), asked == held_out[:MOST], by_hand, newest.number if head else 0,
-        _best({size: each for size, each in helped.items() if size >= min(by_hand, sizes[-1])}),
-    )  # fmt: skip
-
-
-async def _compare(pool: Pool, lessons: list[Lesson], asked: list[int], head: Head | None) -> tuple[Helps, Helps]:
-    """Return how near each pair that is asked for ranks each exemplar, and how much that one helps."""
+    rows = (held_out if len(held_out) >= LEAST_HELD_OUT else list(range(len(lessons))))[:MOST]
     embedder = pool.stream.embedder
-    texts, queries = [each.text for each in lessons], [lessons[at].query for at in asked]
-    memories, questions = await embedder.embed(texts), await embedder.embed(queries)
+    memories = await embedder.embed([each.text for each in lessons])
     prompts = await embedder.embed([each.query for each in lessons])
-    alike = questions @ prompts.T >= ALIKE
-    head = head if head is not None and head.width == memories.shape[1] else None
-    near = (head.project(questions) @ head.project(memories).T if head else questions @ memories.T).astype(np.float64)
-    near[alike] = -np.inf
-    near[np.arange(len(asked)), asked] = -np.inf
-    stand_in, helps = StandIn(embedder), np.zeros(near.shape)
-    for row, at in enumerate(asked):
+    questions = prompts[rows]
+    hidden = questions @ prompts.T >= ALIKE
+    hidden[np.arange(len(rows)), rows] = True
+    stand_in, helps = StandIn(embedder), np.zeros(hidden.shape)
+    for row, at in enumerate(rows):
         helps[row] = 1 - await stand_in.p_not(lessons[at], lessons)
-        near[row, [i for i, each in enumerate(lessons) if each.answer == lessons[at].answer]] = -np.inf
+        hidden[row] |= [each.answer == lessons[at].answer for each in lessons]
         await asyncio.sleep(0)
-    return near, helps
-
-
-def _helped(near: Helps, helps: Helps) -> Helps:
-    """Return how much its first shots help each pair, on average; nothing where it has none."""
-    order = np.argsort(-near, axis=1, kind="stable")[:, :SHOTS]
-    shown = np.take_along_axis(near, order, 1) > -np.inf
-    helped: Helps = (np.take_along_axis(helps, order, 1) * shown).sum(1) / SHOTS
-    return helped
+    return Asked(rows, len(held_out) >= LEAST_HELD_OUT, questions, memories, hidden, helps)
 
 
 def _best(helped: dict[int, Helps]) -> int:

@@ -15,6 +15,7 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.events import Form
 from mindstream.sharing.exemplar import embedded_text
 from mindstream.sharing.retriever.corpus import Pair
+from mindstream.sharing.retriever.head import Head
 from mindstream.sharing.retriever.learned import LearnedRetriever
 from mindstream.sharing.retriever.unlikely import Basis, StandIn, Unlikely
 from mindstream.sharing.retriever.version import Version
@@ -42,8 +43,12 @@ def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
     """Return what an exemplar teaches; `form`: None: the pool's own."""
     exemplar = state.standings[id_].exemplar
     drawn = [state.standings[each].exemplar for each in exemplar.examples if each in state.standings]
-    own = state.created.form if state.created else "composed"
-    return Lesson(id_, exemplar.query, exemplar.answer, embedded_text(exemplar.query, drawn, form or own))
+    return Lesson(id_, exemplar.query, exemplar.answer, embedded_text(exemplar.query, drawn, form or form_of(state)))
+
+
+def form_of(state: PoolState) -> Form:
+    """Return what of an exemplar a pool embeds."""
+    return state.created.form if state.created else "composed"
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,11 @@ class Trainer:
     def policy(self) -> Policy:
         """How its last version ranks."""
         return self._own.policy
+
+    @property
+    def head(self) -> Head:
+        """What its last version ranks by."""
+        return self._own.version.head
 
     def _outcome(self) -> Outcome:
         version = self._own.version

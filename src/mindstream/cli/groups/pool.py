@@ -139,7 +139,11 @@ def curve(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Show how well the pool does at each size, the best size, and how the retriever's versions did."""
+    """Show how well the pool does at each size, the best size, and what learning gains as it grows.
+
+    Pairs of the pool that the retriever was not trained on are asked for three shots, and how near the shots' answers
+    are to theirs counts: half ROUGE-L, half the cosine.
+    """
     from mindstream.cli import pool_learning
 
     return pool_learning.curve(settings(data, user, embedder), name, form, svg, json)
