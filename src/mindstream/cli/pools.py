@@ -123,14 +123,13 @@ def recall(settings: Settings, name: str, query: str, k: int, json: bool) -> int
     async def run() -> int:
         async with pools.open_pool(settings, name) as pool:
             found = await pool.recall(query, k, reader=settings.user)
-            ranked_by = pool.retriever.version
             if not json:
                 say(kshot_text(found, query))
-                if pool.retriever.fault or ranked_by:
-                    say(pool.retriever.fault or f"ranked by version {ranked_by} of the retriever", sys.stderr)
+                if ranked_by := pools.describe_ranking(pool):
+                    say(ranked_by, sys.stderr)
             for each in found if json else ():
                 row = {"id": each.id, "query": each.query, "answer": each.answer, "writer": each.writer}
-                print_json({**row, "model": each.model, "version": ranked_by})
+                print_json({**row, "model": each.model, "version": pool.retriever.version})
             return 0
 
     return asyncio.run(run())

@@ -104,6 +104,13 @@ async def _samples(pool: Pool, reader: str) -> tuple[str, ...]:
     return tuple(render_shot(state.standings[id_].exemplar) for id_ in served[::step][:SAMPLES])
 
 
+def describe_ranking(pool: Pool) -> str:
+    """Say what ranked last; "" where nothing was learned."""
+    retriever = pool.retriever
+    fault = retriever.fault if isinstance(retriever, PoolLearner) else ""
+    return fault or (f"ranked by version {retriever.version} of the retriever" if retriever.version else "")
+
+
 async def train(pool: Pool, tell: Callable[[int, int], None]) -> RetrieverTrained:
     """Have a pool's retriever learn from all of it; `tell` hears how many of how many exemplars were weighed."""
     total = len((await pool.state()).teaching(pool.guarded))

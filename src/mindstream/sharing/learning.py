@@ -72,6 +72,7 @@ class PoolLearner:
 
     @property
     def fault(self) -> str:
+        """Why the newest version does not rank; "" where it does, or there is none."""
         return self._newest.fault
 
     async def catch_up(self, state: PoolState) -> None:

@@ -20,10 +20,6 @@ class Retriever(Protocol):
     def version(self) -> int:
         """The number of the version that ranks now; 0: untrained."""
 
-    @property
-    def fault(self) -> str:
-        """Why the newest version does not rank; "" where it does, or there is none."""
-
     async def catch_up(self, state: PoolState) -> None:
         """Take over what other processes have learned; called before each recall."""
 
@@ -41,7 +37,7 @@ class Untrained:
     """Cosine, as it comes."""
 
     policy: Policy = Cosine()
-    version, fault = 0, ""
+    version = 0
 
     async def catch_up(self, state: PoolState) -> None:
         """There is nothing to take over."""
