@@ -8,10 +8,11 @@ again. A process that dies loses nothing: what is not covered is learned by whoe
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mindstream.errors import Conflict, InputError
+from mindstream.errors import Conflict, InputError, StorageError
 from mindstream.isolation import describe
 from mindstream.log.events import Failed
 from mindstream.memory.policies import Policy
@@ -112,7 +113,8 @@ class PoolLearner:
                     await self._pause()
         except Exception as error:  # noqa: BLE001 (an embedder, a store: the pair is admitted, whoever cannot learn from it)
             self._trainer = None
-            await self._pool.write(Failed(text=describe(error), where=NAME), NAME)
+            with contextlib.suppress(StorageError):  # closed, or what failed was the store itself
+                await self._pool.write(Failed(text=describe(error), where=NAME), NAME)
 
     async def _pause(self) -> None:
         try:
