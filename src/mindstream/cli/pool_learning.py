@@ -41,7 +41,9 @@ def describe_version(row: RetrieverTrained) -> str:
     begun = "begun anew" if row.anew and row.parent else "the first" if row.anew else f"after version {row.parent}"
     line = f"version {row.number}, {begun}: learned from {count_of(row.learned_from, 'exemplar')} ({row.basis})"
     if not row.held:
-        return f"{line}; on what was held out it did worse, so it ranks as version {row.parent} does"
+        return (
+            f"{line}; nothing came of it that does better on what was held out: it ranks as version {row.parent} does"
+        )
     if not row.held_out and not row.before:
         return f"{line}; too little was held out to check it"
     return f"{line}; what it ranks first helps {row.held_out:.0%} of the pairs held out, {row.before:.0%} before"
@@ -64,7 +66,7 @@ def curve(settings: Settings, name: str, form: Form | None, file: Path | None, j
     if json:
         for each in curves.sizes:
             points = [_point(point) for point in each.points]
-            facts = {"asked": each.asked, "held_out": each.held_out, "by_hand": each.by_hand, "version": each.version}
+            facts = {"asked": each.asked, "held_out": each.held_out, "by_hand": each.by_hand}
             print_json({"curve": "size", "form": each.form, "best": each.best, **facts, "points": points})
         print_json({"curve": "growth", "points": [_point(point) for point in curves.growth]})
         print_json({"curve": "versions", "points": [_checked(row) for row in curves.versions]})
@@ -125,8 +127,7 @@ def _show(curves: Curves) -> None:
     say("\n".join(plot(drawn, curves.axes(curves.sizes[0].points))))
     for each in curves.sizes:
         who = "pairs held out from training" if each.held_out else "pairs, some of them trained on"
-        ranked = f"version {each.version}" if each.version else "the untrained retriever"
-        say(f"\n{each.form[0]}: {each.form}, {each.asked} {who}, ranked by {ranked}")
+        say(f"\n{each.form[0]}: {each.form}, {each.asked} {who}")
         say("  " + ", ".join(f"{point.size}: {point.helped:.1%}" for point in each.points))
         laid = f" ({each.by_hand} were laid in by hand, and stay)" if each.by_hand else ""
         say(f"  best size: {each.best}{laid}; mindstream pool trim {curves.pool} --capacity {each.best}")

@@ -138,7 +138,7 @@ class RetrieverTrained(Event):
     after: int
     upto: int
     held: bool
-    """False: what was learned did worse on what was held out; this version ranks as its parent does."""
+    """False: nothing that does better on what was held out came of it, or not yet; it ranks as its parent does."""
     embedder: str
     basis: str
     """What said which candidates help: `logprobs`, `stated`, `stand-in`, or some of them."""

@@ -1,13 +1,14 @@
 """How large a pool does best, and how it learns as it grows: how well its own pairs are helped at each size.
 
-Of a size are the exemplars that the capacity policy keeps, or those that were admitted first. Pairs that were held out
-from training are asked for their shots, each without itself and its like, and the stand-in says how near the shots'
-answers come to theirs.
+Of a size are the exemplars that the capacity policy keeps, or those that were admitted first. Some pairs are held out,
+and asked for their shots, each without itself and its like; a retriever that has learned from the others ranks, and the
+stand-in says how near the shots' answers come to theirs.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,16 +22,15 @@ from mindstream.sharing.learning import LEAST as LEARNING
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.retriever.corpus import ALIKE
 from mindstream.sharing.retriever.head import Floats, Head
-from mindstream.sharing.retriever.learned import Recipe
 from mindstream.sharing.retriever.unlikely import StandIn
 from mindstream.sharing.state import PoolState
 from mindstream.sharing.training import Lesson, Lessons, Tell, Trainer, form_of, lesson_of
-from mindstream.sharing.versions import Newest, read_newest
+from mindstream.sharing.versions import Newest
 
 SHOTS = 3
 LEAST, MOST = 20, 100
 """A curve wants so many exemplars; at most so many pairs are asked for."""
-LEAST_HELD_OUT = 12
+HELD_OUT, LEAST_HELD_OUT = 0.15, 12
 """Where fewer are held out, all are asked for."""
 TENTHS = 10
 
@@ -55,9 +55,9 @@ class SizeCurve:
     """How well pairs are helped by pools of each size.
 
     Attributes:
-        asked: so many pairs were asked for; held_out: the retriever was not trained on them.
+        asked: so many pairs were asked for, by a retriever that learned as the pool's does;
+            held_out: it learned from the others alone.
         by_hand: so many were laid in by hand: a pool is not made smaller.
-        version: of the retriever that ranked, the same at each size; 0: untrained.
         best: the smallest size that does no worse than the best by more than the standard error of the difference.
     """
 
@@ -66,7 +66,6 @@ class SizeCurve:
     asked: int
     held_out: bool
     by_hand: int
-    version: int
     best: int
 
 
@@ -86,6 +85,11 @@ class Asked:
     hidden: NDArray[np.bool_]
     helps: Helps
 
+    def others(self, lessons: Sequence[Lesson]) -> list[Lesson]:
+        """Return what is learned from: all but the pairs held out."""
+        out = set(self.rows) if self.held_out else set()
+        return [each for at, each in enumerate(lessons) if at not in out]
+
     def helped(self, size: int, head: Head) -> Helps:
         """Return how much its first shots of the first so many exemplars help each pair, on average."""
         near = (head.project(self.questions) @ head.project(self.memories[:size]).T).astype(np.float64)
@@ -104,17 +108,19 @@ async def size_curve(pool: Pool, form: Form | None = None) -> SizeCurve:
     """
     state, ids = await _state_of(pool)
     by_hand = sum(bool(each.verdict and each.verdict.by_hand) for each in map(state.standings.__getitem__, ids))
-    asked = await _ask(pool, [lesson_of(state, id_, form) for id_ in await keeping_order(pool, state, ids)])
+    lessons = [lesson_of(state, id_, form) for id_ in await keeping_order(pool, state, ids)]
+    asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
-    newest = (await read_newest(pool.stream, state.version)).version
-    version = newest if newest and newest.head.width == plain.width else None
+    trainer = Trainer(pool.stream.embedder, plain.width)
+    if len(ids) >= LEARNING:
+        in_order = sorted(asked.others(lessons), key=lambda each: state.standings[each.id].judged)
+        await trainer.study(Newest(), Lessons(seed=in_order))
     sizes = _tenths(len(ids))
-    helped = {size: asked.helped(size, version.head if version else plain) for size in sizes}
+    helped = {size: asked.helped(size, trainer.head) for size in sizes}
     points = [SizePoint(n, float(each.mean()), float(asked.helped(n, plain).mean())) for n, each in helped.items()]
     best = _best({size: each for size, each in helped.items() if size >= min(by_hand, sizes[-1])})
-    number = version.number if version else 0
     return SizeCurve(
-        form or form_of(state), tuple(points), len(asked.rows), asked.held_out, by_hand, number, best
+        form or form_of(state), tuple(points), len(asked.rows), asked.held_out, by_hand, best
     )  # fmt: skip
 
 
@@ -128,11 +134,12 @@ async def growth_curve(pool: Pool, tell: Tell = lambda _: None) -> list[SizePoin
     lessons = [lesson_of(state, id_) for id_ in ids]
     asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
+    others = {each.id for each in asked.others(lessons)}
     trainer, points, done = Trainer(pool.stream.embedder, plain.width), list[SizePoint](), 0
     for size in _tenths(len(ids)):
         if size >= LEARNING:
-            more = Lessons(admit=lessons[done:size]) if done else Lessons(seed=lessons[:size])
-            await trainer.study(Newest(), more)
+            more = [each for each in lessons[done:size] if each.id in others]
+            await trainer.study(Newest(), Lessons(admit=more) if done else Lessons(seed=more))
             done = size
         tell(size)
         trained, untrained = (float(asked.helped(size, head).mean()) for head in (trainer.head, plain))
@@ -154,7 +161,7 @@ def _tenths(count: int) -> list[int]:
 
 async def _ask(pool: Pool, lessons: list[Lesson]) -> Asked:
     """Choose who is asked for shots, and weigh what each exemplar would help."""
-    held_out = [at for at, each in enumerate(lessons) if fraction("held out", each.id) < Recipe().held_out]
+    held_out = [at for at, each in enumerate(lessons) if fraction("held out", each.id) < HELD_OUT]
     rows = (held_out if len(held_out) >= LEAST_HELD_OUT else list(range(len(lessons))))[:MOST]
     embedder = pool.stream.embedder
     memories = await embedder.embed([each.text for each in lessons])

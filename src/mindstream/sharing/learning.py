@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 LEAST = 60
 """A pool of fewer is ranked untrained: the loss wants so many candidates (with ten it ranks worse than the cosine), and
 what is held out of fewer tells nothing."""
-RELEARNED = 300
-"""A process that takes learning over weighs the newest so many exemplars first."""
+RELEARNED = 1_000
+"""A process that takes learning over learns from the newest so many exemplars; those before are ranked all the same."""
 LOOK_S = 0.1
 LINGER, HEAD_START = 30, 5
 """Looks at the pool: so many without news until a process leaves off, and so many that another one waits for it."""
@@ -171,18 +171,14 @@ class PoolLearner:
     def _lessons(self, trainer: Trainer, whole: bool = False) -> Lessons:
         """Return what is to be learned, as the state was last read; `whole`: from all, else what is not covered."""
         state = self._pool.last_state
-        ids, covered = state.teaching(self._pool.guarded), state.covered
+        ids = state.teaching(self._pool.guarded)
         pairs = [lesson_of(state, id_) for id_ in ids if id_ not in trainer.taken]
         if not trainer.taken:
-            some = len(pairs) if whole else RELEARNED
-            return Lessons(load=pairs[:-some], seed=pairs[-some:])
-        judged = {id_: state.standings[id_].judged for id_ in ids}
-        return Lessons(
-            load=[each for each in pairs if judged[each.id] <= covered],
-            admit=[each for each in pairs if judged[each.id] > covered],
-            again=[id_ for id_ in ids if id_ in trainer.taken and judged[id_] > covered],
-            gone=sorted(trainer.taken - set(ids)),
-        )
+            return Lessons(seed=pairs if whole else pairs[-RELEARNED:])
+        oldest = min(state.standings[id_].judged for id_ in trainer.taken)
+        fresh = [each for each in pairs if state.standings[each.id].judged > oldest]
+        lost = [id_ for id_ in ids if id_ in trainer.taken and state.standings[id_].judged > state.covered]
+        return Lessons(admit=fresh, again=lost, gone=sorted(trainer.taken - set(ids)))
 
     async def _publish(self, base: Base, trainer: Trainer, outcome: Outcome) -> RetrieverTrained:
         """Write the next version; it covers what was admitted when its lessons were chosen."""

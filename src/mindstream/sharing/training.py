@@ -56,12 +56,11 @@ class Lessons:
     """What is learned at once.
 
     Attributes:
-        load: pairs that the version before has learned from; seed: pairs to learn from all together; admit: one by one.
+        seed: pairs to learn from all together; admit: one by one.
         again: ids of pairs that were learned from in vain: another process wrote the version.
         gone: ids of what teaches no more.
     """
 
-    load: Sequence[Lesson] = ()
     seed: Sequence[Lesson] = ()
     admit: Sequence[Lesson] = ()
     again: Sequence[str] = ()
@@ -113,7 +112,7 @@ class Trainer:
         Raises:
             StudyStopped: `stop` was called.
         """
-        given = (*lessons.load, *lessons.seed, *lessons.admit)
+        given = (*lessons.seed, *lessons.admit)
         self._texts |= {each.id: each.text for each in given}
         self.taken.update(each.id for each in given)
         self._tell, self._weighed = tell, 0
@@ -151,7 +150,6 @@ class Trainer:
             self._own.adopt(newest.version)
         self.number = newest.number
         await self._own.withdraw(lessons.gone)
-        await self._own.load(lessons.load)
         if lessons.seed:
             await self._own.seed_with(lessons.seed)
         for each in lessons.admit:
