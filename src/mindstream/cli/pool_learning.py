@@ -39,11 +39,10 @@ def train(settings: Settings, name: str, json: bool) -> int:
 def describe_version(row: RetrieverTrained) -> str:
     """Say what a version learned, and what the check on what was held out found."""
     begun = "begun anew" if row.anew and row.parent else "the first" if row.anew else f"after version {row.parent}"
-    line = f"version {row.number}, {begun}: learned from {count_of(row.learned_from, 'exemplar')} ({row.basis})"
     if not row.held:
-        return (
-            f"{line}; nothing came of it that does better on what was held out: it ranks as version {row.parent} does"
-        )
+        nothing = "nothing came of it that does better on what was held out"
+        return f"version {row.number}, {begun}: {nothing}; it ranks as version {row.parent} does"
+    line = f"version {row.number}, {begun}: learned from {count_of(row.learned_from, 'exemplar')} ({row.basis})"
     if not row.held_out and not row.before:
         return f"{line}; too little was held out to check it"
     return f"{line}; what it ranks first helps {row.held_out:.0%} of the pairs held out, {row.before:.0%} before"
