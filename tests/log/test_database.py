@@ -61,6 +61,7 @@ def test_an_old_file_is_brought_up_to_date_once_by_many(folder: Path) -> None:
             connection.execute(sql)
         for column in ("records DROP COLUMN words_sum", "records DROP COLUMN vector_sum", "log DROP COLUMN sum"):
             connection.execute(f"ALTER TABLE {column}")
+        connection.execute("DROP TABLE checkpoints")
         connection.execute("PRAGMA user_version = 3")
     with ThreadPoolExecutor(8) as threads:
         for store in threads.map(SqliteStore, [folder] * 8):

@@ -8,7 +8,7 @@ from pathlib import Path
 from mindstream.cli.clean import say
 from mindstream.cli.files import open_writer
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.plot import plot, svg
+from mindstream.cli.plot import Axes, plot, svg
 from mindstream.service.memory import memory
 from mindstream.service.upkeep import Forgetting, Habit, Prediction, predict_forgetting
 from mindstream.settings import Settings
@@ -25,7 +25,8 @@ def curve(settings: Settings, habit: Habit, file: Path | None, json: bool) -> in
     title = f"What {settings.user} will still hold of what is not returned any more"
     if file:
         with open_writer(file) as write:
-            for line in svg({_name(each): _shares(each) for each in found.levels}, habit.days, title).splitlines():
+            curves = {_name(each): _shares(each) for each in found.levels}
+            for line in svg(curves, Axes(habit.days), title).splitlines():
                 write(line)
     if json:
         for each in found.levels:
@@ -33,7 +34,7 @@ def curve(settings: Settings, habit: Habit, file: Path | None, json: bool) -> in
             print_json({"level": each.level, "lasting": each.lasting, "records": each.records, "points": points})
         return 0
     say(f"{title}, by days since it was last returned\n")
-    say("\n".join(plot({str(each.level): _shares(each) for each in reversed(found.levels)}, habit.days)))
+    say("\n".join(plot({str(each.level): _shares(each) for each in reversed(found.levels)}, Axes(habit.days))))
     say(f"\nEach sleep draws a record with a chance of {found.drawn:.0%}; {habit.sleeps:g} a day.")
     for each in found.levels:
         say(f"  {_name(each):16} {each.records:5,} records now; after {habit.days} days {each.points[-1].kept:.0%}")

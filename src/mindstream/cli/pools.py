@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,9 +125,11 @@ def recall(settings: Settings, name: str, query: str, k: int, json: bool) -> int
             found = await pool.recall(query, k, reader=settings.user)
             if not json:
                 say(kshot_text(found, query))
+                if ranked_by := pools.describe_ranking(pool):
+                    say(ranked_by, sys.stderr)
             for each in found if json else ():
                 row = {"id": each.id, "query": each.query, "answer": each.answer, "writer": each.writer}
-                print_json({**row, "model": each.model})
+                print_json({**row, "model": each.model, "version": pool.retriever.version})
             return 0
 
     return asyncio.run(run())
@@ -145,7 +148,8 @@ def why(settings: Settings, name: str, id: str, json: bool) -> int:
         row = {"id": exemplar.id, "writer": exemplar.writer, "model": exemplar.model, "asked_by": exemplar.asked_by}
         row |= {"query": exemplar.query, "answer": exemplar.answer}
         lists = {"examples": exemplar.examples, "unserved": found.unserved, "drawn": found.drawn}
-        print_json({**row, **lists, "judged": verdict.model_dump(mode="json") if verdict else None})
+        versions = {"version": found.version, "covered_by": found.covering.number if found.covering else None}
+        print_json({**row, **lists, **versions, "judged": verdict.model_dump(mode="json") if verdict else None})
         return 0
     asked = f", asked by {exemplar.asked_by}" if exemplar.asked_by else ""
     model = f" with {exemplar.model}" if exemplar.model else ""
@@ -156,6 +160,8 @@ def why(settings: Settings, name: str, id: str, json: bool) -> int:
         say("\n".join(f"  {reason}" for reason in verdict.reasons))
         if verdict.fit is not None:
             say(f"  log odds that the answer belongs to the query: {verdict.fit:.1f}")
+    if found.covering:
+        say(f"version {found.covering.number} of the retriever covers it; version {found.version} ranks now")
     say(
         f"not served to {settings.user}: {'; '.join(found.unserved)}"
         if found.unserved

@@ -22,6 +22,7 @@ from mindstream.contracts.samples import (
     build_writing,
 )
 from mindstream.errors import Conflict, InputError
+from mindstream.memory.checkpoints import Checkpoint
 from mindstream.memory.record import Kind
 from mindstream.memory.store import Commit, Entry, Erasure, Revision, Store
 from mindstream.memory.strength import StrengthState
@@ -107,6 +108,27 @@ async def two_writers_of_one_version_conflict(open_store: Factory[Store]) -> Non
         commits = [store.commit(build_writing(build_version(1))) for _ in range(5)]
         names = sorted(type(each).__name__ for each in await asyncio.gather(*commits, return_exceptions=True))
         expect(names == ["Conflict"] * 4 + ["list"], f"one writer and four conflicts, not {names}")
+
+
+async def a_checkpoint_follows_the_one_before(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+
+        def keep(version: int) -> Commit:
+            kept = Checkpoint("head", version, bytes([version]))
+            return replace(build_writing(build_record(f"version {version}")), checkpoint=kept)
+
+        expect(await store.checkpoint(ANN, "head") is None, "none before the first")
+        both = await asyncio.gather(*(store.commit(keep(1)) for _ in range(3)), return_exceptions=True)
+        names = sorted(type(each).__name__ for each in both)
+        expect(names == ["Conflict"] * 2 + ["list"], f"one writer and two conflicts, not {names}")
+        await expect_error(Conflict, store.commit(keep(3)), "a version after one that is not there is refused")
+        await store.commit(keep(2))
+        found = await store.checkpoint(ANN, "head")
+        expect(found == Checkpoint("head", 2, b"\2"), f"the newest alone, as it was written, not {found}")
+        expect(await store.checkpoint(BOB, "head") is None, "nothing of ann's in bob's stream")
+        expect(len(await store.events(ANN)) == 2, "no row of the log of what was refused")
+        await store.erase(ANN)
+        expect(await store.checkpoint(ANN, "head") is None, "nothing after the stream was erased")
 
 
 async def distinct_holds_against_a_writer_at_the_same_moment(open_store: Factory[Store]) -> None:
@@ -268,6 +290,7 @@ PROMISES: tuple[Promise[Store], ...] = (
     what_could_not_be_read_again_is_refused,
     a_new_version_supersedes_the_one_before,
     two_writers_of_one_version_conflict,
+    a_checkpoint_follows_the_one_before,
     distinct_holds_against_a_writer_at_the_same_moment,
     a_guarded_revision_is_refused_where_somebody_was_first,
     what_had_ended_can_hold_again,

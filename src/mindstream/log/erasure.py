@@ -32,7 +32,9 @@ INTENTS = "erasing-*.json"
 LONGEST = 10_000
 LOOK_MS = 500
 """So long whoever opens a folder waits for a look at what is left to do; then the next one looks."""
-ROWS = {"records": ("stream", "seq"), "log": ("mind", "seq"), "work": ("mind", "cause")}
+ROWS = {
+    "records": ("stream", "seq"), "log": ("mind", "seq"), "work": ("mind", "cause"), "checkpoints": ("stream", "seq"),
+}  # fmt: skip
 """Where a user's rows are, which column names the user, and which the row of the log that they came from."""
 
 
@@ -121,8 +123,10 @@ def finish(folder: Path, intent: Intent) -> None:
     with connect_beside(folder) as connection:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("BEGIN IMMEDIATE")
+        there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table, (owner, row) in ROWS.items():
-            connection.execute(f"DELETE FROM {table} WHERE {owner} = ? AND {row} <= ?", (intent.user, intent.upto))
+            if table in there:  # a file of an older version has fewer
+                connection.execute(f"DELETE FROM {table} WHERE {owner} = ? AND {row} <= ?", (intent.user, intent.upto))
         connection.execute("DELETE FROM erased WHERE stream = ?", (intent.user,))  # it names the user
         connection.execute("COMMIT")
         rewrite(connection, folder / FILE)

@@ -123,6 +123,7 @@ def erase(connection: sqlite3.Connection, stream: str, found: Carriers | None, c
         ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
         connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
+        connection.execute("DELETE FROM checkpoints WHERE stream = ?", (stream,))
     else:
         ids = list(found.ids)
         find_more(connection, stream, found)

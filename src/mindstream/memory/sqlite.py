@@ -18,8 +18,9 @@ from mindstream.log.database import Database
 from mindstream.log.erasure import delete_copies
 from mindstream.log.events import Logged, Unknown, event, printable
 from mindstream.log.typed import erase_typed
-from mindstream.memory import carriers, portions
+from mindstream.memory import carriers, checkpoints, portions
 from mindstream.memory.carriers import Carriers
+from mindstream.memory.checkpoints import Checkpoint
 from mindstream.memory.door import MAX_VERSION
 from mindstream.memory.record import UNIQUE, Kind, Record, normalised, same_words
 from mindstream.memory.rows import COLUMNS, INSERT, insertion, record_of
@@ -178,6 +179,9 @@ class SqliteStore:
     async def count(self, mind: str, kind: str) -> int:
         return int(self._database.read("SELECT count(*) FROM log WHERE mind = ? AND kind = ?", (mind, kind))[0][0])
 
+    async def checkpoint(self, mind: str, name: str) -> Checkpoint | None:
+        return checkpoints.read(self._database.read(checkpoints.QUERY, (mind, name)), name)
+
     async def streams(self) -> list[str]:
         return [row[0] for row in self._database.read("SELECT DISTINCT stream FROM records ORDER BY stream")]
 
@@ -256,6 +260,8 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
         work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
     if commit.finish:
         work.finish(connection, commit.mind, commit.finish.work, commit.finish.owner, logged[0].seq)
+    if commit.checkpoint:
+        checkpoints.write(connection, commit.mind, commit.checkpoint, logged[0].seq)
     if commit.put_back:
         back = commit.put_back
         work.release(connection, commit.mind, back.work, back.owner, back.error)

@@ -16,6 +16,7 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.log.events import Event, Logged
 from mindstream.log.work import Work
+from mindstream.memory.checkpoints import Checkpoint
 from mindstream.memory.door import (
     EARLIEST,
     MAX_LEVEL,
@@ -115,6 +116,7 @@ class Commit:
     finish: WorkDone | None = None
     put_back: WorkReleased | None = None
     fence: Fence | None = None
+    checkpoint: Checkpoint | None = None
 
 
 def checked_commit(commit: Commit) -> Commit:
@@ -211,8 +213,8 @@ class LogStore(Protocol):
 
         Raises:
             InputError: something in it could not be read again (see `checked_commit`).
-            Conflict: a belief or plan of that version is there already; what `distinct`, `was` or `holds` asks for is
-                not so.
+            Conflict: a belief or plan of that version is there already, or a checkpoint of another than the one before;
+                what `distinct`, `was` or `holds` asks for is not so.
             LeaseLost: the work that it ends, or that `fence` names, was taken over by another process, or has ended.
         """
 
@@ -226,6 +228,9 @@ class LogStore(Protocol):
 
     async def count(self, mind: str, kind: str) -> int:
         """Return how many events of a kind the mind's log holds."""
+
+    async def checkpoint(self, mind: str, name: str) -> Checkpoint | None:
+        """Return the newest checkpoint of a name; None where there is none, or it is damaged."""
 
 
 class RecordStore(Protocol):

@@ -15,6 +15,7 @@ from mindstream.log.events import Event, Logged
 from mindstream.log.feed import Feed
 from mindstream.memory import audit, correcting, curation, forgetting, proposal, revising, sessions, sleep, writing
 from mindstream.memory.belief import Belief, Patch, read_belief
+from mindstream.memory.checkpoints import Checkpoint
 from mindstream.memory.door import checked_name
 from mindstream.memory.filters import Filters
 from mindstream.memory.missing_vectors import MissingVectors
@@ -197,18 +198,19 @@ class Stream:
     async def commit(
         self, *entries: Entry | Event, revisions: Sequence[Revision] = (), wake: NewWork | None = None,
         finish: WorkDone | None = None, put_back: WorkReleased | None = None, fence: Fence | None = None,
-        touch: Touch | None = None,
+        touch: Touch | None = None, checkpoint: Checkpoint | None = None,
     ) -> list[Logged]:  # fmt: skip
         """Write events, records, revisions and work together, durably; hand the events to whoever listens.
 
         Args:
             fence: work that must still be its owner's, else LeaseLost; it goes on (`finish` ends it).
             touch: of a recall that was a pure read (`Recollection.touch`): what it does is written with the rest, once.
+            checkpoint: what is derived from the stream, in its next version, else Conflict.
         """
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
         commit = Commit(
             mind=self.name, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
-            put_back=put_back, fence=fence,
+            put_back=put_back, fence=fence, checkpoint=checkpoint,
         )  # fmt: skip
         writing = asyncio.ensure_future(self._published(commit, touch))
         writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it

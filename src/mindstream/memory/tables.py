@@ -6,6 +6,7 @@ import sqlite3
 
 from mindstream.log import work
 from mindstream.log.database import Migration
+from mindstream.memory import checkpoints
 from mindstream.memory.record import UNIQUE, same_words
 
 
@@ -71,5 +72,12 @@ def _m004_sums(connection: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: list[Migration] = [_m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums]
+def _m005_checkpoints(connection: sqlite3.Connection) -> None:
+    """Keep what is derived from a stream beside its log."""
+    checkpoints.create(connection)
+
+
+MIGRATIONS: list[Migration] = [
+    _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints,
+]  # fmt: skip
 """Append only: a file remembers how many of these it has seen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
@@ -13,13 +13,17 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
+from mindstream.sharing import capacity as capacity_policy
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.draft_question import DraftQuestion
 from mindstream.sharing.draft_rubric import DraftRubric
-from mindstream.sharing.events import ExemplarJudged
+from mindstream.sharing.events import ExemplarJudged, Form, RetrieverTrained
+from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve, size_curve
+from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.shots import render_shot
+from mindstream.sharing.training import form_of
 
 SAMPLES = 5
 """So many exemplars are shown to whoever drafts."""
@@ -80,7 +84,13 @@ async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader:
 
 
 async def add_pairs(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str, writer: str = "") -> Added:
-    """Lay pairs in by hand, or, where another writes them, hand them in to be judged."""
+    """Lay pairs in by hand, or, where another writes them, hand them in to be judged; then wait for what they teach."""
+    added = await _add(pool, scorer, pairs, user, writer)
+    await pool.retriever.settle()
+    return added
+
+
+async def _add(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str, writer: str) -> Added:
     if not writer:
         fresh = await lay_in(pool, pairs, user)
         return Added(laid_in=tuple(each.id for each in fresh), known=len(pairs) - len(fresh))
@@ -92,3 +102,42 @@ async def _samples(pool: Pool, reader: str) -> tuple[str, ...]:
     served = [id_ for id_ in state.standings if id_ in pool.served(state, reader)]
     step = max(1, len(served) // SAMPLES)
     return tuple(render_shot(state.standings[id_].exemplar) for id_ in served[::step][:SAMPLES])
+
+
+def describe_ranking(pool: Pool) -> str:
+    """Say what ranked last; "" where nothing was learned."""
+    retriever = pool.retriever
+    fault = retriever.fault if isinstance(retriever, PoolLearner) else ""
+    return fault or (f"ranked by version {retriever.version} of the retriever" if retriever.version else "")
+
+
+async def train(pool: Pool, tell: Callable[[int, int], None]) -> RetrieverTrained:
+    """Have a pool's retriever learn from all of it; `tell` hears how many of how many exemplars were weighed."""
+    total = len((await pool.state()).teaching(pool.guarded))
+    return await PoolLearner(pool).train(lambda done: tell(done, total))
+
+
+async def size_curves(pool: Pool, form: Form | None = None) -> list[SizeCurve]:
+    """Measure a pool at tenths of its size, with both forms of what is embedded where they differ."""
+    state = await pool.state()
+    own = form_of(state)
+    differ = any(each.exemplar.examples for each in state.standings.values())
+    forms: list[Form] = [form] if form else [own, "bare" if own == "composed" else "composed"] if differ else [own]
+    return [await size_curve(pool, each) for each in forms]
+
+
+async def growth(pool: Pool, tell: Callable[[int, int], None]) -> list[SizePoint]:
+    """Measure what learning gains a pool as it grew; nothing while it is too small to learn."""
+    total = len((await pool.state()).teaching(pool.guarded))
+    return await growth_curve(pool, lambda done: tell(done, total)) if total >= LEAST else []
+
+
+async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
+    """Let go of what is least worth keeping until a pool has so many exemplars, or the size at which it does best.
+
+    Raises:
+        InputError: that is no size.
+    """
+    if capacity != "best" and not (capacity.isascii() and capacity.isdigit() and len(capacity) < 10):
+        raise InputError(f"--capacity takes a number of exemplars, or best, not {capacity!r}")
+    return await capacity_policy.trim(pool, (await size_curve(pool)).best if capacity == "best" else int(capacity), by)

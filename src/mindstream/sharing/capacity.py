@@ -14,6 +14,8 @@ from mindstream.sharing.utility import values
 
 DIVERSITY = 0.5
 """What being like an exemplar that stays takes, at most."""
+FIRST = 100.0
+"""More than anything else is worth."""
 
 
 async def trim(pool: Pool, size: int, by: str) -> list[str]:
@@ -30,28 +32,36 @@ async def trim(pool: Pool, size: int, by: str) -> list[str]:
     held = [id_ for id_, each in state.standings.items() if _is_held(state, id_)]
     if len(held) <= size:
         return []
-    texts = [f"{state.standings[id_].exemplar.query}\n{state.standings[id_].exemplar.answer}" for id_ in held]
-    kept = await _choose(pool, state, held, texts, size)
-    gone = [id_ for at, id_ in enumerate(held) if at not in kept]
-    if gone:
+    order = await keeping_order(pool, state, held)
+    by_hand = sum(_is_by_hand(state, id_) for id_ in held)
+    if gone := order[max(size, by_hand) :]:
         await pool.write(ExemplarEvicted(ids=tuple(gone)), by)
     return gone
 
 
-async def _choose(pool: Pool, state: PoolState, held: Sequence[str], texts: Sequence[str], size: int) -> set[int]:
-    """Choose one after another: the best of what is left, where being like what was chosen counts against it."""
+async def keeping_order(pool: Pool, state: PoolState, ids: Sequence[str]) -> list[str]:
+    """Return exemplars in the order in which they are kept: a pool of any size keeps the first so many.
+
+    What was laid in by hand comes first. One after another the best of what is left, where being like what was chosen
+    counts against it.
+    """
+    texts = [f"{state.standings[id_].exemplar.query}\n{state.standings[id_].exemplar.answer}" for id_ in ids]
     vectors = np.asarray(await pool.stream.embedder.embed(texts), np.float64)
-    verdicts = [state.standings[id_].verdict for id_ in held]
-    worth = np.array([each.score / 100 if each else 0.0 for each in verdicts]) + values(state.helped, held)
-    chosen = {at for at, each in enumerate(verdicts) if each and each.by_hand}
-    likeness = (vectors @ vectors[sorted(chosen)].T).max(axis=1) if chosen else np.zeros(len(held))
-    while len(chosen) < size:
-        gains = worth - DIVERSITY * likeness
-        gains[sorted(chosen)] = -np.inf
-        best = int(gains.argmax())
-        chosen.add(best)
+    verdicts = [state.standings[id_].verdict for id_ in ids]
+    worth = np.array([each.score / 100 if each else 0.0 for each in verdicts]) + values(state.helped, ids)
+    worth += np.array([FIRST * _is_by_hand(state, id_) for id_ in ids])
+    likeness, order = np.zeros(len(ids)), list[str]()
+    for _ in ids:
+        best = int((worth - DIVERSITY * likeness).argmax())
+        order.append(ids[best])
+        worth[best] = -np.inf
         likeness = np.maximum(likeness, vectors @ vectors[best])
-    return chosen
+    return order
+
+
+def _is_by_hand(state: PoolState, id_: str) -> bool:
+    verdict = state.standings[id_].verdict
+    return bool(verdict and verdict.by_hand)
 
 
 def _is_held(state: PoolState, id_: str) -> bool:

@@ -126,7 +126,33 @@ class ExemplarEvicted(Event):
     ids: tuple[str, ...]
 
 
+class RetrieverTrained(Event):
+    """The pool's retriever has learned: versions are a line, and the newest one's weights lie beside the log.
+
+    Each covers what was admitted after the row `after` and up to the row `upto`, so that each pair is covered once.
+    """
+
+    kind = "retriever_trained"
+    number: int
+    parent: int
+    after: int
+    upto: int
+    held: bool
+    """False: nothing that does better on what was held out came of it, or not yet; it ranks as its parent does."""
+    embedder: str
+    basis: str
+    """What said which candidates help: `logprobs`, `stated`, `stand-in`, or some of them."""
+    learned_from: int
+    """How many exemplars' candidates it was trained on."""
+    held_out: float
+    """How often what it ranks first helps, on exemplars that it was not trained on; 0 where these are too few."""
+    before: float
+    """The same of its parent."""
+    anew: bool = False
+    """It went on from no version: there was none, none that could be read, or one of another embedder."""
+
+
 register(
     PoolCreated, RubricFrozen, ExemplarOffered, ExemplarJudged, ExemplarShared, MembersChanged, ExemplarWithdrawn,
-    SourceTrusted, ExemplarsHelped, ExemplarEvicted,
+    SourceTrusted, ExemplarsHelped, ExemplarEvicted, RetrieverTrained,
 )  # fmt: skip

@@ -22,8 +22,9 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form
 from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.measuring import Measures, build_measures
-from mindstream.sharing.ranking import Retriever, Untrained
+from mindstream.sharing.ranking import Retriever
 from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.serving import Served, mask_of
 from mindstream.sharing.state import PoolState, Standing
@@ -39,7 +40,7 @@ class Pool:
     """A pool of a store. Open one with `Pool.open`; it is there once it was created.
 
     Args:
-        retriever: who ranks; None: cosine, untrained.
+        retriever: who ranks; None: what the pool has learned, and goes on learning once it has 60 exemplars.
         guarded: False: nothing is doubted (a control for experiments).
 
     Raises (from every method): StorageError; InputError for what cannot be done, and by whom.
@@ -47,7 +48,7 @@ class Pool:
 
     def __init__(self, stream: Stream, *, retriever: Retriever | None = None, guarded: bool = True) -> None:
         self.stream = stream
-        self.retriever: Retriever = retriever or Untrained()
+        self.retriever: Retriever = retriever or PoolLearner(self)
         self.guarded = guarded
         self.owner_token = chance.token()
         """By which this process holds what it is judging."""
@@ -63,7 +64,15 @@ class Pool:
     ) -> AsyncIterator[Pool]:  # fmt: skip
         """Open a pool of a data folder or of a store, created or not."""
         async with Stream.open(data, stream_name(name), embed=embed, clock=clock) as stream:
-            yield cls(stream, retriever=retriever, guarded=guarded)
+            pool = cls(stream, retriever=retriever, guarded=guarded)
+            try:
+                yield pool
+            finally:
+                await pool.close()
+
+    async def close(self) -> None:
+        """Leave off learning; the stream stays open."""
+        await self.retriever.close()
 
     @property
     def name(self) -> str:
@@ -99,6 +108,11 @@ class Pool:
             raise InputError(f"there is no pool {self.name!r}: `mindstream pool create {self.name}` makes one")
         return self._state
 
+    @property
+    def last_state(self) -> PoolState:
+        """Return its state as it was last read, without looking for what is new."""
+        return self._state
+
     async def member_state(self, agent: str) -> PoolState:
         """Return its state, sure that an agent may write and recall."""
         state = await self.state()
@@ -127,6 +141,7 @@ class Pool:
         served = self.served(state, reader)
         if not k or not served:
             return []
+        await self.retriever.catch_up(state)
         columns = await self.stream.columns()
         policy = Served(self.retriever.policy, columns, mask_of(columns, served), state.helped)
         found = await self.stream.recall(query, SPARE * k, kinds=["exemplar"], policy=policy, touch=False)

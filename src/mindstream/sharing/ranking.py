@@ -6,6 +6,7 @@ from typing import Protocol
 
 from mindstream.memory.policies import Cosine, Policy
 from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.state import PoolState
 
 
 class Retriever(Protocol):
@@ -15,14 +16,37 @@ class Retriever(Protocol):
     def policy(self) -> Policy:
         """How exemplars are ranked now; asked for before each recall, and never waited for."""
 
+    @property
+    def version(self) -> int:
+        """The number of the version that ranks now; 0: untrained."""
+
+    async def catch_up(self, state: PoolState) -> None:
+        """Take over what other processes have learned; called before each recall."""
+
     async def admitted(self, pair: Exemplar) -> None:
         """Take notice of an exemplar that was admitted; what it raises is logged, and nothing else."""
+
+    async def settle(self) -> None:
+        """Wait until all that was admitted is learned from, or cannot be."""
+
+    async def close(self) -> None:
+        """Leave off; what was not learned yet is learned by whoever admits next."""
 
 
 class Untrained:
     """Cosine, as it comes."""
 
     policy: Policy = Cosine()
+    version = 0
+
+    async def catch_up(self, state: PoolState) -> None:
+        """There is nothing to take over."""
 
     async def admitted(self, pair: Exemplar) -> None:
+        """Nothing is learned."""
+
+    async def settle(self) -> None:
+        """Nothing is learned."""
+
+    async def close(self) -> None:
         """Nothing is learned."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from mindstream.clock import Moment
 from mindstream.log.events import Logged
 from mindstream.memory.store import LogStore
 from mindstream.sharing import events
@@ -18,6 +19,7 @@ from mindstream.sharing.utility import Helped
 KINDS = (
     "pool_created", "rubric_frozen", "exemplar_offered", "exemplar_judged", "exemplar_shared", "members_changed",
     "exemplar_withdrawn", "source_trusted", "exemplars_helped", "exemplar_evicted",
+    "retriever_trained",
 )  # fmt: skip
 
 
@@ -28,7 +30,7 @@ class Standing:
     Attributes:
         at, seq: when it was offered, and by which row of the log.
         roots: the ids of everything that it was drawn from, at any depth; writers: who wrote it or any of that.
-        verdict: None: not judged yet.
+        verdict: None: not judged yet; judged: by which row of the log.
     """
 
     exemplar: Exemplar
@@ -37,6 +39,7 @@ class Standing:
     roots: frozenset[str]
     writers: frozenset[str]
     verdict: events.ExemplarJudged | None = None
+    judged: int = 0
 
 
 @dataclass
@@ -49,6 +52,8 @@ class PoolState:
         rubrics: all that were frozen, the first is version 1.
         readers: whom a writer lets read; who is not here does as the pool does.
         sources: what is known of whoever pairs came from.
+        versions: of the retriever, in order; trained: when the newest was written.
+        admitted: the row that admitted the newest exemplar.
     """
 
     seq: int = 0
@@ -64,6 +69,9 @@ class PoolState:
     mentions: Mentions = field(default_factory=Mentions)
     helped: dict[str, Helped] = field(default_factory=dict)
     because: dict[str, str] = field(default_factory=dict)
+    versions: list[events.RetrieverTrained] = field(default_factory=list)
+    trained: Moment = 0.0
+    admitted: int = 0
 
     async def catch_up(self, store: LogStore, pool: str) -> None:
         """Fold what any process has written since the last time."""
@@ -87,7 +95,7 @@ class PoolState:
             case events.ExemplarOffered() as event if event.id not in self.standings:
                 self.standings[event.id] = self._standing(event, row)
             case events.ExemplarJudged() as event if event.id in self.standings:
-                self._judge(event)
+                self._judge(event, row.seq)
             case events.ExemplarShared(writer=writer, readers=readers):
                 self.readers[writer] = frozenset(readers)
             case events.ExemplarWithdrawn() as event:
@@ -99,6 +107,9 @@ class PoolState:
                     self.helped.setdefault(id_, Helped()).add(value)
             case events.ExemplarEvicted(ids=ids):
                 self.evicted.update(ids)
+            case events.RetrieverTrained() as event if event.number > self.version:
+                self.versions.append(event)
+                self.trained = row.at
             case _:
                 pass
 
@@ -108,11 +119,13 @@ class PoolState:
         writers = frozenset({event.writer}).union(*(each.writers for each in drawn))
         return Standing(Exemplar.offered(event), row.at, row.seq, roots, writers)
 
-    def _judge(self, event: events.ExemplarJudged) -> None:
+    def _judge(self, event: events.ExemplarJudged, seq: int) -> None:
         standing = self.standings[event.id]
         if standing.verdict is not None:
             return  # the first verdict counts
-        standing.verdict = event
+        standing.verdict, standing.judged = event, seq
+        if event.verdict == "admitted":
+            self.admitted = seq
         exemplar = standing.exemplar
         self.mentions.add(self.source_of(exemplar), exemplar.pair, particulars(exemplar.answer))
         if not event.by_hand:
@@ -127,6 +140,40 @@ class PoolState:
 
     # What follows from it.
 
+    @property
+    def version(self) -> int:
+        """The number of the retriever's newest version; 0: it has learned nothing yet."""
+        return self.versions[-1].number if self.versions else 0
+
+    @property
+    def covered(self) -> int:
+        """The row of the log up to which the retriever has learned from what was admitted."""
+        return self.versions[-1].upto if self.versions else 0
+
+    def covering(self, id_: str) -> events.RetrieverTrained | None:
+        """Return the version of the retriever that covers an exemplar's admission; None: none yet, or never."""
+        judged = self.standings[id_].judged
+        return next((each for each in self.versions if each.after < judged <= each.upto), None)
+
+    def teaching(self, guarded: bool = True) -> list[str]:
+        """Return the ids of the exemplars that the retriever learns from, in the order of their admission.
+
+        Those that every member is served: what somebody keeps to itself, and what is doubted, ranks nobody's recall.
+        """
+        owner = self.created.owner if self.created else ""
+        found = [
+            id_ for id_, each in self.standings.items()
+            if each.verdict and all(map(self._is_public, each.writers)) and self.is_served(id_, owner, guarded)
+        ]  # fmt: skip
+        return sorted(found, key=lambda id_: self.standings[id_].judged)
+
+    def _is_public(self, writer: str) -> bool:
+        return EVERYONE in self._readers(writer)
+
+    def _readers(self, writer: str) -> frozenset[str]:
+        shared = frozenset({EVERYONE} if self.created and self.created.shared else ())
+        return self.readers.get(writer, shared)
+
     @staticmethod
     def source_of(exemplar: Exemplar) -> str:
         """Name whoever stands behind a pair: who asked, where it was not the writer; a talker plants by asking."""
@@ -139,8 +186,7 @@ class PoolState:
 
     def may_read(self, reader: str, writer: str) -> bool:
         """Tell whether an agent may read what a writer wrote."""
-        shared = frozenset({EVERYONE} if self.created and self.created.shared else ())
-        readers = self.readers.get(writer, shared)
+        readers = self._readers(writer)
         return self.is_member(reader) and (reader == writer or reader in readers or EVERYONE in readers)
 
     def reasons_unserved(self, id_: str, reader: str, guarded: bool = True) -> Iterator[str]:

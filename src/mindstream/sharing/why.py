@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
+from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.state import Standing
 
@@ -16,11 +17,14 @@ class Explanation:
     Attributes:
         unserved: why the reader is not served it; () where it is.
         drawn: the ids of what was drawn from it.
+        covering: the version of the retriever that covers its admission; version: the one that ranks now.
     """
 
     standing: Standing
     unserved: tuple[str, ...]
     drawn: tuple[str, ...]
+    covering: RetrieverTrained | None = None
+    version: int = 0
 
 
 async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
@@ -41,4 +45,6 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
         raise InputError(f"{what}: {id_!r}; `mindstream pool export {pool.name}` lists their ids")
     one = readable[0]
     drawn = tuple(each for each, standing in state.standings.items() if one in standing.roots)
-    return Explanation(state.standings[one], tuple(state.reasons_unserved(one, reader, pool.guarded)), drawn)
+    await pool.retriever.catch_up(state)
+    unserved = tuple(state.reasons_unserved(one, reader, pool.guarded))
+    return Explanation(state.standings[one], unserved, drawn, state.covering(one), pool.retriever.version)

@@ -115,6 +115,56 @@ def recall(
     return pools.recall(settings(data, user, embedder), name, query, k, json)
 
 
+@pool.command(epilog="\b\nExample:\n  mindstream pool train verse")
+def train(name: Name, data: Data = None, user: Me = None, embedder: Embedder = None, json: AsJson = False) -> int:
+    """Have the retriever learn from all of the pool, now.
+
+    It learns from each admission in any case; this weighs all of it anew, and begins anew where the embedder is another
+    one. Stopped by Ctrl-C, it keeps the last version that held.
+    """
+    from mindstream.cli import pool_learning
+
+    return pool_learning.train(settings(data, user, embedder), name, json)
+
+
+@pool.command(epilog="\b\nExample:\n  mindstream pool curve verse --svg curve.svg")
+def curve(
+    name: Name,
+    form: Annotated[
+        Literal["composed", "bare"] | None, typer.Option(help="What is embedded [both, where they differ].")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it there, too.")] = None,
+    data: Data = None,
+    user: Me = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Show how well the pool does at each size, the best size, and what learning gains as it grows.
+
+    Pairs of the pool that the retriever was not trained on are asked for three shots, and how near the shots' answers
+    are to theirs counts: half ROUGE-L, half the cosine.
+    """
+    from mindstream.cli import pool_learning
+
+    return pool_learning.curve(settings(data, user, embedder), name, form, svg, json)
+
+
+@pool.command(epilog="\b\nExample:\n  mindstream pool trim verse --capacity best")
+def trim(
+    name: Name,
+    capacity: Annotated[str, typer.Option(metavar="N|best", help="How many stay; best: as `pool curve` says.")],
+    yes: Yes = False,
+    data: Data = None,
+    user: Me = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Let go of what is least worth keeping, by grade, use and likeness; what you laid in stays."""
+    from mindstream.cli import pool_learning
+
+    return pool_learning.trim(settings(data, user, embedder), name, capacity, yes, json)
+
+
 @pool.command(epilog="\b\nExample:\n  mindstream pool why verse dnkxxgi4")
 def why(
     name: Name,

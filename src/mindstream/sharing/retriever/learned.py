@@ -119,6 +119,12 @@ class LearnedRetriever:
                     await self._weigh(row)
                 await self._learn(pair.id)
 
+    async def relearn(self, ids: Iterable[str]) -> None:
+        """Take a step more for each of these, which are known: what was learned from them was lost with a version."""
+        async with self._admitting:
+            for id_ in ids:
+                await self._learn(id_)
+
     async def withdraw(self, ids: Iterable[str]) -> None:
         """Learn no more from these pairs; what the head has of them already, it keeps."""
         gone = list(ids)

@@ -1,0 +1,63 @@
+"""What is derived from a stream at some cost: of each name the newest version alone is kept, beside the log.
+
+It may be lost or damaged; whoever reads it then derives it again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from dataclasses import dataclass, field
+
+from mindstream.errors import Conflict
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A version of something derived.
+
+    Attributes:
+        version: one more than that of the checkpoint which it takes the place of, else Conflict.
+    """
+
+    name: str
+    version: int
+    data: bytes = field(repr=False)
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the table."""
+    connection.execute(
+        "CREATE TABLE checkpoints (stream TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL,"
+        " data BLOB NOT NULL, sum INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (stream, name))"
+    )
+
+
+def write(connection: sqlite3.Connection, stream: str, new: Checkpoint, seq: int) -> None:
+    """Put a version in the place of the one before.
+
+    Raises:
+        Conflict: another version than that is there, and can be read.
+    """
+    old = read(connection.execute(QUERY, (stream, new.name)).fetchall(), new.name)
+    if old is not None and old.version != new.version - 1:
+        raise Conflict(f"version {old.version} of {new.name!r} is there; version {new.version} cannot follow it")
+    connection.execute(
+        "INSERT OR REPLACE INTO checkpoints (stream, name, version, data, sum, seq) VALUES (?, ?, ?, ?, ?, ?)",
+        (stream, new.name, new.version, new.data, _sum(new.version, new.data), seq),
+    )
+
+
+QUERY = "SELECT version, data, sum FROM checkpoints WHERE stream = ? AND name = ?"
+
+
+def read(rows: list[tuple[object, object, object]], name: str) -> Checkpoint | None:
+    """Read what QUERY found; None where there is nothing, or not what was written."""
+    for version, data, total in rows:
+        if isinstance(version, int) and isinstance(data, bytes) and total == _sum(version, data):
+            return Checkpoint(name, version, data)
+    return None
+
+
+def _sum(version: int, data: bytes) -> int:
+    return zlib.crc32(data, version & 0xFFFFFFFF)

@@ -1,0 +1,179 @@
+"""A pool's retriever while it learns: in a thread with a loop of its own, so that recall never waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.memory.policies import Policy
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.sharing.events import Form
+from mindstream.sharing.exemplar import embedded_text
+from mindstream.sharing.retriever.corpus import Pair
+from mindstream.sharing.retriever.head import Head
+from mindstream.sharing.retriever.learned import LearnedRetriever
+from mindstream.sharing.retriever.unlikely import Basis, StandIn, Unlikely
+from mindstream.sharing.retriever.version import Version
+from mindstream.sharing.state import PoolState
+from mindstream.sharing.versions import Newest
+
+Tell = Callable[[int], None]
+
+
+class StudyStopped(Exception):  # noqa: N818 (no fault: whoever waits has asked for it)
+    """Learning was broken off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A pair, and what of it is embedded."""
+
+    id: str
+    query: str
+    answer: str
+    text: str
+
+
+def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
+    """Return what an exemplar teaches; `form`: None: the pool's own."""
+    exemplar = state.standings[id_].exemplar
+    drawn = [state.standings[each].exemplar for each in exemplar.examples if each in state.standings]
+    return Lesson(id_, exemplar.query, exemplar.answer, embedded_text(exemplar.query, drawn, form or form_of(state)))
+
+
+def form_of(state: PoolState) -> Form:
+    """Return what of an exemplar a pool embeds."""
+    return state.created.form if state.created else "composed"
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """What is learned at once.
+
+    Attributes:
+        seed: pairs to learn from all together; admit: one by one.
+        again: ids of pairs that were learned from in vain: another process wrote the version.
+        gone: ids of what teaches no more.
+    """
+
+    seed: Sequence[Lesson] = ()
+    admit: Sequence[Lesson] = ()
+    again: Sequence[str] = ()
+    gone: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it.
+
+    Attributes:
+        version: what ranks now; held: it is another one than before.
+        before: how often what the version before ranks first helps, on what is held out (0: too little is).
+    """
+
+    version: Version
+    held: bool
+    before: float
+
+
+class Trainer:
+    """A retriever in training.
+
+    Attributes:
+        number: the version of the line that it stands on.
+        taken: the ids of what it was given.
+    """
+
+    def __init__(self, embedder: Embedder, width: int, unlikely: Unlikely | None = None) -> None:
+        self.number = 0
+        self.taken: set[str] = set()
+        self._texts: dict[str, str] = {}
+        self._made: list[Version] = []
+        self._stop = threading.Event()
+        self._tell: Tell = lambda _: None
+        self._weighed = 0
+        self._running: asyncio.Task[Outcome] | None = None
+        watched = Watched(unlikely or StandIn(embedder), self._look)
+        self._own = LearnedRetriever(
+            embedder, width, watched, text_of=lambda pair: self._texts[pair.id], on_version=self._made.append
+        )
+
+    async def study(self, newest: Newest, lessons: Lessons, tell: Tell = lambda _: None) -> Outcome:
+        """Learn, from the newest version on.
+
+        Args:
+            tell: told how many pairs were weighed, from the thread.
+
+        Raises:
+            StudyStopped: `stop` was called.
+        """
+        given = (*lessons.seed, *lessons.admit)
+        self._texts |= {each.id: each.text for each in given}
+        self.taken.update(each.id for each in given)
+        self._tell, self._weighed = tell, 0
+        self._made.clear()
+        self._running = asyncio.create_task(asyncio.to_thread(asyncio.run, self._study(newest, lessons)))
+        return await asyncio.shield(self._running)
+
+    def stop(self) -> None:
+        """Break off what is going on."""
+        self._stop.set()
+
+    async def leave_off(self) -> Outcome:
+        """Break off what is going on, and return what held until then."""
+        self.stop()
+        if self._running:
+            await asyncio.gather(self._running, return_exceptions=True)
+        return self._outcome()
+
+    @property
+    def policy(self) -> Policy:
+        """How its last version ranks."""
+        return self._own.policy
+
+    @property
+    def head(self) -> Head:
+        """What its last version ranks by."""
+        return self._own.version.head
+
+    def _outcome(self) -> Outcome:
+        version = self._own.version
+        return Outcome(version, bool(self._made), self._made[0].before if self._made else version.held_out)
+
+    async def _study(self, newest: Newest, lessons: Lessons) -> Outcome:
+        if newest.version and newest.number != self.number:
+            self._own.adopt(newest.version)
+        self.number = newest.number
+        await self._own.withdraw(lessons.gone)
+        if lessons.seed:
+            await self._own.seed_with(lessons.seed)
+        for each in lessons.admit:
+            await self._own.admitted(each)
+        await self._own.relearn(lessons.again)
+        return self._outcome()
+
+    def _look(self) -> None:
+        if self._stop.is_set():
+            raise StudyStopped
+        self._weighed += 1
+        self._tell(self._weighed)
+
+
+class Watched:
+    """Says how unlikely an answer is, and is watched: each pair that is weighed is counted."""
+
+    def __init__(self, inner: Unlikely, look: Callable[[], None]) -> None:
+        self._inner, self._look = inner, look
+
+    @property
+    def basis(self) -> Basis:
+        return self._inner.basis
+
+    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
+        self._look()
+        return await self._inner.p_not(pair, candidates)

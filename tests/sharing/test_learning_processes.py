@@ -1,0 +1,56 @@
+"""Many processes admit to a pool that learns, and one of them is killed: nothing is lost, and versions are one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from pools import city_pool
+
+from mindstream.sharing.admission import Pair, lay_in
+from mindstream.sharing.learning import LEAST, PoolLearner
+from mindstream.sharing.pool import Pool
+from mindstream.sharing.ranking import Untrained
+
+ANOTHER = Path(__file__).with_name("learning_process.py")
+PROCESSES, EACH = 4, 6
+
+
+def begin(folder: Path, writer: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(ANOTHER), str(folder), writer, str(EACH)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+async def test_versions_are_one_line_and_cover_each_admission_once(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        pool.retriever = Untrained()
+        laid = [Pair(f"Write a toast to thing {at}", f"Here is to {at}, and to you.") for at in range(LEAST)]
+        await lay_in(pool, laid, "olga")
+        others = [begin(folder, f"w{n}") for n in range(PROCESSES)]
+        for each in others:
+            assert each.stdout and each.stdout.readline() == "ready\n"
+        for each in others:
+            assert each.stdin
+            each.stdin.write("\n")
+            each.stdin.flush()
+        assert others[0].stdout
+        told = [others[0].stdout.readline().strip(), others[0].stdout.readline().strip()]
+        others[0].kill()
+        for each in others:
+            out, _ = each.communicate(timeout=120)
+            told += [line for line in out.splitlines() if line and not line.startswith("took")]
+    async with Pool.open(folder, "cities") as pool:
+        state = await pool.state()
+        for id_ in told[:2] + [each for each in told if len(each) == len(told[0])]:
+            assert state.standings[id_].judged, "what was acknowledged is there"
+        assert isinstance(pool.retriever, PoolLearner)
+        if state.admitted > state.covered:  # the one that was killed admitted last
+            await pool.retriever.train()
+        state = await pool.state()
+        rows = state.versions
+        assert [each.number for each in rows] == list(range(1, len(rows) + 1))
+        assert [each.parent for each in rows] == list(range(len(rows)))
+        assert [each.after for each in rows] == [0, *(each.upto for each in rows[:-1])]
+        admitted = [id_ for id_, each in state.standings.items() if each.verdict and each.verdict.verdict == "admitted"]
+        assert all(state.covering(id_) for id_ in admitted) and len(admitted) >= LEAST + len(told)
