@@ -15,6 +15,7 @@ from mindstream.clock import ManualClock
 from mindstream.coach.coach import coach_of
 from mindstream.coach.talker import EXEMPLAR_TOKENS, Talker
 from mindstream.errors import InputError
+from mindstream.life.leave import Permits
 from mindstream.life.life import Habits, Life
 from mindstream.memory.exemplars import Example, Exemplars
 from mindstream.memory.stream import Stream
@@ -23,6 +24,8 @@ from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Line, Scripted
 from mindstream.models.shorten import request_tokens, shorten
+from mindstream.service.solving import Task, open_solver
+from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import EVERYONE
 from mindstream.sharing.member import Member
@@ -162,14 +165,21 @@ def m1(task: str) -> Call:
     return Call("M1", json.dumps({"task": task, "context": ""}))
 
 
-async def live(folder: Path, model: Scripted, source: Exemplars, *, offers: bool = False, **more: Any) -> list[Any]:
+async def live(
+    folder: Path,
+    model: Scripted,
+    source: Exemplars,
+    *,
+    offers: bool = False,
+    permits: Permits | None = None,
+    **more: Any,
+) -> list[Any]:
     """Live until nothing is left; return what failed."""
+    habits = Habits(offers=offers, permits=permits or Permits())
     async with Stream.open(folder, "keeper", clock=ManualClock(), seed=1) as stream:
-        opened = Life.open(
-            stream, Models(model), goal="Keep the lighthouse.", habits=Habits(offers=offers), exemplars=source, **more
-        )
+        opened = Life.open(stream, Models(model), goal="Keep the lighthouse.", habits=habits, exemplars=source, **more)
         async with opened as life:
-            assert await life.run(turns=5) == "done"
+            assert await life.run(turns=5, wait=False) == "done"
         return [row.event for row in await stream.store.events("keeper", kinds=["error"])]
 
 
@@ -202,6 +212,23 @@ async def test_a_life_offers_only_what_it_was_told_to_and_may(folder: Path) -> N
     assert not await live(folder / "3", script(), stranger, offers=True, tools=[look])
     assert told.offered == [("Count the lamps.", "Two.", ("id 0",))]
     assert silent.offered == stranger.offered == []
+
+
+async def test_what_a_stranger_had_answered_does_not_use_a_tool_that_needs_leave(folder: Path) -> None:
+    rung: list[str] = []
+
+    def ring(bell: str) -> str:
+        """Ring a bell."""
+        rung.append(bell)
+        return "it rang"
+
+    bell, permits = tool(ring, Traits(changes=True)), Permits(tools=("ring",))
+    for number, foreign in enumerate((True, False)):
+        did: list[Line] = [[Call("ring", '{"bell": "b"}')], "It rang."]
+        model = Scripted({"live": [[m1("Ring.")], [DONE], "Done."], "carry_out": did})
+        source = Texts("Question: Ring.\nAnswer: ring the bell b", foreign=foreign)
+        await live(folder / str(number), model, source, tools=[bell], permits=permits)
+        assert len(rung) == number
 
 
 async def test_a_life_goes_on_without_a_source_that_fails(folder: Path) -> None:
@@ -239,3 +266,10 @@ async def test_a_source_that_gives_plain_texts_is_told_what_is_wanted(folder: Pa
     with pytest.raises(InputError, match="pack, gate, exemplars"):
         async with Mind.open(folder, user="ann", exemplar=Plain()):
             pass
+
+
+async def test_a_planner_is_shown_the_plans_of_a_pool_that_is_named(folder: Path) -> None:
+    async with city_pool(folder, seeds=0) as pool:
+        await lay_in(pool, [Pair("How long is the Rhine?", "Plan: look it up.\n#E1 = look[Rhine]")], "olga")
+    async with open_solver(Settings(data=folder, user="ann"), Task("How long is the Elbe?", pool="cities")) as solver:
+        assert solver.exemplars == ("Question: How long is the Rhine?\nPlan: look it up.\n#E1 = look[Rhine]",)

@@ -39,7 +39,7 @@ BEGAN: Moment = 1_780_300_800.0
 
 @dataclass
 class Told:
-    """What came of it: by (agent, place, with the pool) answers and what the judge gave; verdicts on what was offered."""
+    """What came of it: by (agent, place, with the pool) answers and what the judge gave; verdicts on offers."""
 
     rubric: Rubric | None = None
     question: str = ""

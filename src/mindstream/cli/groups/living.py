@@ -113,9 +113,9 @@ def live(
     given = {"model": model, "roles": role, "data": data, "user": user, "embedder": embedder}
     wanted = LifeSettings(
         goal=goal.strip(), orders=tuple(map(make_order, every or ())), tools=split_names(tools),
-        docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()), pool=pool, offer=offer, hours=hours,
-        calls=calls, tokens=tokens, usd=usd, usd_per_day=usd_per_day, words_per_day=words_per_day, prompt_tokens=prompt_tokens,
-        hears=hears, record=record,
+        docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()), pool=pool, offer=offer,
+        hours=hours, calls=calls, tokens=tokens, usd=usd, usd_per_day=usd_per_day, words_per_day=words_per_day,
+        prompt_tokens=prompt_tokens, hears=hears, record=record,
     )  # fmt: skip
     again = {
         **given, "tools": ",".join(wanted.tools or ()), "docs": docs, "mcp": mcp, "trust": trust, "out": out,
