@@ -9,6 +9,7 @@ import pytest
 from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError
+from mindstream.memory.exemplars import Example
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Scripted
 from mindstream.planning.solve import solve
@@ -20,15 +21,42 @@ from mindstream.tools.tool import tool
 
 async def test_what_one_agent_wrote_another_is_shown_and_draws_on(folder: Path) -> None:
     async with city_pool(folder) as pool:
-        ann, ben = Member(pool, "ann", "small"), Member(pool, "ben", "large")
-        first = await ann.offer(city_pair(CITIES[0]).query, city_pair(CITIES[0]).answer, Rules())
-        assert await ben.examples("Which river flows through Rome?", 2) == [
-            "Question: Which river flows through Paris?\nAnswer: The Seine flows through Paris."
-        ]
-        second = await ben.offer("Which river flows through Rome?", "The Tiber flows through Rome.", Rules())
+        ann, ben = Member(pool, "ann", "small", Rules()), Member(pool, "ben", "large", Rules())
+        first = await ann.offer(city_pair(CITIES[0]).query, city_pair(CITIES[0]).answer, ())
+        shown = await ben.examples("Which river flows through Rome?", 2)
+        words = "Question: Which river flows through Paris?\nAnswer: The Seine flows through Paris."
+        assert shown == [Example(words, first.id)]
+        second = await ben.offer("Which river flows through Rome?", "The Tiber flows through Rome.", shown)
         standing = (await pool.state()).standings[second.id]
         assert standing.exemplar.examples == (first.id,) and standing.writers == {"ann", "ben"}
         assert (standing.exemplar.model, standing.exemplar.writer) == ("large", "ben")
+
+
+async def test_one_member_serves_several_tasks_at_once(folder: Path) -> None:
+    async with city_pool(folder, seeds=2) as pool:
+        ann = Member(pool, "ann", scorer=Rules())
+        first, second = [await ann.examples(f"Which river flows through {city}?", 1) for city in ("Paris", "Rome")]
+        judged = await ann.offer("Which river flows through Lyon?", "The Rhone flows through Lyon.", first)
+        assert (await pool.state()).standings[judged.id].exemplar.examples == (first[0].id,) != (second[0].id,)
+        await ann.helped(first, 1.0)
+
+
+async def test_a_member_without_a_scorer_only_reads(folder: Path) -> None:
+    async with city_pool(folder, seeds=1) as pool:
+        with pytest.raises(InputError, match="'ann' only reads"):
+            await Member(pool, "ann").offer("Which river flows through Lyon?", "The Rhone.", ())
+
+
+async def test_what_a_stranger_asked_for_and_what_was_drawn_from_it_is_marked(folder: Path) -> None:
+    async with city_pool(folder, seeds=3) as pool:
+        await pool.set_members(["ann", "ben"], "olga")
+        ann, ben = Member(pool, "ann", scorer=Rules()), Member(pool, "ben", scorer=Rules())
+        asked = await ann.offer("Which river flows through Lyon?", "The Rhone flows there.", (), asked_by="a guest")
+        await pool.trust("asked by a guest", True, "olga")
+        shown = [each for each in await ben.examples("Which river flows through Lyon?", 1) if each.id == asked.id]
+        drawn = await ben.offer("Which river flows through Avignon?", "The Rhone flows there, too.", shown)
+        found = {each.id: each.foreign for each in await ann.examples("Which river flows through Avignon?", 9)}
+        assert found.pop(asked.id) and found.pop(drawn.id) and not any(found.values()) and found
 
 
 async def test_a_planner_takes_a_pool_for_its_exemplars(folder: Path) -> None:

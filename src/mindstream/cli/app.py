@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 import mindstream as package
-from mindstream.cli.flags import MOST, STYLE, AsJson, Data, Embedder, OneUser, User, choose, settings
+from mindstream.cli.flags import MOST, STYLE, AsJson, Data, Embedder, OneUser, PoolName, User, choose, settings
 from mindstream.cli.groups.gate import gate
 from mindstream.cli.groups.life import life
 from mindstream.cli.groups.living import EPILOG as LIVING
@@ -148,6 +148,7 @@ def chat(
         Path | None, typer.Option(metavar="DIR", help="Your own words for prompts: DIR/talk.md, …")
     ] = None,
     embedder: Embedder = None,
+    pool: PoolName = "",
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep every call of a model, for playback:FILE.")
     ] = None,
@@ -174,7 +175,8 @@ def chat(
         }
     )  # fmt: skip
     own_data, own_gate = data is not None, "gate" in chosen.origins
-    return chat(chosen.settings, Wishes(session, not no_wait, json, record, own_data=own_data, own_gate=own_gate))
+    wishes = Wishes(session, not no_wait, json, record, own_data=own_data, own_gate=own_gate, pool=pool)
+    return chat(chosen.settings, wishes)
 
 
 app.command(epilog=EPILOG)(solve)

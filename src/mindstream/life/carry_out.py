@@ -12,6 +12,7 @@ class CarryOut(Prompt[str]):
     """Break the task into questions, solve them one by one, and give the result.
 
     Attributes:
+        exemplars: how like tasks were carried out, for a model.
         tools: what is attached from outside, for rules; a model is told of it with its other tools.
     """
 
@@ -19,5 +20,6 @@ class CarryOut(Prompt[str]):
 
     task: str
     context: str = ""
+    exemplars: tuple[str, ...] = ()
     language: str = "en"
     tools: tuple[ToolSpec, ...] = ()

@@ -33,6 +33,7 @@ from mindstream.life.rules import living  # noqa: F401 (registers the rules)
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.steps import Halted, Steps
 from mindstream.life.waking import DueOrder, Rhythm
+from mindstream.memory.exemplars import Exemplars
 from mindstream.memory.sleep import DRAWN
 from mindstream.memory.store import Fence
 from mindstream.memory.stream import Stream
@@ -58,6 +59,8 @@ class Habits:
         attached: how many tools from outside M1 is shown at once.
         lease_s: how long the life stays with this process when it dies; then another may take it up.
         hears: what the user says is said to it; False: a coach speaks with the user, and this life minds its own goal.
+        offers: what M1 carried out is offered to whoever gives exemplars, task and result, unless it failed, was broken
+            off, or words of strangers stand in it.
     """
 
     budget: LifeBudget = field(default_factory=LifeBudget)
@@ -68,6 +71,7 @@ class Habits:
     attached: int = 6
     lease_s: float = lives.LEASE_S
     hears: bool = True
+    offers: bool = False
 
 
 class Life:
@@ -81,10 +85,10 @@ class Life:
 
     def __init__(
         self, stream: Stream, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool], habits: Habits,
-        user: SimulatedUser | None,
+        user: SimulatedUser | None, exemplars: Exemplars | None = None,
     ) -> None:  # fmt: skip
         self.stream, self.state, self.habits = stream, state, habits
-        self.models = models
+        self.models, self._exemplars = models, exemplars
         self._inbox = Inbox(stream, state, user)
         self.steps = Steps(stream, state, habits.budget, self._inbox, fence)
         self._outside = OutsideTools(
@@ -98,7 +102,7 @@ class Life:
     @contextlib.asynccontextmanager
     async def open(
         cls, stream: Stream, models: Models, *, goal: str = "", orders: Sequence[str] = (), tools: Sequence[Tool] = (),
-        habits: Habits = Habits(), user: SimulatedUser | None = None,
+        habits: Habits = Habits(), user: SimulatedUser | None = None, exemplars: Exemplars | None = None,
     ) -> AsyncIterator[Life]:  # fmt: skip
         """Take up a mind's life, or begin one, and hold it until the block ends.
 
@@ -107,6 +111,7 @@ class Life:
             orders: standing orders, when and what: "every day at 8: ask me how I slept".
             tools: what M1 may call; which of them it is shown is found by the need of its task.
             user: who answers what M2 asks, in simulations; people answer through the log (see life/commands).
+            exemplars: who finds how like tasks were carried out, before M1 carries one out: a member of a pool, say.
 
         Raises:
             InputError: there is no goal, or an order is not understood.
@@ -117,7 +122,7 @@ class Life:
             await give_goal(stream, goal, orders)
         async with lives.tenure(stream, habits.lease_s) as fence:
             state = await read_state(stream, hears=habits.hears)
-            life = cls(stream, models, state, fence, tools=tools, habits=habits, user=user)
+            life = cls(stream, models, state, fence, tools=tools, habits=habits, user=user, exemplars=exemplars)
             try:
                 yield life
             finally:
@@ -262,7 +267,7 @@ class Life:
 
     def _own_tools(self) -> Mapping[str, LifeTool]:
         steps, habits, language = self.steps, self.habits, self.state.language
-        roles = Roles(steps, self.models, language, self._outside)
+        roles = Roles(steps, self.models, language, self._outside, self._exemplars, habits.offers)
         own: tuple[LifeTool, ...] = (
             recall_tool(steps, language), remember_tool(steps, language),
             sleep_tool(steps, language, self.models.of("M1", "reasoner"), habits.drawn), roles.m1_tool(),

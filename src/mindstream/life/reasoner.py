@@ -9,6 +9,7 @@ from mindstream.clock import Moment
 from mindstream.life.inbox import newest_from_outside
 from mindstream.life.life import Habits, Life
 from mindstream.life.lives import LivesElsewhere
+from mindstream.memory.exemplars import Exemplars
 from mindstream.models.roles import Models
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.trigger import Trigger
@@ -34,6 +35,7 @@ class LifeReasoner:
     orders: Sequence[str] = ()
     tools: Sequence[Tool] = ()
     habits: Habits = field(default_factory=lambda: Habits(hears=False))
+    exemplars: Exemplars | None = None
     turns: int = 20
     slot: str = "living"
     patience_s: float = 3_600.0
@@ -59,7 +61,10 @@ class LifeReasoner:
         if not is_due and await newest_from_outside(stream) <= self._seen:
             return Conclusion("", "", _nothing)
         tools = [*self.tools, *(tool for tool in occasion.tools if tool not in self.tools)]
-        opened = Life.open(stream, self.models, goal=self.goal, orders=self.orders, tools=tools, habits=self.habits)
+        opened = Life.open(
+            stream, self.models, goal=self.goal, orders=self.orders, tools=tools, habits=self.habits,
+            exemplars=self.exemplars,
+        )  # fmt: skip
         try:
             async with opened as life:
                 before, self._seen = life.state.turn, await newest_from_outside(stream)  # all of it will be read

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mindstream.isolation import Broken, Isolated
 from mindstream.life.agent import work
 from mindstream.life.carry_out import CarryOut
 from mindstream.life.memory_tools import recall_tool, remember_tool
@@ -13,22 +14,33 @@ from mindstream.life.own_tools import Arguments, LifeTool, OwnTool, Where
 from mindstream.life.steps import Done, Steps
 from mindstream.life.think_deeply import ThinkDeeply
 from mindstream.life.words import spec_of
+from mindstream.log.events import Failed
+from mindstream.memory.exemplars import Example, Exemplars, find_examples
 from mindstream.models.roles import Models
 from mindstream.tools.call import Observation
 
 STEPS = {"M1": 12, "M0": 4}
 """So often M1 and M0 are asked in one call."""
+EXEMPLAR_S, OFFER_S = 10.0, 120.0
+"""So long M1 waits for exemplars, and for what is offered to be graded."""
 OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
 
 
 @dataclass
 class Roles:
-    """M1 and M0, ready to be called."""
+    """M1 and M0, ready to be called.
+
+    Attributes:
+        exemplars: who finds how like tasks were carried out, for M1.
+        offers: what M1 gave back is offered to them.
+    """
 
     steps: Steps
     models: Models
     language: str
     outside: OutsideTools
+    exemplars: Exemplars | None = None
+    offers: bool = False
 
     def m1_tool(self) -> OwnTool:
         """Make M1(task, context): it may call R, U, M0, and the tools from outside that its task needs."""
@@ -49,12 +61,28 @@ class Roles:
             return {tool.spec.name: tool for tool in own} | attached
 
         specs = tuple(tool.spec for tool in attached.values())
-        prompt = CarryOut(task=task, context=given.context, language=self.language, tools=specs)
+        was_begun = f"{where.id}.1" in self.steps.state.asked
+        shown, missed = await find_examples(self.exemplars, task, EXEMPLAR_S)
+        prompt = CarryOut(
+            task=task, context=given.context, exemplars=tuple(map(str, shown)), language=self.language, tools=specs
+        )
         found = await work(
             self.steps, where.id, "M1", self.models.of("M1", "reasoner"), prompt, toolbox, STEPS["M1"],
-            tainted=where.tainted, language=self.language,
+            tainted=where.tainted or any(each.foreign for each in shown), language=self.language,
         )  # fmt: skip
-        return Done(found)
+        if not (found.failed or found.foreign or was_begun):  # else nobody knows which exemplars M1 was shown
+            missed = await self._offer(task, found.text, shown) or missed
+        return Done(found, events=(Failed(text=missed, where="exemplars"),) if missed else ())
+
+    async def _offer(self, task: str, result: str, shown: Sequence[Example]) -> str:
+        """Offer what came of a task to whoever gives exemplars; return why that could not be, "" where it could."""
+        if (source := self.exemplars) is None or not self.offers:
+            return ""
+        try:
+            await Isolated(lambda: source.offer(task, result, shown)).result(OFFER_S)
+        except Broken as broken:
+            return str(broken)
+        return ""
 
     async def _think(self, given: Arguments, where: Where) -> Done:
         def toolbox() -> Mapping[str, LifeTool]:

@@ -93,7 +93,8 @@ class Mind:
             tools: what its reasoners may call, beside their own.
             reasoners: more of them, beside those of the speaker; each writes its own slot.
             speaker: who answers: by name, by whoever makes one (see minds/speaker), or None: nobody.
-            options: what a speaker that is named is told; the coach's are `pack` and `gate` (see coach.coach).
+            options: what a speaker that is named is told; the coach's are `pack`, `gate` and `exemplars` (see
+                coach.coach).
 
         Raises:
             UserError: a name that cannot be used, an unknown or broken pack, two of the same name.

@@ -5,25 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Protocol
 
 from mindstream.errors import InputError
+from mindstream.memory.exemplars import SHOTS, Exemplars
 
 MOST = 64
-SHOTS = 3
-"""So many are asked for where they are looked up for the task."""
 
 
-class Examples(Protocol):
-    """Whoever finds solved tasks that are like a new one: a pool that is shared with others, say."""
-
-    async def examples(self, query: str, k: int) -> list[str]:
-        """Return at most k of them, the best first, as they are shown to a planner."""
-
-
-async def find_exemplars(given: Sequence[str] | Examples, task: str) -> tuple[str, ...]:
+async def find_exemplars(given: Sequence[str] | Exemplars, task: str) -> tuple[str, ...]:
     """Return the exemplars for a task: those that were given, or the best that are found."""
-    return tuple(given) if isinstance(given, Sequence) else tuple(await given.examples(task, SHOTS))
+    return tuple(given) if isinstance(given, Sequence) else tuple(map(str, await given.examples(task, SHOTS)))
 
 
 BETWEEN = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)

@@ -9,13 +9,14 @@ from typing import Literal, TypeAlias, get_args
 from mindstream import chance
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.memory.door import checked_name
+from mindstream.memory.exemplars import Exemplars
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import NOTHING_SPENT, Allowance
 from mindstream.planning.executor import Limits
-from mindstream.planning.exemplars import Examples, find_exemplars
+from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.journal import GIVEN, Begun, Journal, read_run
 from mindstream.planning.leave import Leave, one_at_a_time, refuse
 from mindstream.planning.plan import Plan
@@ -39,7 +40,7 @@ async def solve(
     *,
     tools: Sequence[Tool] = (),
     models: Models | Model | Mapping[str, Model],
-    exemplars: Sequence[str] | Examples = (),
+    exemplars: Sequence[str] | Exemplars = (),
     plan: Plan | None = None,
     budget: Budget | None = None,
     tool_calls: int | None = None,

@@ -25,6 +25,7 @@ from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.as_tool import planner_tool
+from mindstream.service.members import open_member
 from mindstream.service.opening import answering
 from mindstream.service.solving import open_tools
 from mindstream.settings import Settings
@@ -54,6 +55,8 @@ class LifeSettings:
         mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
         out: a folder into which it may write files.
         allow: tools that may change the world without a question.
+        pool: the name of one that shows M1 how like tasks were carried out.
+        offer: what M1 carried out is offered to it.
         hours: only then it acts by itself: "08:00-22:00", by this machine's clock.
     """
 
@@ -64,6 +67,8 @@ class LifeSettings:
     mcp: tuple[str, ...] = ()
     out: Path | None = None
     allow: tuple[str, ...] = ()
+    pool: str = ""
+    offer: bool = False
     hours: str = ""
     calls: int | None = None
     tokens: int | None = None
@@ -91,6 +96,8 @@ async def open_life(
         StorageError: the log cannot be used.
         ToolError: no tool of the MCP servers may be called.
     """
+    if wanted.offer and not wanted.pool:
+        raise InputError("--offer: to which pool? Name it with --pool")
     habits = make_habits(settings, wanted)
     calls = CallLog()
     spent = (await read_state(stream)).spent
@@ -101,8 +108,13 @@ async def open_life(
         billed: list[BilledModel] = []
         tools = await _open_tools(settings, wanted, stream, _bill(models, billed), approve, note, opened)
         _check_allowed(wanted.allow, tools)
+        scorer = _bill(models, billed).of("scorer", "reasoner") if wanted.offer else None
+        name = models.of("M1", "reasoner").name
+        member = await opened.enter_async_context(open_member(settings, wanted.pool, scorer=scorer, model=name))
         life = await opened.enter_async_context(
-            Life.open(stream, models, goal=wanted.goal, orders=wanted.orders, tools=tools, habits=habits)
+            Life.open(
+                stream, models, goal=wanted.goal, orders=wanted.orders, tools=tools, habits=habits, exemplars=member
+            )
         )
         for model in billed:
             model.steps = life.steps
@@ -140,7 +152,7 @@ def make_habits(settings: Settings, wanted: LifeSettings) -> Habits:
         ),
         rhythm=Rhythm(ActiveHours(wanted.hours, ZONE) if wanted.hours else None, ZONE),
         permits=Permits(tools=wanted.allow, always=("write_file",) if wanted.out else ()),
-        prompt_tokens=wanted.prompt_tokens, hears=wanted.hears,
+        prompt_tokens=wanted.prompt_tokens, hears=wanted.hears, offers=wanted.offer,
     )  # fmt: skip
 
 

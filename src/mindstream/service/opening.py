@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mindstream.errors import SettingsError
 from mindstream.log.folder import private
+from mindstream.memory.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.minds.patience import Patience
 from mindstream.models.roles import Models
@@ -20,13 +21,15 @@ from mindstream.settings import Settings
 
 @contextlib.asynccontextmanager
 async def open_mind(
-    settings: Settings, *, session: str | None = None, record: Path | None = None, pace: Pace | None = None
-) -> AsyncIterator[Mind]:
+    settings: Settings, *, session: str | None = None, record: Path | None = None, pace: Pace | None = None,
+    exemplars: Exemplars | None = None,
+) -> AsyncIterator[Mind]:  # fmt: skip
     """Open the mind that the settings describe and let its reasoners work until the block ends.
 
     Args:
         record: a file that gets every call of a model, to be played back as `playback:FILE`.
         pace: slows the rules down so that a person can follow them.
+        exemplars: who finds what its talker is shown of others' answers.
 
     Raises:
         UserError: a name, a pack, a folder that cannot be used.
@@ -36,7 +39,7 @@ async def open_mind(
     async with answering(settings, record=record) as models, Mind.open(
         folder, pack=settings.pack, user=settings.user, session=session,
         models=pace.slow_down(models) if pace else models, gate=settings.gate, embed=settings.embedder,
-        patience=Patience(deadline_s=settings.deadline_s),
+        patience=Patience(deadline_s=settings.deadline_s), exemplars=exemplars,
     ) as mind:  # fmt: skip
         yield mind
 

@@ -17,7 +17,7 @@ from mindstream.models.rules import Rules
 from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.estimate import Estimate, estimate
-from mindstream.planning.exemplars import read_exemplars
+from mindstream.planning.exemplars import find_exemplars, read_exemplars
 from mindstream.planning.journal import Begun, read_runs
 from mindstream.planning.leave import Leave, refuse
 from mindstream.planning.plan import Plan, PlannedStep
@@ -26,9 +26,11 @@ from mindstream.planning.plan_task import plan_task
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import How, solve
 from mindstream.planning.watcher import RunWatcher
+from mindstream.service.members import open_member
 from mindstream.service.memory import memory
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
+from mindstream.sharing.member import plan_shot
 from mindstream.tools.mcp import mcp_tools
 from mindstream.tools.mcp_pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools
@@ -46,6 +48,7 @@ class Task:
         tools: by name (`tools/named.py`); None: the calculator, and the model where one is configured.
         docs: folders to be searched.
         mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
+        pool: the name of a pool of plans, whose best are shown to the planner after those of `exemplars`.
         plan: what is run; no planner is asked.
         file: where the plan stands, and the task where `text` is empty.
     """
@@ -56,6 +59,7 @@ class Task:
     docs: tuple[Path, ...] = ()
     mcp: tuple[str, ...] = ()
     exemplars: Path | None = None
+    pool: str = ""
     plan: Plan | None = None
     file: Path | None = None
     replans: int = 1
@@ -130,6 +134,8 @@ async def open_solver(settings: Settings, task: Task, approve: Approve | None = 
         names = usual if task.tools is None else task.tools
         tools, refused = await open_tools(settings, names, task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
+        async with open_member(settings, task.pool, render=plan_shot) as member:
+            exemplars += await find_exemplars(member, task.text) if member else ()
         yield Solver(settings, task, models, tools, stream, exemplars, budget, refused)
 
 

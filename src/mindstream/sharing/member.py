@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from mindstream.errors import InputError
+from mindstream.memory.exemplars import Example
 from mindstream.models.model import Model
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.events import ExemplarJudged
@@ -13,37 +15,40 @@ from mindstream.sharing.pool import Pool
 from mindstream.sharing.shots import TOKENS, render_shot, shots
 
 
-@dataclass
+@dataclass(frozen=True)
 class Member:
-    """An agent of a pool.
+    """An agent of a pool; as `exemplars=` any mind, planner or life takes it.
 
     Attributes:
         agent: under whose name it reads and writes; model: who answers for it.
+        scorer: who grades what it offers; None: it only reads.
         render: how an exemplar is shown.
-        shown: the ids of what it was given last: its next answer is drawn from these.
     """
 
     pool: Pool
     agent: str
     model: str = ""
+    scorer: Model | None = None
     tokens: int = TOKENS
     render: Callable[[Exemplar], str] = render_shot
-    shown: tuple[str, ...] = field(default=(), init=False)
 
-    async def examples(self, query: str, k: int = 3) -> list[str]:
+    async def examples(self, query: str, k: int = 3) -> list[Example]:
         """Return shots for a query, best first, that fit whole into the tokens."""
         kept, _ = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
-        self.shown = tuple(each.id for each in kept)
-        return [self.render(each) for each in kept]
+        return [Example(self.render(each), each.id, self.pool.is_strangers(each.id)) for each in kept]
 
-    async def offer(self, query: str, answer: str, scorer: Model, *, asked_by: str = "") -> ExemplarJudged:
-        """Hand in what was answered after `examples`, with where it was drawn from."""
-        pair = Pair(query, answer, model=self.model, asked_by=asked_by, examples=self.shown)
-        return await offer(self.pool, pair, self.agent, scorer)
+    async def offer(
+        self, query: str, answer: str, shown: Sequence[Example], *, asked_by: str = ""
+    ) -> ExemplarJudged:  # fmt: skip
+        """Hand in what was answered after these were shown: it is drawn from them."""
+        if self.scorer is None:
+            raise InputError(f"{self.agent!r} only reads: nobody grades what it offers (`Member(…, scorer=…)`)")
+        pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown))
+        return await offer(self.pool, pair, self.agent, self.scorer)
 
-    async def helped(self, value: float) -> None:
-        """Tell how good the answer was, from 0 to 1, that the last examples stood before."""
-        await self.pool.helped(self.shown, value, self.agent)
+    async def helped(self, shown: Sequence[Example], value: float) -> None:
+        """Tell how good the answer was, from 0 to 1, that these stood before."""
+        await self.pool.helped([each.id for each in shown], value, self.agent)
 
 
 def plan_shot(exemplar: Exemplar) -> str:

@@ -124,6 +124,11 @@ class Pool:
         """Return what is known of a pair, as the state was last read."""
         return self._state.standings[id_]
 
+    def is_strangers(self, id_: str) -> bool:
+        """Tell whether a pair, or anything that it was drawn from, was asked for by a stranger."""
+        drawn = (id_, *self._state.standings[id_].roots)
+        return any(self._state.standings[each].exemplar.asked_by for each in drawn if each in self._state.standings)
+
     async def write(self, event: Event, by: str) -> None:
         """Write an event of the pool."""
         await self.stream.commit(Entry(event, by))

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mindstream.cli import flags_solving as flags
-from mindstream.cli.flags import Data, Embedder, User, choose
+from mindstream.cli.flags import Data, Embedder, PoolName, User, choose
 from mindstream.cli.flags_solving import split_names
 
 EPILOG = """M2 plans turn by turn, M1 carries out its tasks with the tools, M0 thinks; what
@@ -66,6 +66,10 @@ def live(
     trust: flags.Trust = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="It may write files into this folder.")] = None,
     allow: flags.Allow = None,
+    pool: PoolName = "",
+    offer: Annotated[
+        bool, typer.Option("--offer", help="Offer what M1 carried out, task and result, to that pool.")
+    ] = False,
     hours: Annotated[
         str, typer.Option(metavar="FROM-TO", help="It acts by itself only then: 08:00-22:00 [always].")
     ] = "",
@@ -109,13 +113,14 @@ def live(
     given = {"model": model, "roles": role, "data": data, "user": user, "embedder": embedder}
     wanted = LifeSettings(
         goal=goal.strip(), orders=tuple(map(make_order, every or ())), tools=split_names(tools),
-        docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()), hours=hours, calls=calls,
-        tokens=tokens, usd=usd, usd_per_day=usd_per_day, words_per_day=words_per_day, prompt_tokens=prompt_tokens,
-        hears=hears, record=record,
+        docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()), pool=pool, offer=offer,
+        hours=hours, calls=calls, tokens=tokens, usd=usd, usd_per_day=usd_per_day, words_per_day=words_per_day,
+        prompt_tokens=prompt_tokens, hears=hears, record=record,
     )  # fmt: skip
     again = {
         **given, "tools": ",".join(wanted.tools or ()), "docs": docs, "mcp": mcp, "trust": trust, "out": out,
-        "allow": allow, "hours": hours, "calls": calls, "tokens": tokens, "usd": usd, "usd-per-day": usd_per_day,
+        "allow": allow, "pool": pool, "offer": offer,
+        "hours": hours, "calls": calls, "tokens": tokens, "usd": usd, "usd-per-day": usd_per_day,
         "words-per-day": words_per_day, "watch": watch, "stay": stay, "hears-not": not hears,
         "prompt-tokens": prompt_tokens if prompt_tokens != 8_000 else None,
     }  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mindstream.cli import flags_solving as flags
-from mindstream.cli.flags import AsJson, Data, Embedder, User, choose
+from mindstream.cli.flags import AsJson, Data, Embedder, PoolName, User, choose
 from mindstream.cli.flags_solving import split_names
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def solve(
     tool_calls: flags.ToolCalls = None,
     seconds: flags.Seconds = None,
     exemplars: flags.Exemplars = None,
+    pool: PoolName = "",
     save: flags.Save = None,
     run: flags.Run = None,
     resume: Annotated[str | None, typer.Option(metavar="NAME", help="Go on with a run that was stopped.")] = None,
@@ -76,8 +77,8 @@ def solve(
     if list_:
         return command.list_runs(settings, json)
     task = make_task(
-        " ".join(words or ()), tools, docs, mcp, how=how, exemplars=exemplars, replans=replans, tool_calls=tool_calls,
-        seconds=seconds, run=resume or run or "",
+        " ".join(words or ()), tools, docs, mcp, how=how, exemplars=exemplars, pool=pool, replans=replans,
+        tool_calls=tool_calls, seconds=seconds, run=resume or run or "",
     )  # fmt: skip
     wishes = make_wishes(given, task, approve, yes, allow, trust, save, json)
     if resume:
@@ -111,7 +112,14 @@ def make_wishes(
     """Say how a run is to be held, and what it needs to go on."""
     from mindstream.cli.solve import Wishes
 
-    again = {**given, "tools": ",".join(task.tools or ()), "docs": task.docs, "mcp": task.mcp, "allow": allow}
+    again = {
+        **given,
+        "tools": ",".join(task.tools or ()),
+        "docs": task.docs,
+        "mcp": task.mcp,
+        "allow": allow,
+        "pool": task.pool,
+    }
     words: list[str] = []
     for name, value in again.items():
         for each in value if isinstance(value, list | tuple) else [value] if value else []:

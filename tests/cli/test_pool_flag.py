@@ -1,0 +1,39 @@
+"""`--pool NAME` of chat, solve and live: a pool that the user is a member of, or a clear word why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from running import mistaken, run, run_here
+
+COMMANDS = (("chat",), ("solve", "2 + 2"), ("live", "--goal", "Keep the lighthouse."))
+
+
+@pytest.fixture
+def where(folder: Path) -> tuple[str | Path, ...]:
+    """A pool of olga's that ann is a member of, with a pair and no rubric."""
+    olga = ("--data", folder, "--user", "olga")
+    assert run_here("pool", "create", "verse", "--member", "ann", *olga).code == 0
+    assert run_here("pool", "add", "verse", "--query", "A couplet on tea", "--answer", "Tea in a cup.", *olga).code == 0
+    return "--data", folder
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_an_unknown_pool_and_a_stranger_are_told_so(where: tuple[str, ...], command: tuple[str, ...]) -> None:
+    unknown = run(*command, "--pool", "prose", "--user", "ann", *where, said="hello\n")
+    assert unknown.code == 2 and "there is no pool 'prose'" in unknown.err
+    stranger = run(*command, "--pool", "verse", "--user", "ben", *where, said="hello\n")
+    assert stranger.code == 2 and "'ben' is no member of the pool 'verse'" in stranger.err
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_a_member_talks_solves_and_lives_with_it(where: tuple[str, ...], command: tuple[str, ...]) -> None:
+    done = run(*command, "--pool", "verse", "--user", "ann", *where, said="hello\n")
+    assert done.code == 0, done.err
+
+
+def test_a_life_offers_to_a_pool_that_can_grade(where: tuple[str, ...]) -> None:
+    assert "to which pool" in mistaken(run_here("live", "--goal", "x", "--offer", *where))
+    offer = run_here("live", "--goal", "x", "--offer", "--pool", "verse", "--user", "ann", *where)
+    assert "no frozen rubric" in mistaken(offer)
