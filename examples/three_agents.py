@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Sequence
 from textwrap import indent
 
+from mindstream.memory.exemplars import Example
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.experiment.agents import load_cast
@@ -37,16 +39,16 @@ async def main() -> None:
 
             print("\n1. What is offered is judged by the rubric.")
             first = limerick.stream[0]
-            await offer(Member(pool, limerick.name, "model A"), first.query, first.answer)
-            await offer(Member(pool, limerick.name, "model A"), first.query, "cod " * 30)
+            await offer(Member(pool, limerick.name, "model A", Rules()), first.query, first.answer, ())
+            await offer(Member(pool, limerick.name, "model A", Rules()), first.query, "cod " * 30, ())
             poem = chinese.stream[0]
-            await offer(Member(pool, chinese.name, "model B"), poem.query, poem.answer)
+            await offer(Member(pool, chinese.name, "model B", Rules()), poem.query, poem.answer, ())
 
             print("\n2. Another agent, on another model, is shown what the first one wrote.")
-            poet = Member(pool, sonnet.name, "model C")
-            await ask(poet)
+            poet = Member(pool, sonnet.name, "model C", Rules())
+            shown = await ask(poet)
             answer = sonnet.stream[0].answer
-            drawn = await offer(poet, ASKED, answer)
+            drawn = await offer(poet, ASKED, answer, shown)
 
             print("\n3. What the first one wrote is withdrawn, and what was drawn from it goes with it.")
             gone = await pool.withdraw(writer=limerick.name, by=OWNER, because="found elsewhere")
@@ -56,19 +58,20 @@ async def main() -> None:
             print(f"is {sonnet.name}'s own still served to {chinese.name}? {'yes' if drawn in served else 'no'}")
 
 
-async def offer(agent: Member, query: str, answer: str) -> str:
+async def offer(agent: Member, query: str, answer: str, shown: Sequence[Example]) -> str:
     """Offer a pair, print what became of it, and return its id."""
-    judged = await agent.offer(query, answer, Rules())
+    judged = await agent.offer(query, answer, shown)
     print(f"{agent.agent} ({agent.model}) offers {query!r}")
     print(f"  {judged.verdict}, {judged.score:g} points: {judged.reasons[0]}")
     return judged.id
 
 
-async def ask(agent: Member) -> None:
-    """Print what an agent is shown before a question."""
+async def ask(agent: Member) -> Sequence[Example]:
+    """Print what an agent is shown before a question, and return it."""
     shown = await agent.examples(ASKED, 1)
     print(f"{agent.agent} ({agent.model}) asks {ASKED!r} and is shown:")
-    print(indent("\n".join(shown), "  | "))
+    print(indent("\n".join(map(str, shown)), "  | "))
+    return shown
 
 
 if __name__ == "__main__":
