@@ -19,7 +19,7 @@ from mindstream.life.events import (
     TurnEnded,
 )
 from mindstream.life.ledger import LONGEST, Task
-from mindstream.life.state import LifeState, read_state
+from mindstream.life.state import SESSION, LifeState, read_state
 from mindstream.life.waking import read_orders
 from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.door import checked_text
@@ -75,9 +75,9 @@ async def say(stream: Stream, text: str) -> None:
     """
     words = checked_text(text)
     await look(stream)
-    new = New(text=words, kind="chat", by=stream.name, episode="life", data={"by_user": True})
+    new = New(text=words, kind="chat", by=stream.name, episode=SESSION, data={"by_user": True})
     record = (await stream.build_records([new]))[0]
-    heard = Heard(text=words, session="life", record=record.id)
+    heard = Heard(text=words, session=SESSION, record=record.id)
     await stream.commit(Entry(heard, stream.name, (record,)))
 
 

@@ -37,6 +37,7 @@ from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.stream import Stream
 from mindstream.models.fence import cut, fenced
 from mindstream.models.model import Call, Message
+from mindstream.text.counting import count_words
 
 KINDS = (
     "life_began", "turn_began", "asked", "replied", "turn_ended", "folded", "task_changed", "questioned", "answered",
@@ -50,6 +51,8 @@ RESULT, WORDS, ARGUMENT = 4_000, 1_500, 600
 """How much of a call's result, of a reply's words and of an argument stays in M2's context, in characters."""
 SAID, ANSWERED = "The user said: ", "The user answered a question of yours, later: "
 """How what the user says begins, where M2 is told of it."""
+SESSION = "life"
+"""What is said in this session is said to the life itself, whatever it hears else."""
 LATE = 5
 """So many questions that nobody waits for any longer can be answered yet."""
 SUMMARIES = 4
@@ -98,7 +101,7 @@ class LifeState(BaseModel):
     leave: dict[str, bool] = Field(default_factory=dict)
     spent: Spent = Field(default_factory=Spent)
     hears: bool = Field(default=True, exclude=True)
-    """What its user says is said to it; False: to somebody else of this mind, a coach."""
+    """What its user says in a talk is said to it; False: to somebody else of this mind, a coach."""
     quiet_turns: int = 0
     """So many turns in a row have called nothing."""
     halted: str = ""
@@ -212,14 +215,14 @@ class LifeState(BaseModel):
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
         """Take in what a person or the world did."""
         match event:
-            case Heard() if self.hears:
+            case Heard() if self.hears or event.session == SESSION:
                 self._tell(seq, f"{SAID}{event.text}")
             case Noticed():
                 self._tell(seq, f"Noticed: {event.text}", by_user=False)
             case Questioned():
                 self.questions[event.id] = event
                 self._turn_day(at)
-                self.spent.words_today += len(event.tip.split())
+                self.spent.words_today += count_words(event.tip) if event.shown else 0
             case Answered() if event.id in self.questions:
                 self.answers[event.id] = event.text
             case Answered():

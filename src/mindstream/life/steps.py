@@ -116,8 +116,12 @@ class Steps:
         except BudgetSpent:
             raise
         except ModelError as error:
-            tokens = usage.input_tokens + usage.output_tokens if (usage := _sum(asked)) else 0
-            replied = Replied(id=id_, role=role, model=model.name, text="", error=describe(error), tokens=tokens)
+            used = _sum(asked) or Usage(0, 0)  # what failed was paid for, too
+            tokens = used.input_tokens + used.output_tokens
+            replied = Replied(
+                id=id_, role=role, model=model.name, text="", error=describe(error), tokens=tokens,
+                cost_usd=used.cost_usd,
+            )  # fmt: skip
         replied = replied.model_copy(update={"requests": len(asked) or 1})
         self.note(replied)
         return replied

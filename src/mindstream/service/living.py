@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mindstream.clock import MachineZone, Moment
-from mindstream.errors import InputError
+from mindstream.errors import InputError, SettingsError
 from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
 from mindstream.life.context import Spent
@@ -21,6 +21,8 @@ from mindstream.life.state import read_state
 from mindstream.life.waking import Rhythm
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
+from mindstream.models.address import address
+from mindstream.models.prices import price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
@@ -106,8 +108,20 @@ async def open_life(
         )
         for model in billed:
             model.steps = life.steps
+        if not (habits.budget.usd is None and habits.budget.usd_per_day is None):
+            for name in _unpriced(models):
+                note(f"no price is known for {name}: what it takes is no money here; --calls and --tokens limit it")
         async with _writing(calls, stream):
             yield life
+
+
+def _unpriced(models: Models) -> Iterator[str]:
+    """Yield the names of models whose calls may cost money, nobody knows how much."""
+    for name in sorted(set(models.names.values()) - {Rules.name}):
+        with suppress(SettingsError):
+            at = address(name)
+            if at.vendor not in ("gguf", "ollama") and price(at.model, at, 1, 1) is None:
+                yield name
 
 
 def _check_allowed(names: Sequence[str], tools: Sequence[Tool]) -> None:
@@ -135,7 +149,8 @@ def make_habits(settings: Settings, wanted: LifeSettings) -> Habits:
         raise InputError(f"--prompt-tokens: at least {LEAST_PROMPT:,}, or M2 cannot see its tools and its ledger")
     return Habits(
         budget=LifeBudget(
-            calls=wanted.calls, tokens=wanted.tokens or settings.budget_tokens, usd=wanted.usd or settings.budget_usd,
+            calls=wanted.calls, tokens=settings.budget_tokens if wanted.tokens is None else wanted.tokens,
+            usd=settings.budget_usd if wanted.usd is None else wanted.usd,
             usd_per_day=wanted.usd_per_day, words_per_day=wanted.words_per_day,
         ),
         rhythm=Rhythm(ActiveHours(wanted.hours, ZONE) if wanted.hours else None, ZONE),
