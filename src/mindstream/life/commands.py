@@ -179,10 +179,7 @@ async def move_task(stream: Stream, number: int, before: int) -> Task:
 
 async def _change(stream: Stream, event: TaskChanged) -> Task:
     await _write(stream, event)
-    return Task(
-        number=event.task, text=event.text, standing=event.standing, until=event.until, place=event.place,
-        result=event.result,
-    )  # fmt: skip
+    return (await look(stream)).ledger.find_added(event)
 
 
 async def _write(stream: Stream, event: Event) -> None:

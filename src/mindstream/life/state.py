@@ -47,9 +47,10 @@ KINDS = (
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """What others write, at any time, for a life to take in."""
 A_PAGE = 1_000
-RESULT, WORDS, ARGUMENT = 4_000, 1_500, 600
-"""How much of a call's result, of a reply's words and of an argument stays in M2's context, in characters."""
-SAID, ANSWERED = "The user said: ", "The user answered a question of yours, later: "
+RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
+"""How much of a call's result, of a reply's words, of an argument and of a question stays in M2's context, in
+characters."""
+SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 """How what the user says begins, where M2 is told of it."""
 SESSION = "life"
 """What is said in this session is said to the life itself, whatever it hears else."""
@@ -226,8 +227,9 @@ class LifeState(BaseModel):
             case Answered() if event.id in self.questions:
                 self.answers[event.id] = event.text
             case Answered():
-                self.late.pop(event.id, None)
-                self._tell(seq, f"{ANSWERED}{event.text}")
+                asked = self.late.pop(event.id, None)
+                question = cut(" ".join(asked.tip.split()), QUESTION) if asked else f"question {event.id}"
+                self._tell(seq, f"{ANSWERED}“{question}”: {event.text}")
             case LeaveAsked():
                 self.wishes[event.id] = event
             case LeaveUsed():
@@ -280,8 +282,12 @@ async def read_state(stream: Stream, *, hears: bool = True) -> LifeState:
     if last is not None and isinstance(last.event, Folded) and last.event.state:
         state, after = LifeState.model_validate_json(last.event.state), last.seq
         state.hears = hears
-        rows = await stream.store.events(stream.name, state.seen, FROM_OUTSIDE, A_PAGE)
-        _apply_rows(state, [row for row in rows if row.seq < after and row.by != SLOT])
+        unread = state.seen
+        while rows := await stream.store.events(stream.name, unread, FROM_OUTSIDE, A_PAGE):
+            unread = rows[-1].seq
+            _apply_rows(state, [row for row in rows if row.seq < after and row.by != SLOT])
+            if unread >= after:
+                break
     while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
         after = rows[-1].seq
         _apply_rows(state, rows)

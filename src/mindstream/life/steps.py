@@ -32,7 +32,7 @@ Effect = Callable[[int], Awaitable["Done"]]
 
 
 class Halted(Exception):  # noqa: N818 (no error: a person's order)
-    """A life was paused or stopped between two steps; its turn can be gone on with."""
+    """A life was paused or stopped between two steps, or words were erased; its turn can be gone on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,9 @@ class Steps:
     fence: Fence | None = None
     _pending: list[Entry] = field(default_factory=list)
     _touch: Touch | None = None
+
+    def __post_init__(self) -> None:
+        self.inbox.pending = lambda: [entry.event for entry in self._pending]
 
     def note(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Take down what happens; it is written before the next thing happens outside."""
@@ -103,8 +106,8 @@ class Steps:
         if known := self.state.replies.get(id_):
             return known
         await self.inbox.read()
-        if self.state.halted:
-            raise Halted(self.state.halted)
+        if self.state.halted or self.inbox.reread:
+            raise Halted(self.state.halted or "what was erased is not told to a model again: the turn is read anew")
         if id_ not in self.state.asked:
             self.budget.check(self.state.spent, self.stream.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))
