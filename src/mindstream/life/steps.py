@@ -18,7 +18,7 @@ from mindstream.life.inbox import Inbox
 from mindstream.life.state import LifeState
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
 from mindstream.memory.record import Record
-from mindstream.memory.store import Entry, Fence
+from mindstream.memory.store import Entry, Fence, Revision
 from mindstream.memory.stream import Stream
 from mindstream.memory.touch import Touch
 from mindstream.models.gathered import gather_reply
@@ -43,12 +43,14 @@ class Done:
         records: what is remembered.
         events: what else happened by it.
         touch: what recall returned and passed over.
+        revisions: what holds no more by it.
     """
 
     found: Observation
     records: tuple[Record, ...] = ()
     events: tuple[Event, ...] = ()
     touch: Touch | None = None
+    revisions: tuple[Revision, ...] = ()
 
 
 @dataclass
@@ -66,6 +68,7 @@ class Steps:
     fence: Fence | None = None
     _pending: list[Entry] = field(default_factory=list)
     _touch: Touch | None = None
+    _revisions: tuple[Revision, ...] = ()
 
     def __post_init__(self) -> None:
         self.inbox.pending = lambda: [entry.event for entry in self._pending]
@@ -90,7 +93,8 @@ class Steps:
             return []
         entries, self._pending = self._pending, []
         touch, self._touch = self._touch, None
-        logged = await self.stream.commit(*entries, fence=self.fence, touch=touch)
+        revisions, self._revisions = self._revisions, ()
+        logged = await self.stream.commit(*entries, revisions=revisions, fence=self.fence, touch=touch)
         self.inbox.written = logged[-1].seq
         return logged
 
@@ -139,13 +143,13 @@ class Steps:
         done = await effect(self.state.called[id_])
         for event in done.events:
             self.note(event)
-        self._touch = done.touch
+        self._touch, self._revisions = done.touch, done.revisions
         found = done.found
         observed = Observed(
             slot=SLOT, tool=call.tool, text=found.text, failed=found.failed, foreign=found.foreign, id=id_
         )
         self.note(observed, done.records)
-        if done.touch is not None or done.records:
+        if done.touch is not None or done.records or done.revisions:
             await self.flush()
         return found
 
