@@ -92,7 +92,7 @@ def test_what_is_said_in_a_chat_is_not_said_to_a_life_that_hears_not(folder: Pat
 
 
 def test_a_planner_solves_a_task_in_steps_with_the_other_tools(door: FakeEndpoint, folder: Path) -> None:
-    m1 = [calls(call("solve_task", task="What is 17.5 * 4?")), Says("It is 70.")]
+    m1: list[Behaviour] = [calls(call("solve_task", task="What is 17.5 * 4?")), Says("It is 70.")]
     behave = lives({1: [calls(call("M1", task="Compute 17.5 * 4", context="")), *finish()]}, m1)
 
     def answers(asked: Asked) -> Behaviour:
@@ -112,3 +112,22 @@ def test_a_planner_solves_a_task_in_steps_with_the_other_tools(door: FakeEndpoin
 def test_rules_have_a_planner_solve_what_no_search_finds(folder: Path) -> None:
     done = run_here("live", "--goal", "What is 17.5 * 4?", "--data", folder, "--tools", "planner,calculator")
     assert done.code == 0 and "→ solve_task" in done.out and "70" in done.out.rpartition("✓")[2], done.out
+
+
+def test_it_reads_back_what_it_wrote_and_asks_before_it_deletes(
+    door: FakeEndpoint, folder: Path, tmp_path: Path
+) -> None:
+    """The tools for that are shown when something was written, not before."""
+    work = calls(*(call("M1", task=f"Care for the file {n}", context="") for n in (1, 2)))
+    m1: list[Behaviour] = [
+        calls(call("write_file", name="share.md", text="17.5 %")), calls(call("read_file", name="share.md")),
+        calls(call("delete_file", name="share.md")), Says("Cared for."),
+    ]  # fmt: skip
+    door.otherwise = lives({1: [work, *finish()]}, m1)
+    data = ["--model", f"{door.url}#m", "--data", str(folder)]
+    done = run_here("live", "--goal", GOAL, *data, "--out", tmp_path / "out", "--turns", "1")
+    assert "← 17.5 %" in done.out and "wants leave for delete_file" in done.out, done.out
+    assert (tmp_path / "out" / "share.md").exists()
+    shown = [{each["function"]["name"] for each in asked.body.get("tools", ())} for asked in door.chats]
+    of_m1 = [tools for tools in shown if "write_file" in tools]
+    assert "read_file" not in of_m1[0]

@@ -18,6 +18,7 @@ from mindstream.life.state import read_state
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call, Request
+from mindstream.models.scripted import Line
 
 
 async def test_a_late_answer_names_its_question(tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ async def test_what_another_process_erased_is_told_to_no_model_again(tmp_path: P
         return FINISH
 
     work = [call("M1", task="Read.", context="")]
-    m1 = [[call("U", memory="the sea is grey")], "read"]
+    m1: list[Line] = [[call("U", memory="the sea is grey")], "read"]
     clock = SystemClock()
     async with living(tmp_path, script([work, "said", looks, "ok"], m1), clock=clock) as life:
         await commands.say(life.stream, "My secret word is hollyhock.")
@@ -108,7 +109,12 @@ async def test_words_erased_within_a_turn_are_gone_from_what_follows_in_it(tmp_p
         told.append(str(request.messages))
         return FINISH
 
-    turn = [[call("U", memory="the secret word is hollyhock")], [call("I", tip="Forget it?", timeout=50)], looks, "ok"]
+    turn: list[Line] = [
+        [call("U", memory="the secret word is hollyhock")],
+        [call("I", tip="Forget it?", timeout=50)],
+        looks,
+        "ok",
+    ]
     async with living(tmp_path, script(turn), clock=SystemClock(), user=erases) as life:
         await life.run()
         assert len(told) == 1 and "Forget it?" in told[0] and "hollyhock" not in told[0]

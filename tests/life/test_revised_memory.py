@@ -28,7 +28,7 @@ async def test_a_memory_is_put_right(tmp_path: Path) -> None:
 
 async def test_what_is_to_be_replaced_must_be_one_memory(tmp_path: Path) -> None:
     model = script([
-        [call("U", memory="The ferry leaves at 9 from the pier."), call("U", memory="The ferry leaves at 9 on Sundays.")],
+        [call("U", memory=f"The ferry leaves at 9 {more}.") for more in ("from the pier", "on Sundays")],
         [call("U", memory="x y", replaces="the ferry leaves at 9"), call("U", memory="x y", replaces="a zeppelin")],
         FINISH, "ok",
     ])  # fmt: skip

@@ -57,7 +57,7 @@ async def give_goal(stream: Stream, goal: str, orders: Sequence[str] = ()) -> No
     state = await read_state(stream)
     goal, orders = (goal or state.goal).strip(), tuple(orders or state.orders)
     if not goal:
-        raise InputError("this mind has no goal yet: give it one with --goal")
+        raise InputError('this mind has no goal yet: give it one with --goal "…"')
     if (goal, orders) == (state.goal, state.orders) and not state.halted:
         return
     words = " ".join(goal.split())[:LONGEST]

@@ -78,10 +78,10 @@ async def _find_memory(stream: Stream, words: str) -> Record:
     Raises:
         ToolError: none does, or several do.
     """
-    wanted = _DAY.sub("", _plain(words)).strip(" .…“”\"")
+    wanted = _DAY.sub("", _plain(words)).strip(' .…“”"')
     found = await stream.recall(words, QUOTED, kinds=("note",), where=MARK, touch=False)
     says = [each.record for each in found if wanted and wanted in _plain(each.record.text)]
-    same = [each for each in says if _plain(each.text).strip(" .…“”\"") == wanted] or says
+    same = [each for each in says if _plain(each.text).strip(' .…“”"') == wanted] or says
     if len(same) == 1:
         return same[0]
     if not same:

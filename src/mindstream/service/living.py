@@ -34,6 +34,7 @@ from mindstream.tools.mcp_pins import Approve
 from mindstream.tools.named import Means
 from mindstream.tools.tool import Tool
 from mindstream.tools.write_file import write_file_tool
+from mindstream.tools.written_files import written_file_tools
 
 PLANNER = "planner"
 """The name, among tools, of one that has a task of several steps planned and solved with the others."""
@@ -54,7 +55,7 @@ class LifeSettings:
         tools: by name (`tools/named.py`), and `planner`; None: the calculator.
         docs: folders to be searched.
         mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
-        out: a folder into which it may write files.
+        out: a folder into which it may write files; it may read those back, and with leave delete them.
         allow: tools that may change the world without a question.
         hours: only then it acts by itself: "08:00-22:00", by this machine's clock.
     """
@@ -189,7 +190,8 @@ async def _open_tools(
     for why in refused.values():
         note(why)
     planner = (planner_tool(found, models),) if PLANNER in names else ()
-    return (*found, *planner, *([write_file_tool(wanted.out)] if wanted.out else ()))
+    files = (write_file_tool(wanted.out), *written_file_tools(wanted.out)) if wanted.out else ()
+    return (*found, *planner, *files)
 
 
 def _bill(models: Models, billed: list[BilledModel]) -> Models:
