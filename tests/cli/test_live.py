@@ -245,7 +245,7 @@ MISTAKES = [
     (["live", "--goal", "x", "--watch", "/nowhere/at/all"], "there is no folder '/nowhere/at/all' to watch"),
     (["live", "--goal", "x", "--allow", "send_male"], "--allow 'send_male': there is no such tool"),
     (["live", "--goal", "x", "--role", "M3=rules"], "there is no role 'M3'"),
-    (["life", "tasks"], "there is no memory in"),
+    (["life", "tasks"], 'yet: `mindstream live --goal "…"` begins one'),
 ]  # fmt: skip
 
 
@@ -262,7 +262,13 @@ def test_rules_say_that_they_are_rules_and_what_a_mistake_stopped_left_no_goal(f
     done = run_here("live", "--goal", "Collect stamps", *data, "--turns", "1")
     assert done.out.startswith("rules: no model is configured; see `mindstream doctor`\ngoal: Collect stamps")
     assert "1 turn, " in done.out and " steps of rules so far" in done.out and "models" not in done.out
-    assert "1 turn, " in run_here("life", "status", *data).out
+    told = run_here("life", "status", *data).out
+    assert "1 turn, " in told and "nothing is left to do; `mindstream life add`" in told and "nobody lives" not in told
+    run_here("life", "stop", *data)
+    assert (
+        "stopped; `mindstream life resume` lets it go on; nothing is left to do"
+        in run_here("life", "status", *data).out
+    )
 
 
 def test_a_life_that_was_stopped_says_what_lets_it_go_on(folder: Path) -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from mindstream.clock import ManualClock
+from mindstream.clock import Clock, ManualClock
 from mindstream.life.life import Habits, Life
 from mindstream.log.events import Event
 from mindstream.memory.stream import Stream
@@ -31,7 +31,7 @@ def script(
 
 @asynccontextmanager
 async def living(
-    folder: Path, model: Scripted, *, clock: ManualClock | None = None, habits: Habits | None = None, **more: Any
+    folder: Path, model: Scripted, *, clock: Clock | None = None, habits: Habits | None = None, **more: Any
 ) -> AsyncIterator[Life]:
     """Open a life; its goal is "Keep the lighthouse." where none is given."""
     async with Stream.open(folder, "keeper", clock=clock or ManualClock(), seed=1) as stream:

@@ -39,7 +39,7 @@ async def test_an_answer_that_comes_late_is_news(tmp_path: Path) -> None:
             await commands.answer(life.stream, "or green")
         await life.run(turns=1)
         opening = (await rows(life.stream, "turn_began"))[-1]
-    assert "later: Blue, please." in opening.words and opening.because == "user"
+    assert "“Which colour?”: Blue, please." in opening.words and opening.because == "user"
 
 
 async def test_an_answer_to_a_question_that_is_over_is_told_as_one(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ async def test_an_answer_to_a_question_that_is_over_is_told_as_one(tmp_path: Pat
         await commands.write_answer(life.stream, question.id, "blue")
         await life.run(turns=1)
         opening = (await rows(life.stream, "turn_began"))[-1]
-    assert "answered a question of yours, later: blue" in opening.words
+    assert "answered later what you asked, “Which colour?”: blue" in opening.words
 
 
 async def test_nobody_asks_nobody_is_answered(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from mindstream.service.memory import memory
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
+BEGINS = '`mindstream live --goal "…"`'
 Act = Callable[[Stream], Awaitable[Mapping[str, Any]]]
 """Does something to a life; returns what was done: `did`, a sentence, and what a program wants to know."""
 
@@ -33,7 +34,7 @@ def change(settings: Settings, do: Act, json: bool) -> int:
     """Do something to a life and say what was done; say, too, where nobody lives it."""
 
     async def run() -> None:
-        async with memory(settings) as opened:
+        async with memory(settings, begins=BEGINS) as opened:
             done = await do(opened.stream)
             if json:
                 print_json(done)
@@ -116,7 +117,7 @@ def show_tasks(settings: Settings, json: bool) -> int:
     """Print the ledger."""
 
     async def run() -> None:
-        async with memory(settings) as opened:
+        async with memory(settings, begins=BEGINS) as opened:
             state = await commands.look(opened.stream)
             for task in state.ledger.ordered() if json else ():
                 print_json(task.model_dump(mode="json"))
@@ -133,7 +134,7 @@ def show_status(settings: Settings, json: bool) -> int:
     """Print how a life stands."""
 
     async def run() -> None:
-        async with memory(settings) as opened:
+        async with memory(settings, begins=BEGINS) as opened:
             state, is_lived = await commands.look(opened.stream), await lives.is_lived(opened.stream)
             if json:
                 print_json(_status(state, is_lived))
@@ -173,7 +174,7 @@ def show_turn(settings: Settings, number: int, json: bool) -> int:
     """Print a turn whole, as the log has it, folded or not."""
 
     async def run() -> None:
-        async with memory(settings) as opened:
+        async with memory(settings, begins=BEGINS) as opened:
             screen = LifeScreen(Console(highlight=False))
             for row in await commands.read_turn(opened.stream, number):
                 if json:

@@ -31,6 +31,8 @@ from mindstream.log.events import Event
 from mindstream.text.counting import count_of
 
 WORTH = 0.5
+WAKES = "`mindstream life add` gives it a task, `life say` tells it something, `live --goal` gives another goal"
+"""What wakes a life that has nothing left to do."""
 ORDERED = {"pause": "paused", "resume": "goes on", "stop": "stopped"}
 
 
@@ -108,15 +110,28 @@ def describe_standing(state: LifeState, now: Moment, wakes: Moment | None, is_li
     Args:
         wakes: when there is something to do by itself; None: not before somebody acts.
     """
-    if state.halted:
-        return f"{state.halted}; `mindstream life resume` lets it go on"
-    if not is_lived:
+    if state.in_turn or state.unread or state.wishes or (wakes is not None and wakes <= now):
+        if state.halted:
+            return f"{state.halted}; {describe_way_on(state.halted, is_lived)}"
+        if is_lived:
+            return f"in turn {state.turn}" if state.in_turn else "works"
         return f"nobody lives it now; `mindstream live` goes on{f' with turn {state.turn}' if state.in_turn else ''}"
-    if state.in_turn:
-        return f"in turn {state.turn}"
-    if wakes is None:
-        return "nothing is left to do; it rests until somebody acts"
-    return "works" if wakes <= now else f"rests until {format_spoken(wakes)}"
+    if wakes is not None:
+        rests = f"rests until {format_spoken(wakes)}" + (
+            "" if is_lived else "; nobody lives it now, `mindstream live --stay` does"
+        )
+    else:
+        rests = f"nothing is left to do; {WAKES}"
+    return f"{state.halted}; {describe_way_on(state.halted, is_lived)}; {rests}" if state.halted else rests
+
+
+def describe_way_on(halted: str, is_lived: bool) -> str:
+    """Say what lets a life go on that was halted for this reason."""
+    if halted.startswith("budget"):
+        return "`mindstream live` with a larger limit goes on"
+    if is_lived or halted.startswith(("paused", "stopped")):
+        return "`mindstream life resume` lets it go on"
+    return "`mindstream live` tries again"
 
 
 def describe_spent(spent: Spent) -> str:

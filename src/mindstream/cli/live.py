@@ -14,7 +14,7 @@ from rich.console import Console
 from mindstream.cli.chat import describe_models
 from mindstream.cli.clean import complain
 from mindstream.cli.edge import no_more_output
-from mindstream.cli.life_lines import describe_spent, list_open, list_tasks
+from mindstream.cli.life_lines import WAKES, describe_spent, describe_way_on, list_open, list_tasks
 from mindstream.cli.life_screens import JsonLifeScreen, LifeScreen
 from mindstream.cli.permission import Asker, is_somebody_there, server_approval
 from mindstream.cli.run_screens import PlainScreen
@@ -77,7 +77,7 @@ def live(settings: Settings, wanted: LifeSettings, wishes: Wishes) -> int:
         if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
             raise
     try:
-        complain(f"stopped; nothing is lost, and this goes on with it:\n  {wishes.again}")
+        complain(f"you left; nothing is lost, and this goes on with it:\n  {wishes.again}")
     except OSError:
         no_more_output()
     return stopping.code
@@ -204,18 +204,19 @@ class Session:
         for line in list_open(state):
             say(f"  {line}", "bold yellow")
         if state.halted:
-            typed = self.in_terminal and not state.halted.startswith("stopped")  # a life that is stopped ends at once
-            say(f"{state.halted}; {'/resume' if typed else '`mindstream life resume`'} lets it go on", "red")
+            typed = self.in_terminal and state.halted.startswith("paused")  # a life that is stopped ends at once
+            way_on = "/resume lets it go on" if typed else describe_way_on(state.halted, True)
+            say(f"{state.halted}; {way_on}", "red")
         if self.in_terminal:
             say("what you type is said to it, or answers what it asks; /help says what else there is, Ctrl-C leaves")
 
     def _end(self, state: LifeState, ended: str) -> int:
         stopped = state.halted.startswith("stopped")
         why = {
-            "done": "nothing is left to do; `mindstream life add` gives it a task, --goal another goal",
+            "done": f"nothing is left to do; {WAKES}",
             "turns": "as many turns as were wished",
             "time": "the time is over",
-            "halted": f"{state.halted}{'; `mindstream life resume` lets it go on' if stopped else ''}",
+            "halted": f"{state.halted}; {describe_way_on(state.halted, False)}",
             "": "you left; nothing is lost",
         }[ended]
         self.screen.say("")

@@ -7,6 +7,7 @@ from mindstream.life.own_tools import Arguments, OwnTool, Where
 from mindstream.life.steps import Done, Steps
 from mindstream.life.waking import Rhythm
 from mindstream.life.words import NOT_YET, spec_of
+from mindstream.text.counting import count_words
 from mindstream.tools.call import Observation
 
 
@@ -17,7 +18,7 @@ def ask_tool(steps: Steps, rhythm: Rhythm, language: str) -> OwnTool:
     async def ask_user(given: Arguments, where: Where) -> Done:
         now = steps.stream.clock.now()
         if where.id not in state.questions:
-            words = len(given.tip.split())
+            words = count_words(given.tip)
             shown = rhythm.is_active(now) and steps.budget.may_speak(state.spent, words, now)
             until = now + given.timeout if shown else now
             steps.note(Questioned(id=where.id, tip=given.tip.strip(), until=until, shown=shown))

@@ -19,7 +19,7 @@ from mindstream.life.events import (
     TurnEnded,
 )
 from mindstream.life.ledger import LONGEST, Task
-from mindstream.life.state import LifeState, read_state
+from mindstream.life.state import SESSION, LifeState, read_state
 from mindstream.life.waking import read_orders
 from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.door import checked_text
@@ -57,7 +57,7 @@ async def give_goal(stream: Stream, goal: str, orders: Sequence[str] = ()) -> No
     state = await read_state(stream)
     goal, orders = (goal or state.goal).strip(), tuple(orders or state.orders)
     if not goal:
-        raise InputError("this mind has no goal yet: give it one with --goal")
+        raise InputError('this mind has no goal yet: give it one with --goal "…"')
     if (goal, orders) == (state.goal, state.orders) and not state.halted:
         return
     words = " ".join(goal.split())[:LONGEST]
@@ -75,9 +75,9 @@ async def say(stream: Stream, text: str) -> None:
     """
     words = checked_text(text)
     await look(stream)
-    new = New(text=words, kind="chat", by=stream.name, episode="life", data={"by_user": True})
+    new = New(text=words, kind="chat", by=stream.name, episode=SESSION, data={"by_user": True})
     record = (await stream.build_records([new]))[0]
-    heard = Heard(text=words, session="life", record=record.id)
+    heard = Heard(text=words, session=SESSION, record=record.id)
     await stream.commit(Entry(heard, stream.name, (record,)))
 
 
@@ -179,10 +179,7 @@ async def move_task(stream: Stream, number: int, before: int) -> Task:
 
 async def _change(stream: Stream, event: TaskChanged) -> Task:
     await _write(stream, event)
-    return Task(
-        number=event.task, text=event.text, standing=event.standing, until=event.until, place=event.place,
-        result=event.result,
-    )  # fmt: skip
+    return (await look(stream)).ledger.find_added(event)
 
 
 async def _write(stream: Stream, event: Event) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
+from mindstream import caches
 from mindstream.clock import ManualClock, Moment
 from mindstream.life.events import SLOT, Answered, Questioned
-from mindstream.life.state import FROM_OUTSIDE, LifeState
+from mindstream.life.state import FROM_OUTSIDE, LifeState, read_state
+from mindstream.log.events import Event
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
 
@@ -35,7 +37,13 @@ class Inbox:
         self._stream, self._state, self._user = stream, state, user
         self.written = 0
         """The newest row that this life has written itself."""
+        self.pending: Callable[[], Sequence[Event]] = tuple
+        """What the life has taken down and not written yet."""
+        self.reread = False
+        """Something was erased, so all that it is made of was read anew; whoever began before must begin again."""
         self._looked = 0
+        self._version: int | None = None
+        self._changed = 0
 
     async def put(self, question: Questioned) -> None:
         """Put a question to the simulated user, if there is one; people read it in the log."""
@@ -43,7 +51,18 @@ class Inbox:
             await self._stream.commit(Entry(Answered(id=question.id, text=answer), self._stream.name))
 
     async def read(self) -> None:
-        """Take in what others wrote; what is known to be read is not looked through again, however long the log is."""
+        """Take in what others wrote; what is known to be read is not looked through again, however long the log is.
+
+        Where words were erased, by whatever process, the state is read anew from the log, which holds them no more.
+        """
+        if await self._is_erased():
+            caches.empty(self._stream.name)
+            fresh = await read_state(self._stream, hears=self._state.hears)
+            for event in self.pending():
+                fresh.apply(event, self._stream.clock.now())
+            for name in LifeState.model_fields:
+                setattr(self._state, name, getattr(fresh, name))
+            self.reread = True
         while True:
             upto, after = self.written, max(self._looked, self._state.seen)
             rows = await self._stream.store.events(self._stream.name, after, FROM_OUTSIDE, A_PAGE)
@@ -54,6 +73,16 @@ class Inbox:
             if len(rows) < A_PAGE:
                 self._looked = max(self._looked, upto)  # whatever stands before our own row was there to be read
                 return
+
+    async def _is_erased(self) -> bool:
+        """Tell whether words of this mind were erased since this was asked last; the first time they were not."""
+        version = await self._stream.store.version()
+        if version == self._version:
+            return False
+        is_first, self._version = self._version is None, version
+        changes = await self._stream.store.changes(self._stream.name, self._changed, most=1)
+        self._changed = changes.upto
+        return bool(changes.gone) and not is_first
 
     async def wait(self, until: Moment | None, is_enough: Callable[[], bool]) -> None:
         """Return when there is enough, or at that moment. A clock that is moved by hand is moved there at once."""

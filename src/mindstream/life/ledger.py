@@ -58,16 +58,26 @@ class Ledger(BaseModel):
         """Take in what was put into it or changed; two that were given one number at a time are told apart."""
         held = self.tasks.get(event.task)
         if held is not None and held.text != event.text:
-            event = event.model_copy(update={"task": self.last + 1})
+            same = self._find_left(event.text)
+            event = event.model_copy(update={"task": same.number if same else self.last + 1})
         self.last = max(self.last, event.task)
         self.tasks.pop(event.task, None)  # what changed last stands last: of those that are over, the oldest go
-        self.tasks[event.task] = Task(
-            number=event.task, text=event.text, standing=event.standing, until=event.until, place=event.place,
-            result=event.result,
-        )  # fmt: skip
+        self.tasks[event.task] = _task(event)
         over = [each for each in self.tasks.values() if each.standing in ("done", "stopped")][:-KEPT]
         for each in over:
             del self.tasks[each.number]
+
+    def find_added(self, event: TaskChanged) -> Task:
+        """Return the task that an event put into it, whatever number it got."""
+        there = self.tasks.get(event.task)
+        if there is not None and there.text == event.text:
+            return there
+        return self._find_left(event.text) or _task(event)
+
+    def _find_left(self, text: str) -> Task | None:
+        """Return the task of this text that is not over."""
+        left = (each for each in self.tasks.values() if each.standing in ("open", "waiting"))
+        return next((each for each in left if each.text == text), None)
 
     def find(self, number: int) -> Task:
         """Return a task.
@@ -126,6 +136,13 @@ class Ledger(BaseModel):
     def lines(self, now: Moment, zone: tzinfo | None = None) -> list[str]:
         """Write what is not over, a task a line; times by this zone's clock, or the machine's."""
         return [line_of(each, now, zone) for each in self.ordered() if each.standing in ("open", "waiting")]
+
+
+def _task(event: TaskChanged) -> Task:
+    return Task(
+        number=event.task, text=event.text, standing=event.standing, until=event.until, place=event.place,
+        result=event.result,
+    )  # fmt: skip
 
 
 def line_of(task: Task, now: Moment, zone: tzinfo | None = None) -> str:

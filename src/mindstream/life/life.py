@@ -181,7 +181,7 @@ class Life:
 
     async def _turn(self, because: str) -> None:
         """Live one turn, or go on with the one that was broken off."""
-        state = self.state
+        state, self._inbox.reread = self.state, False
         if not state.in_turn:
             await self._fold()
             words = self._m2.opening(because)

@@ -6,15 +6,19 @@ R finds only what U wrote and what sleep made of it: these records say `life` in
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid
+from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid, ToolError
 from mindstream.life.own_tools import Arguments, OwnTool, Where
 from mindstream.life.steps import Done, Steps
 from mindstream.life.words import spec_of
-from mindstream.memory.record import TAINTED, New, Record, is_tainted
+from mindstream.log.events import Corrected
+from mindstream.memory.record import TAINTED, New, Record, is_tainted, normalised
 from mindstream.memory.sleep import count_fading
+from mindstream.memory.store import Revision
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.tools.call import Observation
@@ -24,6 +28,9 @@ MARK = {"life": True}
 RETURNED, SHARE = 5, 20
 """So many memories come back; of a large memory a sleep draws one in so many."""
 LONGEST = 1_500
+QUOTED = 20
+"""Among so many memories is the one looked for that a new one replaces."""
+_DAY = re.compile(r"^(?:- )?\d{4}-\d\d-\d\d: ")
 NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
 
@@ -42,17 +49,49 @@ def recall_tool(steps: Steps, language: str) -> OwnTool:
 
 
 def remember_tool(steps: Steps, language: str) -> OwnTool:
-    """Make U(memory): what is known already in the same words is not written twice."""
+    """Make U(memory, replaces): what is known in the same words is not written twice; what it replaces is history."""
     stream = steps.stream
 
     async def remember(given: Arguments, where: Where) -> Done:
         text = given.memory.strip()
         ok = Observation("ok")
-        if await stream.find_same("note", [text]):
+        old = await _find_memory(stream, given.replaces) if given.replaces.strip() else None
+        there = (await stream.find_same("note", [text])).get(normalised(text))
+        if old is not None and there is not None and there.id == old.id:
             return Done(ok)
-        return Done(ok, records=tuple(await stream.build_records([memory(text, where)])))
+        new = memory(text, where)
+        if old is not None:
+            new = replace(new, evidence=(old.id,), data={**new.data, **({TAINTED: True} if is_tainted(old) else {})})
+        records = () if there else tuple(await stream.build_records([new]))
+        if old is None:
+            return Done(ok, records=records)
+        by = there.id if there else records[0].id
+        ended = Revision(id=old.id, valid_until=stream.clock.now(), superseded_by=by)
+        return Done(ok, records=records, events=(Corrected(old=old.id, new=by),), revisions=(ended,))
 
     return OwnTool(spec_of("U", language), remember)
+
+
+async def _find_memory(stream: Stream, words: str) -> Record:
+    """Return the one memory of U's that says these words.
+
+    Raises:
+        ToolError: none does, or several do.
+    """
+    wanted = _DAY.sub("", _plain(words)).strip(' .…“”"')
+    found = await stream.recall(words, QUOTED, kinds=("note",), where=MARK, touch=False)
+    says = [each.record for each in found if wanted and wanted in _plain(each.record.text)]
+    same = [each for each in says if _plain(each.text).strip(' .…“”"') == wanted] or says
+    if len(same) == 1:
+        return same[0]
+    if not same:
+        raise ToolError(f"replaces: no memory says {words[:80]!r}; give its words as R gives them, without the day")
+    listed = "\n".join(map(_line, same))
+    raise ToolError(f"replaces: {len(same)} memories say that; give more of the words of one:\n{listed}")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def memory(text: str, where: Where) -> New:

@@ -39,12 +39,19 @@ class OutsideTools:
     @property
     def has_more(self) -> bool:
         """Tell whether there are more than are attached at once."""
-        return len(self.shelf.tools) > self.at_once
+        return len(self._ready()) > self.at_once
 
     async def find(self, need: str) -> list[OutsideTool]:
-        """Return the tools that fit a need best."""
-        found = await self.shelf.find(need, self.at_once)
+        """Return the tools that fit a need best, of those that there is something to call for."""
+        found = self._ready()
+        if len(found) > self.at_once:
+            ranked = await self.shelf.find(need, len(self.shelf.tools) - 1)
+            found = [tool for tool in ranked if tool in found][: self.at_once]
         return [OutsideTool(tool, self.state, self.permits, self.life) for tool in found]
+
+    def _ready(self) -> list[Tool]:
+        traits = [(tool, traits_of(tool).ready) for tool in self.shelf.tools]
+        return [tool for tool, is_ready in traits if is_ready is None or is_ready()]
 
 
 @dataclass(frozen=True, slots=True)

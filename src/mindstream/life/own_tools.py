@@ -27,6 +27,7 @@ class Arguments(BaseModel):
 
     query: str = Field("", max_length=LONGEST)
     memory: str = Field("", max_length=LONGEST_MEMORY)
+    replaces: str = Field("", max_length=LONGEST_MEMORY)
     question: str = Field("", max_length=LONGEST)
     context: str = Field("", max_length=LONGEST)
     task: int | str = ""

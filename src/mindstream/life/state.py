@@ -37,6 +37,7 @@ from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.stream import Stream
 from mindstream.models.fence import cut, fenced
 from mindstream.models.model import Call, Message
+from mindstream.text.counting import count_words
 
 KINDS = (
     "life_began", "turn_began", "asked", "replied", "turn_ended", "folded", "task_changed", "questioned", "answered",
@@ -46,10 +47,13 @@ KINDS = (
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """What others write, at any time, for a life to take in."""
 A_PAGE = 1_000
-RESULT, WORDS, ARGUMENT = 4_000, 1_500, 600
-"""How much of a call's result, of a reply's words and of an argument stays in M2's context, in characters."""
-SAID, ANSWERED = "The user said: ", "The user answered a question of yours, later: "
+RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
+"""How much of a call's result, of a reply's words, of an argument and of a question stays in M2's context, in
+characters."""
+SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 """How what the user says begins, where M2 is told of it."""
+SESSION = "life"
+"""What is said in this session is said to the life itself, whatever it hears else."""
 LATE = 5
 """So many questions that nobody waits for any longer can be answered yet."""
 SUMMARIES = 4
@@ -98,7 +102,7 @@ class LifeState(BaseModel):
     leave: dict[str, bool] = Field(default_factory=dict)
     spent: Spent = Field(default_factory=Spent)
     hears: bool = Field(default=True, exclude=True)
-    """What its user says is said to it; False: to somebody else of this mind, a coach."""
+    """What its user says in a talk is said to it; False: to somebody else of this mind, a coach."""
     quiet_turns: int = 0
     """So many turns in a row have called nothing."""
     halted: str = ""
@@ -212,19 +216,20 @@ class LifeState(BaseModel):
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
         """Take in what a person or the world did."""
         match event:
-            case Heard() if self.hears:
+            case Heard() if self.hears or event.session == SESSION:
                 self._tell(seq, f"{SAID}{event.text}")
             case Noticed():
                 self._tell(seq, f"Noticed: {event.text}", by_user=False)
             case Questioned():
                 self.questions[event.id] = event
                 self._turn_day(at)
-                self.spent.words_today += len(event.tip.split())
+                self.spent.words_today += count_words(event.tip) if event.shown else 0
             case Answered() if event.id in self.questions:
                 self.answers[event.id] = event.text
             case Answered():
-                self.late.pop(event.id, None)
-                self._tell(seq, f"{ANSWERED}{event.text}")
+                asked = self.late.pop(event.id, None)
+                question = cut(" ".join(asked.tip.split()), QUESTION) if asked else f"question {event.id}"
+                self._tell(seq, f"{ANSWERED}“{question}”: {event.text}")
             case LeaveAsked():
                 self.wishes[event.id] = event
             case LeaveUsed():
@@ -277,8 +282,12 @@ async def read_state(stream: Stream, *, hears: bool = True) -> LifeState:
     if last is not None and isinstance(last.event, Folded) and last.event.state:
         state, after = LifeState.model_validate_json(last.event.state), last.seq
         state.hears = hears
-        rows = await stream.store.events(stream.name, state.seen, FROM_OUTSIDE, A_PAGE)
-        _apply_rows(state, [row for row in rows if row.seq < after and row.by != SLOT])
+        unread = state.seen
+        while rows := await stream.store.events(stream.name, unread, FROM_OUTSIDE, A_PAGE):
+            unread = rows[-1].seq
+            _apply_rows(state, [row for row in rows if row.seq < after and row.by != SLOT])
+            if unread >= after:
+                break
     while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
         after = rows[-1].seq
         _apply_rows(state, rows)

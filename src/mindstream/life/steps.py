@@ -18,7 +18,7 @@ from mindstream.life.inbox import Inbox
 from mindstream.life.state import LifeState
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
 from mindstream.memory.record import Record
-from mindstream.memory.store import Entry, Fence
+from mindstream.memory.store import Entry, Fence, Revision
 from mindstream.memory.stream import Stream
 from mindstream.memory.touch import Touch
 from mindstream.models.gathered import gather_reply
@@ -32,7 +32,7 @@ Effect = Callable[[int], Awaitable["Done"]]
 
 
 class Halted(Exception):  # noqa: N818 (no error: a person's order)
-    """A life was paused or stopped between two steps; its turn can be gone on with."""
+    """A life was paused or stopped between two steps, or words were erased; its turn can be gone on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,14 @@ class Done:
         records: what is remembered.
         events: what else happened by it.
         touch: what recall returned and passed over.
+        revisions: what holds no more by it.
     """
 
     found: Observation
     records: tuple[Record, ...] = ()
     events: tuple[Event, ...] = ()
     touch: Touch | None = None
+    revisions: tuple[Revision, ...] = ()
 
 
 @dataclass
@@ -66,6 +68,10 @@ class Steps:
     fence: Fence | None = None
     _pending: list[Entry] = field(default_factory=list)
     _touch: Touch | None = None
+    _revisions: tuple[Revision, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.inbox.pending = lambda: [entry.event for entry in self._pending]
 
     def note(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Take down what happens; it is written before the next thing happens outside."""
@@ -87,7 +93,8 @@ class Steps:
             return []
         entries, self._pending = self._pending, []
         touch, self._touch = self._touch, None
-        logged = await self.stream.commit(*entries, fence=self.fence, touch=touch)
+        revisions, self._revisions = self._revisions, ()
+        logged = await self.stream.commit(*entries, revisions=revisions, fence=self.fence, touch=touch)
         self.inbox.written = logged[-1].seq
         return logged
 
@@ -103,8 +110,8 @@ class Steps:
         if known := self.state.replies.get(id_):
             return known
         await self.inbox.read()
-        if self.state.halted:
-            raise Halted(self.state.halted)
+        if self.state.halted or self.inbox.reread:
+            raise Halted(self.state.halted or "what was erased is not told to a model again: the turn is read anew")
         if id_ not in self.state.asked:
             self.budget.check(self.state.spent, self.stream.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))
@@ -116,8 +123,12 @@ class Steps:
         except BudgetSpent:
             raise
         except ModelError as error:
-            tokens = usage.input_tokens + usage.output_tokens if (usage := _sum(asked)) else 0
-            replied = Replied(id=id_, role=role, model=model.name, text="", error=describe(error), tokens=tokens)
+            used = _sum(asked) or Usage(0, 0)  # what failed was paid for, too
+            tokens = used.input_tokens + used.output_tokens
+            replied = Replied(
+                id=id_, role=role, model=model.name, text="", error=describe(error), tokens=tokens,
+                cost_usd=used.cost_usd,
+            )  # fmt: skip
         replied = replied.model_copy(update={"requests": len(asked) or 1})
         self.note(replied)
         return replied
@@ -132,13 +143,13 @@ class Steps:
         done = await effect(self.state.called[id_])
         for event in done.events:
             self.note(event)
-        self._touch = done.touch
+        self._touch, self._revisions = done.touch, done.revisions
         found = done.found
         observed = Observed(
             slot=SLOT, tool=call.tool, text=found.text, failed=found.failed, foreign=found.foreign, id=id_
         )
         self.note(observed, done.records)
-        if done.touch is not None or done.records:
+        if done.touch is not None or done.records or done.revisions:
             await self.flush()
         return found
 

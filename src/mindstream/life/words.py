@@ -19,7 +19,11 @@ class Words:
 ENGLISH = {
     "R": Words("recall related memories", {"query": "the sentence to look for in memory"}),
     "U": Words(
-        "remember a piece of memory", {"memory": "a piece of memory to remember, about 300 words; returns ok"}
+        "remember a piece of memory",
+        {
+            "memory": "a piece of memory to remember, about 300 words; returns ok",
+            "replaces": "words of an earlier memory, as R gave it, that is not true any more: this one takes its place",
+        },
     ),
     "S": Words("tidy memory, stay efficient", {}),
     "M0": Words(
@@ -51,7 +55,13 @@ ENGLISH = {
 }  # fmt: skip
 CHINESE = {
     "R": Words("回忆相关记忆", {"query": "需要在记忆中检索的句子"}),
-    "U": Words("记住一段记忆", {"memory": "一段需要记住的记忆，300词左右，会返回一个 ok"}),
+    "U": Words(
+        "记住一段记忆",
+        {
+            "memory": "一段需要记住的记忆，300词左右，会返回一个 ok",
+            "replaces": "R 给出的、已经不对的一段旧记忆的原话，由这一段取代",
+        },
+    ),
     "S": Words("整理记忆、保持高效", {}),
     "M0": Words("针对具体问题进行深入思考", {"question": "具体问题", "context": "思考所需的全部信息"}),
     "M1": Words("执行具体明确的任务", {"task": "具体明确的任务", "context": "执行所需的全部信息"}),
@@ -68,7 +78,7 @@ CHINESE = {
     "wait_task": Words("让清单里的一项任务等待", {"task": "任务编号", "until": "如：两小时后、明天9点、周一8点"}),
 }
 NUMBERS = {"timeout": {"type": "integer", "minimum": 0}, "task": {"type": "integer", "minimum": 1}}
-OPTIONAL = {"context": "", "result": "", "when": ""}
+OPTIONAL = {"context": "", "result": "", "when": "", "replaces": ""}
 NOT_YET = {"en": "the user has not replied yet", "zh": "用户暂未回复"}
 """What I returns after its time."""
 DREAM_TASK = {"en": "From these fragments of information, make a dream.", "zh": "根据碎片的信息，生成一段梦境"}

@@ -10,9 +10,11 @@ from mindstream.models.address import Address
 def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -> float | None:
     """Return what so many tokens cost in US dollars by genai-prices; None where it does not know.
 
-    `cached`: how many of those asked were read from the endpoint's cache, mostly at a lower price.
+    `model`: as the endpoint calls it; where that has no price, what was asked for has. `cached`: how many of those
+    asked were read from the endpoint's cache, mostly at a lower price.
     """
-    if not _is_priced(model, at.vendor, at.url):
+    model = next((name for name in (model, at.model) if _is_priced(name, at.vendor, at.url)), "")
+    if not model:
         return None
     from genai_prices import Usage as Used
     from genai_prices import calc_price

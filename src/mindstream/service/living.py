@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mindstream.clock import MachineZone, Moment
-from mindstream.errors import InputError
+from mindstream.errors import InputError, SettingsError
 from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
 from mindstream.life.context import Spent
@@ -21,6 +21,8 @@ from mindstream.life.state import read_state
 from mindstream.life.waking import Rhythm
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
+from mindstream.models.address import address
+from mindstream.models.prices import price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
@@ -33,6 +35,7 @@ from mindstream.tools.mcp_pins import Approve
 from mindstream.tools.named import Means
 from mindstream.tools.tool import Tool
 from mindstream.tools.write_file import write_file_tool
+from mindstream.tools.written_files import written_file_tools
 
 PLANNER = "planner"
 """The name, among tools, of one that has a task of several steps planned and solved with the others."""
@@ -53,7 +56,7 @@ class LifeSettings:
         tools: by name (`tools/named.py`), and `planner`; None: the calculator.
         docs: folders to be searched.
         mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
-        out: a folder into which it may write files.
+        out: a folder into which it may write files; it may read those back, and with leave delete them.
         allow: tools that may change the world without a question.
         pool: the name of one that shows M1 how like tasks were carried out.
         offer: what M1 carried out is offered to it.
@@ -118,8 +121,20 @@ async def open_life(
         )
         for model in billed:
             model.steps = life.steps
+        if not (habits.budget.usd is None and habits.budget.usd_per_day is None):
+            for name in _unpriced(models):
+                note(f"no price is known for {name}: what it takes is no money here; --calls and --tokens limit it")
         async with _writing(calls, stream):
             yield life
+
+
+def _unpriced(models: Models) -> Iterator[str]:
+    """Yield the names of models whose calls may cost money, nobody knows how much."""
+    for name in sorted(set(models.names.values()) - {Rules.name}):
+        with suppress(SettingsError):
+            at = address(name)
+            if at.vendor not in ("gguf", "ollama") and price(at.model, at, 1, 1) is None:
+                yield name
 
 
 def _check_allowed(names: Sequence[str], tools: Sequence[Tool]) -> None:
@@ -147,7 +162,8 @@ def make_habits(settings: Settings, wanted: LifeSettings) -> Habits:
         raise InputError(f"--prompt-tokens: at least {LEAST_PROMPT:,}, or M2 cannot see its tools and its ledger")
     return Habits(
         budget=LifeBudget(
-            calls=wanted.calls, tokens=wanted.tokens or settings.budget_tokens, usd=wanted.usd or settings.budget_usd,
+            calls=wanted.calls, tokens=settings.budget_tokens if wanted.tokens is None else wanted.tokens,
+            usd=settings.budget_usd if wanted.usd is None else wanted.usd,
             usd_per_day=wanted.usd_per_day, words_per_day=wanted.words_per_day,
         ),
         rhythm=Rhythm(ActiveHours(wanted.hours, ZONE) if wanted.hours else None, ZONE),
@@ -186,7 +202,8 @@ async def _open_tools(
     for why in refused.values():
         note(why)
     planner = (planner_tool(found, models),) if PLANNER in names else ()
-    return (*found, *planner, *([write_file_tool(wanted.out)] if wanted.out else ()))
+    files = (write_file_tool(wanted.out), *written_file_tools(wanted.out)) if wanted.out else ()
+    return (*found, *planner, *files)
 
 
 def _bill(models: Models, billed: list[BilledModel]) -> Models:

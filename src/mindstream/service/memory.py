@@ -81,11 +81,14 @@ class Memory:
 
 
 @contextlib.asynccontextmanager
-async def memory(settings: Settings, *, new: bool = False, clock: Clock | None = None) -> AsyncIterator[Memory]:
+async def memory(
+    settings: Settings, *, new: bool = False, clock: Clock | None = None, begins: str = "`mindstream chat`"
+) -> AsyncIterator[Memory]:  # fmt: skip
     """Open a user's memory.
 
     Args:
         new: make the data folder where there is none.
+        begins: the command that begins what is not there.
 
     Raises:
         InputError: there is no memory in that folder, or the user's name cannot be used.
@@ -95,9 +98,7 @@ async def memory(settings: Settings, *, new: bool = False, clock: Clock | None =
     if new:
         private(settings.data)
     elif not (settings.data / FILE).exists():
-        raise InputError(
-            f"there is no memory in {settings.data} yet: `mindstream chat` begins one, --data names another folder"
-        )
+        raise InputError(f"there is no memory in {settings.data} yet: {begins} begins one, --data names another folder")
     await asyncio.to_thread(finish_all, settings.data, settings.user)
     store = SqliteStore(settings.data)
     try:

@@ -25,6 +25,7 @@ class Traits:
         at_once: so many of its calls go on side by side.
         batch: does several calls in one.
         cost_usd: what one call costs, where that is known.
+        ready: whether there is anything yet to call it for; a life does not show it before. None: always.
     """
 
     changes: bool = False
@@ -35,6 +36,7 @@ class Traits:
     at_once: int = 8
     batch: Batch | None = None
     cost_usd: float | None = None
+    ready: Callable[[], bool] | None = None
 
 
 PLAIN = Traits()

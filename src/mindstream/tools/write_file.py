@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,8 @@ LONGEST_NAME = 100
 LONGEST = 1_000_000
 WRITTEN = ".written.jsonl"
 """What was written into the folder, and by which call: a line each."""
+DELETED = "deleted"
+"""What stands there for the content of a file that was deleted."""
 
 
 def write_file_tool(folder: Path | str) -> FunctionTool:
@@ -33,27 +36,24 @@ def write_file_tool(folder: Path | str) -> FunctionTool:
         name: str, text: Annotated[str, Field(max_length=LONGEST)], key: Annotated[str, Field(max_length=200)] = ""
     ) -> str:
         """Write a text into a file of the folder for results; a file that was written so before is replaced."""
-        path = _path(root, name)
-        written = _written(root)
+        path = find_path(root, name)
+        written = read_written(root)
         digest = _digest(text.encode())
         if key and any(
             (each.get("key"), each.get("name"), each.get("hash")) == (key, name, digest) for each in written
         ):
             return f"written already: {name}"
-        if is_there := path.exists():
-            there = _digest(path.read_bytes())
-            if there != digest and there not in {each.get("hash") for each in written if each.get("name") == name}:
-                raise ToolError(f"{name} was written or changed by somebody else: choose another name")
+        if (is_there := path.exists()) and not is_own(path, [*written, {"name": name, "hash": digest}]):
+            raise ToolError(f"{name} was written or changed by somebody else: choose another name")
         _replace(path, text)
-        with (root / WRITTEN).open("a", encoding="utf-8") as log:
-            log.write(json.dumps({"key": key, "name": name, "hash": digest}, ensure_ascii=False) + "\n")
+        note_written(root, key, name, digest)
         how = "in place of the earlier one" if is_there else "a new file"
         return f"written: {name}, {how} ({count_of(len(text.split()), 'word')}, {count_of(len(text), 'character')})"
 
     return tool(write_file, Traits(changes=True, key="key"))
 
 
-def _path(root: Path, name: str) -> Path:
+def find_path(root: Path, name: str) -> Path:
     """Return where a file of that name lies.
 
     Raises:
@@ -71,7 +71,8 @@ def _path(root: Path, name: str) -> Path:
     return path
 
 
-def _written(root: Path) -> list[dict[str, str]]:
+def read_written(root: Path) -> list[dict[str, str]]:
+    """Return what was done in a folder, the oldest first."""
     try:
         lines = (root / WRITTEN).read_text("utf-8").splitlines()
     except OSError:
@@ -83,6 +84,17 @@ def _written(root: Path) -> list[dict[str, str]]:
         except ValueError:  # a line that a crash broke off
             continue
     return [each for each in found if isinstance(each, dict)]
+
+
+def is_own(path: Path, written: Sequence[Mapping[str, str]]) -> bool:
+    """Tell whether a file is as it was written here."""
+    return _digest(path.read_bytes()) in {each.get("hash") for each in written if each.get("name") == path.name}
+
+
+def note_written(root: Path, key: str, name: str, digest: str) -> None:
+    """Add a line on what was done to a file."""
+    with (root / WRITTEN).open("a", encoding="utf-8") as log:
+        log.write(json.dumps({"key": key, "name": name, "hash": digest}, ensure_ascii=False) + "\n")
 
 
 def _replace(path: Path, text: str) -> None:

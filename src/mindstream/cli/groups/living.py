@@ -145,5 +145,5 @@ def _command(flags: Mapping[str, object]) -> str:
             words.append(flag)
             continue
         for each in value if isinstance(value, list) else [value]:
-            words += [flag, str(each)] if each not in (None, "", False) else []
+            words += [] if each is None or each is False or each == "" else [flag, str(each)]  # 0 is a limit
     return shlex.join(words)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 
 from mindstream.life.carry_out import CarryOut
+from mindstream.life.outside import HELD
+from mindstream.life.rules.brief import is_missing
 from mindstream.life.rules.parts import read_question
 from mindstream.life.rules.phrases import CHINESE, ENGLISH, phrase
 from mindstream.life.rules.quoting import DREAM, Passage, read_passages
@@ -58,11 +60,23 @@ def _look_up(ask: CarryOut) -> Script:
         for passage in read_passages(text, made.tool if made.tool != "R" else "") if DREAM not in passage.place
     ]  # fmt: skip
     if not found:
-        return phrase("nothing" if searches else "no_source", ask.language)
+        lacks = phrase("nothing" if searches else "no_source", ask.language)
+        return (yield from _solve(ask, f"{part}, {subject}" if subject else part, lacks))
     asked = f"{part} (about: {subject})" if subject else part
     (thought,) = yield [call("M0", question=asked, context=_context(found))]
     inside = THOUGHT.search(thought)
-    return (inside[1] if inside else thought).strip()
+    answer = (inside[1] if inside else thought).strip()
+    return (yield from _solve(ask, asked, answer)) if is_missing(answer) else answer
+
+
+def _solve(ask: CarryOut, question: str, lacks: str) -> Script:
+    """Have a question that no document answers solved by a tool that solves tasks, where there is one."""
+    solver = next((each for each in ask.tools if each.parameters.get("required") == ["task"]), None)
+    if solver is None:
+        return lacks
+    (solved,) = yield [call(solver.name, task=question)]
+    failed = ("the task was not solved", f"{solver.name} failed", f"{solver.name} did not answer", HELD)
+    return lacks if solved.startswith(failed) else solved
 
 
 def _context(passages: Sequence[Passage]) -> str:

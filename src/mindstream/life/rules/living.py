@@ -132,11 +132,13 @@ def _hear(ask: Live) -> Script:
 
 
 def _without_lead(line: str) -> str:
-    return line.removeprefix(SAID).removeprefix(ANSWERED)
+    return line.removeprefix(SAID)
 
 
 def _wish(line: str) -> Call:
     """Return the call that a line of the user's wants."""
+    if line.startswith(ANSWERED):  # whatever it says, it is told with what it answers
+        return call("U", memory=line.removeprefix(ANSWERED)[:LONGEST])
     if is_question(line) or (is_command(line) and read_task(line).kind == "recall"):
         return call("R", query=line)
     return call("add_task", text=line) if is_command(line) and not _is_order(line) else call("U", memory=line[:LONGEST])

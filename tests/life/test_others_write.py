@@ -1,0 +1,121 @@
+"""What others write while a life goes on: late answers, tasks at the same moment, many rows, an erasure."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from lives import FINISH, call, living, rows, script
+
+from mindstream.clock import SystemClock
+from mindstream.life import commands, state
+from mindstream.life.events import SLOT, Folded, TaskChanged
+from mindstream.life.ledger import Ledger
+from mindstream.life.live import Live
+from mindstream.life.rules.living import live_by_rules
+from mindstream.life.state import read_state
+from mindstream.memory.store import Entry
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Call, Request
+from mindstream.models.scripted import Line
+
+
+async def test_a_late_answer_names_its_question(tmp_path: Path) -> None:
+    asks = [call("I", tip="Which colour?", timeout=1), call("I", tip="How many\n coats?", timeout=1)]
+    async with living(tmp_path, script([asks, "asked", FINISH, "ok"])) as life:
+        await life.run(turns=1)
+        first, second = [each.id for each in await rows(life.stream, "questioned")]
+        await commands.answer(life.stream, "two", second)
+        await commands.answer(life.stream, "blue", first)
+        await life.run(turns=1)
+        opening = (await rows(life.stream, "turn_began"))[-1].words
+    assert "“How many coats?”: two" in opening and "“Which colour?”: blue" in opening
+
+
+def test_rules_remember_a_late_answer_with_its_question() -> None:
+    """Even where it looks like a question or a wish."""
+    line = f"{state.ANSWERED}“What did you do?”: write a report"
+    wished = live_by_rules(Live(goal="g", because="user", news=(line,)), [])
+    assert isinstance(wished, list) and [each.tool for each in wished] == ["U"]
+    assert "What did you do?" in wished[0].arguments and "report" in wished[0].arguments
+
+
+async def test_two_who_add_at_once_are_told_the_numbers_of_the_ledger(tmp_path: Path) -> None:
+    async with living(tmp_path, script()) as life, Stream.open(tmp_path, "keeper") as other:
+        texts = [f"task {n}" for n in range(6)]
+        added = await asyncio.gather(
+            *(commands.add_task((life.stream, other)[n % 2], text) for n, text in enumerate(texts))
+        )
+        there = (await commands.look(life.stream)).ledger.tasks
+    assert len({task.number for task in added}) == len(texts)
+    assert [there[task.number].text for task in added] == texts
+
+
+def test_what_becomes_of_a_task_finds_it_under_the_number_that_it_got() -> None:
+    """Two processes gave one number; whoever was second goes on to say the first number."""
+    ledger = Ledger()
+    for text, standing in (("mine", "open"), ("theirs", "open"), ("theirs", "done")):
+        ledger.apply(TaskChanged(task=1, text=text, standing=standing))
+    assert [(task.number, task.text, task.standing) for task in ledger.ordered()] == [
+        (1, "mine", "open"), (2, "theirs", "done"),
+    ]  # fmt: skip
+
+
+async def test_all_that_was_said_before_a_fold_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many rows: no page ends it."""
+    monkeypatch.setattr(state, "A_PAGE", 3)
+    async with living(tmp_path, script()) as life:
+        before = life.state.model_dump_json()
+        for n in range(10):
+            await commands.notice(life.stream, f"the bell rang {n} times")
+        await life.stream.commit(Entry(Folded(upto=0, since=0, text="", model="m", state=before), SLOT))
+        assert [news.line[-7:] for news in (await read_state(life.stream)).unread] == [f"{n} times" for n in range(10)]
+
+
+async def test_what_another_process_erased_is_told_to_no_model_again(tmp_path: Path) -> None:
+    seen: list[Request] = []
+
+    def looks(request: Request) -> list[Call]:
+        seen.append(request)
+        return FINISH
+
+    work = [call("M1", task="Read.", context="")]
+    m1: list[Line] = [[call("U", memory="the sea is grey")], "read"]
+    clock = SystemClock()
+    async with living(tmp_path, script([work, "said", looks, "ok"], m1), clock=clock) as life:
+        await commands.say(life.stream, "My secret word is hollyhock.")
+        await life.run(turns=1)
+        assert "hollyhock" in life.state.model_dump_json()
+        async with Stream.open(tmp_path, "keeper", clock=clock) as other:
+            (heard,) = [each for each in await other.latest("chat", 9) if "hollyhock" in each.text]
+            await other.store.erase("keeper", [heard.id])
+        await life.run(turns=1)
+        assert seen and "hollyhock" not in str(seen[0]), "it is read anew"
+        assert "hollyhock" not in life.state.model_dump_json()
+
+
+async def test_words_erased_within_a_turn_are_gone_from_what_follows_in_it(tmp_path: Path) -> None:
+    """The turn is read anew from the log: nothing is done again, and a mark stands in their place."""
+    told: list[str] = []
+
+    async def erases(_: str) -> str:
+        async with Stream.open(tmp_path, "keeper", clock=SystemClock()) as other:
+            (note,) = [each for each in await other.latest("note", 9) if "hollyhock" in each.text]
+            await other.store.erase("keeper", [note.id])
+        return "yes"
+
+    def looks(request: Request) -> list[Call]:
+        told.append(str(request.messages))
+        return FINISH
+
+    turn: list[Line] = [
+        [call("U", memory="the secret word is hollyhock")],
+        [call("I", tip="Forget it?", timeout=50)],
+        looks,
+        "ok",
+    ]
+    async with living(tmp_path, script(turn), clock=SystemClock(), user=erases) as life:
+        await life.run()
+        assert len(told) == 1 and "Forget it?" in told[0] and "hollyhock" not in told[0]
+        assert [each.tool for each in await rows(life.stream, "observed")] == ["U", "I", "finish_task"]

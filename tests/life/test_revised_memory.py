@@ -1,0 +1,46 @@
+"""U with `replaces`: what M2 remembered earlier is put right, and the old words are history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lives import FINISH, call, living, results, rows, script
+
+from mindstream.models.model import ToolSpec
+
+
+async def test_a_memory_is_put_right(tmp_path: Path) -> None:
+    wrong, right = "The ferry leaves at 9, from the old pier.", "The ferry leaves at 10, from the old pier."
+    model = script([
+        [call("U", memory=wrong), call("U", memory="Bread is sold at 9.")],
+        [call("U", memory=right, replaces="2023-11-14: the ferry leaves at 9")],
+        [call("R", query="When does the ferry leave?")], FINISH, "ok",
+    ])  # fmt: skip
+    async with living(tmp_path, model) as life:
+        await life.run()
+        (recalled,) = [text for tool, text in await results(life.stream) if tool == "R"]
+        assert right in recalled and wrong not in recalled and "Bread" in recalled
+        (corrected,) = await rows(life.stream, "corrected")
+        old, new = await life.stream.store.records("keeper", [corrected.old, corrected.new])
+    assert old.text == wrong and old.superseded_by == new.id and old.valid_until is not None, "it is history, not gone"
+    assert new.text == right and new.evidence == (old.id,)
+
+
+async def test_what_is_to_be_replaced_must_be_one_memory(tmp_path: Path) -> None:
+    model = script([
+        [call("U", memory=f"The ferry leaves at 9 {more}.") for more in ("from the pier", "on Sundays")],
+        [call("U", memory="x y", replaces="the ferry leaves at 9"), call("U", memory="x y", replaces="a zeppelin")],
+        FINISH, "ok",
+    ])  # fmt: skip
+    async with living(tmp_path, model) as life:
+        await life.run()
+        given = [text for tool, text in await results(life.stream) if tool == "U"]
+        assert "2 memories say that" in given[2] and "on Sundays" in given[2] and "no memory says" in given[3]
+        assert await rows(life.stream, "corrected") == [] and len(await life.stream.latest("note", 9)) == 2
+
+
+def test_u_wants_only_a_memory() -> None:
+    from mindstream.life.words import spec_of
+
+    spec: ToolSpec = spec_of("U", "en")
+    assert spec.parameters["required"] == ["memory"] and spec.description == "remember a piece of memory"
