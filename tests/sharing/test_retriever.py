@@ -161,9 +161,9 @@ async def test_no_version_has_learned_from_what_its_successor_is_checked_by() ->
     await retriever.seed_with(examples(40))
     for each in examples(40, 40):
         await retriever.admitted(each)
-    assert len(learned) == 41
-    for at, trial in enumerate(checked):  # two an update: of the version that stands, and of the new one
-        assert trial and not any(trial & before for before in learned[: at // 2 + 1])
+    assert len(checked) == 2 * 41  # an update: of the version that stands, and of the new one
+    for at, trial in enumerate(checked):
+        assert trial and not any(trial & before for before in learned[: 10 * (at // 2 + 1)])
     assert set(range(40)) <= learned[-1], "in the end everything is learned from"
 
 
@@ -227,10 +227,10 @@ def test_the_slope_is_the_losses() -> None:
         scores = head.scale * np.vecdot(head.project(asked), head.project(candidates)) + head.bias
         return float(-np.mean(helps * -np.log1p(np.exp(-scores)) + (1 - helps) * -np.log1p(np.exp(scores))))
 
-    learner = Learner(np.concatenate([asked, candidates]), Drawn(np.arange(12), np.arange(12, 24), helps))
+    learner, drawn = Learner(WIDTH), Drawn(np.arange(12), np.arange(12, 24), helps)
     before = loss(learner.head())
     for _ in range(40):
-        learner.step()
+        learner.step(np.concatenate([asked, candidates]), drawn)
     assert loss(learner.head()) < 0.5 * before
 
 

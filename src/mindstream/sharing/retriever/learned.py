@@ -162,13 +162,12 @@ class LearnedRetriever:
 
         It reads what nobody else changes meanwhile, so it may run in a thread.
         """
+        if self._unweighed or not len(self._lessons):
+            return None
         vectors = self._corpus.vectors
-        if self._learner is None:
-            if self._unweighed or not len(self._lessons):
-                return None
-            self._learner = Learner(vectors, self._lessons.draw(self._chance))
+        self._learner = self._learner or Learner(self.version.head.width)
         for _ in range(self.recipe.steps):
-            self._learner.step()
+            self._learner.step(vectors, self._lessons.draw(self._chance))
         if self._learner.taken < self.recipe.update:
             return None
         head, self._learner = self._learner.head(), None

@@ -32,30 +32,26 @@ class Drawn(NamedTuple):
 class Learner:
     """A head in training, from the untrained one."""
 
-    def __init__(self, vectors: Floats, drawn: Drawn) -> None:
-        used, at = np.unique(np.concatenate([drawn.asked, drawn.candidates]), return_inverse=True)
-        self._vectors = vectors[used]
-        self._turned = np.ascontiguousarray(self._vectors.T)
-        self._asked, self._candidates = at.reshape(2, -1)
-        self._cells = self._asked * len(used) + self._candidates
-        self._helps = drawn.helps
-        start = Head.untrained(vectors.shape[1])
+    def __init__(self, width: int) -> None:
+        start = Head.untrained(width)
         self._matrix = start.matrix.copy()
         self._line = np.array([start.scale, start.bias], np.float32)
         self._speeds = np.zeros_like(self._matrix), np.zeros_like(self._line)
         self.taken = 0
 
-    def step(self) -> None:
-        """Take one step."""
-        ours, lengths = _units(multiply(self._vectors, self._matrix))
-        cosines = np.vecdot(ours[self._asked], ours[self._candidates])
+    def step(self, vectors: Floats, drawn: Drawn) -> None:
+        """Take one step on these rows; `vectors` are those of the whole pool."""
+        used, at = np.unique(np.concatenate([drawn.asked, drawn.candidates]), return_inverse=True)
+        asked, candidates = at.reshape(2, -1)
+        given, n = vectors[used], len(used)
+        ours, lengths = _units(multiply(given, self._matrix))
+        cosines = np.vecdot(ours[asked], ours[candidates])
         scale, bias = self._line
-        off = (_sigmoid(scale * cosines + bias) - self._helps) / np.float32(len(self._helps))
-        n = len(ours)
-        pull = np.bincount(self._cells, off * scale, n * n).astype(np.float32).reshape(n, n)
+        off = (_sigmoid(scale * cosines + bias) - drawn.helps) / np.float32(len(at) / 2)
+        pull = np.bincount(asked * n + candidates, off * scale, n * n).astype(np.float32).reshape(n, n)
         pulled = multiply(pull + pull.T, ours)
-        slope = multiply(self._turned, (pulled - np.vecdot(pulled, ours)[:, None] * ours) / lengths)
-        _move(self._matrix, self._speeds[0], slope)
+        pulled = (pulled - np.vecdot(pulled, ours)[:, None] * ours) / lengths
+        _move(self._matrix, self._speeds[0], multiply(np.ascontiguousarray(given.T), pulled))
         _move(self._line, self._speeds[1], np.array([off @ cosines, off.sum()], np.float32))
         self.taken += 1
 

@@ -17,8 +17,8 @@ CHECKED = 48
 """At most so many of the newest lessons tell whether an update holds."""
 LEAST_CHECKED = 8
 """At least so many do; a pool that has not three times as many lessons learns from all, and every update holds."""
-LEARNED = 192
-"""At most so many lessons are drawn for an update."""
+WHOLE, BATCH = 192, 48
+"""A step is taken on all lessons where there are no more than this; else on so many, drawn anew for each step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class Lessons:
         }
 
     def draw(self, chance: Generator) -> Drawn:
-        """Draw what an update learns from: all that is not held out, or as many as it may."""
+        """Draw what a step is taken on."""
         pairs = np.array(list(self._known)[: len(self)], np.int64)
-        if len(pairs) > LEARNED:
-            pairs = chance.choice(pairs, LEARNED, replace=False)
+        if len(pairs) > WHOLE:
+            pairs = chance.choice(pairs, BATCH, replace=False)
         candidates = np.concatenate([self._known[at].taken for at in pairs.tolist()])
         return Drawn(np.repeat(pairs, 2 * self._half), candidates, np.tile(self._labels, len(pairs)))
 
