@@ -16,7 +16,7 @@ from mindstream.sharing.retriever.corpus import Corpus, Pair
 from mindstream.sharing.retriever.head import Head, multiply
 from mindstream.sharing.retriever.learned import LearnedRetriever, Recipe
 from mindstream.sharing.retriever.learner import Drawn, Learner
-from mindstream.sharing.retriever.lessons import Checked
+from mindstream.sharing.retriever.lessons import Checked, Lessons
 from mindstream.sharing.retriever.ranking import ByHead
 from mindstream.sharing.retriever.unlikely import Basis, rouge_l
 from mindstream.sharing.retriever.version import Version
@@ -165,6 +165,16 @@ async def test_no_version_has_learned_from_what_its_successor_is_checked_by() ->
     for at, trial in enumerate(checked):
         assert trial and not any(trial & before for before in learned[: 10 * (at // 2 + 1)])
     assert set(range(40)) <= learned[-1], "in the end everything is learned from"
+
+
+def test_of_a_pair_that_is_withdrawn_nothing_is_learned_and_other_lessons_stay() -> None:
+    lessons, chance = Lessons(6, 0.1), np.random.default_rng(0)
+    for at in range(40):
+        lessons.add(at, np.delete(np.arange(40), at), chance.random(39))
+    lessons.withdraw([7])
+    drawn = lessons.draw(chance)
+    assert 7 not in drawn.asked and 7 not in drawn.candidates
+    assert len(set(drawn.asked.tolist())) == len(lessons) > 20
 
 
 async def test_a_pool_that_is_loaded_keeps_its_version_until_it_is_weighed_again() -> None:

@@ -55,6 +55,7 @@ class Lessons:
         self._labels = np.repeat(np.array([1, 0], np.float32), self._half)
         self._held_out = held_out
         self._known: dict[int, Lesson] = {}  # the newest last
+        self._whole: Drawn | None = None
 
     def __len__(self) -> int:
         """Return how many are learned from."""
@@ -68,23 +69,31 @@ class Lessons:
         order = np.argsort(p_not, kind="stable")
         taken = candidates[np.concatenate([order[: self._half], order[-self._half :]])]
         self._known[at] = Lesson(candidates, p_not <= p_not[order[self._half - 1]], taken)
+        self._whole = None
 
     def withdraw(self, rows: Iterable[int]) -> None:
         """Forget what is about these pairs, or of them."""
-        gone = set(rows)
-        self._known = {
-            at: lesson
-            for at, lesson in self._known.items()
-            if at not in gone and not gone & set(lesson.candidates.tolist())
-        }
+        gone = np.array(list(rows), np.int64)
+        for at, lesson in list(self._known.items()):
+            left = ~np.isin(lesson.candidates, gone)
+            if at in gone or np.isin(lesson.taken, gone).any():
+                del self._known[at]
+            elif not left.all():
+                self._known[at] = Lesson(lesson.candidates[left], lesson.helps[left], lesson.taken)
+        self._whole = None
 
     def draw(self, chance: Generator) -> Drawn:
         """Draw what a step is taken on."""
-        pairs = np.array(list(self._known)[: len(self)], np.int64)
-        if len(pairs) > WHOLE:
-            pairs = chance.choice(pairs, BATCH, replace=False)
-        candidates = np.concatenate([self._known[at].taken for at in pairs.tolist()])
-        return Drawn(np.repeat(pairs, 2 * self._half), candidates, np.tile(self._labels, len(pairs)))
+        if self._whole is None:
+            learned = list(self._known.items())[: len(self)]
+            pairs = np.array([at for at, _ in learned], np.int64)
+            candidates = np.concatenate([lesson.taken for _, lesson in learned])
+            self._whole = Drawn(np.repeat(pairs, 2 * self._half), candidates, np.tile(self._labels, len(pairs)))
+        if len(self) <= WHOLE:
+            return self._whole
+        lessons = chance.choice(len(self), BATCH, replace=False)
+        rows = (lessons[:, None] * 2 * self._half + np.arange(2 * self._half)).ravel()
+        return Drawn(*(each[rows] for each in self._whole))
 
     def check(self, head: Head, vectors: Floats) -> Checked:
         """Tell how a head ranks the candidates of the pairs held out; nothing where there are none."""
