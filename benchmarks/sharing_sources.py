@@ -14,6 +14,7 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.provider import provider
 from mindstream.sharing.retriever.corpus import Corpus, Pair
 from mindstream.sharing.retriever.learned import LearnedRetriever
+from mindstream.sharing.retriever.learner import Drawn
 from mindstream.sharing.retriever.lessons import Checked
 from mindstream.sharing.retriever.likelihood import Likelihood
 from mindstream.sharing.retriever.stated import Stated
@@ -47,10 +48,10 @@ def scrambled(retriever: LearnedRetriever) -> None:
     """
     draw, lessons = retriever._lessons.draw, retriever._lessons
 
-    def mixed(chance: np.random.Generator, n: int) -> Any:
-        asked, candidates, helps = draw(chance, n)
-        paired = np.concatenate([asked, candidates]).reshape(-1, 2)
-        return paired[:, 0], paired[:, 1], helps
+    def mixed(chance: np.random.Generator) -> Drawn:
+        drawn = draw(chance)
+        paired = np.concatenate([drawn.asked, drawn.candidates]).reshape(-1, 2)
+        return Drawn(paired[:, 0], paired[:, 1], drawn.helps)
 
     lessons.draw = mixed  # type: ignore[method-assign]
     lessons.check = lambda *_: Checked(1.0, 1.0)  # type: ignore[method-assign]  # the published code has none

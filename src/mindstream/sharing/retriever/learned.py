@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mindstream.chance import fraction
 from mindstream.errors import InputError, ModelError
 from mindstream.memory.policies import Policy
 from mindstream.models.embedders.embedder import Embedder
@@ -29,18 +28,17 @@ class Recipe:
         candidates: so many of the pool are weighed at an admission (the source's n; its 10 lowers P@1).
         taken: of these, half so many that help most and half so many that help least are learned from (the source's v).
         again: so many exemplars of before are weighed anew at each admission, in turn, since the pool has grown.
-        batch, steps: rows a step, and steps an admission.
-        held_out: the share of exemplars that is never trained on, to tell whether an update helps.
-        patience: after so many updates without a version that holds, it goes back to the last one.
+        steps: so many steps of training are taken at an admission.
+        update: so many steps, always from the untrained head, are an update; more learn the lessons by heart.
+        held_out: the share of lessons, the newest, that tell whether an update helps and are learned from later.
     """
 
     candidates: int = 60
     taken: int = 6
     again: int = 6
-    batch: int = 96
-    steps: int = 1
-    held_out: float = 0.15
-    patience: int = 40
+    steps: int = 2
+    update: int = 10
+    held_out: float = 0.1
 
 
 class LearnedRetriever:
@@ -62,15 +60,14 @@ class LearnedRetriever:
         self._stand_in = StandIn(embedder)
         self._unlikely = unlikely or self._stand_in
         self._corpus = Corpus(width)
-        self._lessons = Lessons(self.recipe.taken)
-        self._seed = seed
+        self._lessons = Lessons(self.recipe.taken, self.recipe.held_out)
+        self._learner: Learner | None = None
         self._chance = np.random.default_rng(seed)
         self._admitting = asyncio.Lock()
-        self._behind = 0
         self._next_again = 0
+        self._unweighed: set[int] = set()
         self._bases: set[str] = set()
         self._take(Version.untrained(embedder.name, width))
-        self._learner = Learner(self.version.head)
 
     @property
     def policy(self) -> Policy:
@@ -88,8 +85,6 @@ class LearnedRetriever:
                 f"version {version.number} of the retriever is for {version.embedder}, not {self._embedder.name}"
             )
         self._take(version)
-        self._learner.begin(version.head)
-        self._behind = 0
 
     def _take(self, version: Version) -> None:
         self.version = version
@@ -100,15 +95,18 @@ class LearnedRetriever:
         new = [pair for pair in pairs if pair.id not in self._corpus]
         async with self._admitting:
             rows = await self._add(new)
-            for at in rows:
+            for at in self._chance.permutation(rows).tolist():
                 await self._weigh(at)
-            for at in rows:
-                await self._learn(self._corpus.pairs[at].id)
+            for _ in range(-(-self.recipe.update // self.recipe.steps) if rows else 0):
+                await self._learn(new[-1].id)
 
     async def load(self, pairs: Iterable[Pair]) -> None:
-        """Take in a pool that was learned from before; it is weighed again bit by bit."""
+        """Take in a pool that was learned from before.
+
+        It is weighed again bit by bit, and until that is done no update is made.
+        """
         async with self._admitting:
-            await self._add([pair for pair in pairs if pair.id not in self._corpus])
+            self._unweighed.update(await self._add([pair for pair in pairs if pair.id not in self._corpus]))
 
     async def admitted(self, pair: Pair) -> None:
         """Learn from an exemplar that was admitted; recall goes on by the version of before meanwhile."""
@@ -130,6 +128,7 @@ class LearnedRetriever:
         gone = list(ids)
         async with self._admitting:
             self._lessons.withdraw(self._corpus.withdraw(gone))
+            self._learner = None
             self._stand_in.forget(gone)
 
     async def _add(self, pairs: list[Pair]) -> list[int]:
@@ -152,6 +151,7 @@ class LearnedRetriever:
 
     async def _weigh(self, at: int) -> None:
         """Ask how much a pair's candidates help."""
+        self._unweighed.discard(at)
         pair, candidates = self._corpus.pairs[at], self._corpus.candidates(at, self.recipe.candidates)
         if len(candidates) < self.recipe.taken or not self._corpus.teaches(at):
             return
@@ -161,32 +161,24 @@ class LearnedRetriever:
         except ModelError:
             p_not, basis = await self._stand_in.p_not(pair, others), self._stand_in.basis
         self._bases.add(basis)
-        if fraction("held out", pair.id) < self.recipe.held_out:
-            self._lessons.hold_out(at, candidates, p_not)
-        else:
-            self._lessons.learn(at, candidates, p_not)
+        self._lessons.add(at, candidates, p_not)
 
     def learn(self, admitted: str) -> Version | None:
-        """Train on what was weighed; return the new version, or None where it is not good enough.
+        """Train on what was weighed; return the new version, or None where an update is not whole or not good enough.
 
         It reads what nobody else changes meanwhile, so it may run in a thread.
         """
-        if not len(self._lessons):
+        if self._unweighed or not len(self._lessons):
             return None
         vectors = self._corpus.vectors
+        self._learner = self._learner or Learner(self.version.head.width)
         for _ in range(self.recipe.steps):
-            asked, candidates, helps = self._lessons.draw(self._chance, self.recipe.batch)
-            self._learner.step(vectors[asked], vectors[candidates], helps)
-        head = self._learner.head()
-        before, after = self._lessons.check(self.version.head, vectors), self._lessons.check(head, vectors)
-        if after < before:
-            self._behind += 1
-            if self._behind >= self.recipe.patience:
-                self._learner.begin(self.version.head)
-                self._behind = 0
+            self._learner.step(vectors, self._lessons.draw(self._chance))
+        if self._learner.taken < self.recipe.update:
             return None
-        self._behind = 0
-        return self._next(head, admitted, before.first, after.first)
+        head, self._learner = self._learner.head(), None
+        before, after = self._lessons.check(self.version.head, vectors), self._lessons.check(head, vectors)
+        return None if after < before else self._next(head, admitted, before.first, after.first)
 
     def _next(self, head: Head, admitted: str, before: float, after: float) -> Version:
         return Version(

@@ -1,4 +1,4 @@
-"""What was found out at admissions: which candidates help with which pair, to train on or to check by."""
+"""What was found out at admissions: which candidates help with which pair; first to check by, then to learn from."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from mindstream.sharing.retriever.head import Floats, Head
+from mindstream.sharing.retriever.learner import Drawn, Rows
 
-Rows = NDArray[np.int64]
 CHECKED = 48
-"""So many of the exemplars held out last tell whether an update holds."""
-LEAST_CHECKED = 4
-"""With fewer, nothing is told, and every update holds."""
+"""At most so many of the newest lessons tell whether an update holds."""
+LEAST_CHECKED = 8
+"""At least so many do; a pool that has not three times as many lessons learns from all, and every update holds."""
+WHOLE, BATCH = 192, 48
+"""A step is taken on all lessons where there are no more than this; else on so many, drawn anew for each step."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """A pair held out: its candidates, and for each whether it is one of those that help most."""
+class Lesson:
+    """A pair's candidates, for each whether it is one of those that help most, and those that are learned from."""
 
     candidates: Rows
     helps: NDArray[np.bool_]
+    taken: Rows
 
 
 class Checked(NamedTuple):
@@ -41,62 +44,67 @@ class Checked(NamedTuple):
 
 
 class Lessons:
-    """Lessons by the number of the pair that they are about; a newer one replaces what was known of it."""
+    """Lessons by the number of the pair that they are about; a newer one replaces what was known of it.
 
-    def __init__(self, taken: int) -> None:
+    The newest are held out, and learned from when others are newer: so no version has seen what its successor is
+    checked by, and in the end everything is learned from.
+    """
+
+    def __init__(self, taken: int, held_out: float) -> None:
         self._half = max(1, taken // 2)
         self._labels = np.repeat(np.array([1, 0], np.float32), self._half)
-        self._learned: dict[int, Rows] = {}
-        self._trials: dict[int, Trial] = {}
-        self._rows: tuple[Rows, Rows] | None = None
+        self._held_out = held_out
+        self._known: dict[int, Lesson] = {}  # the newest last
+        self._whole: Drawn | None = None
 
     def __len__(self) -> int:
-        return len(self._learned)
+        """Return how many are learned from."""
+        known = len(self._known)
+        if known < 3 * LEAST_CHECKED:
+            return known
+        return known - min(CHECKED, max(LEAST_CHECKED, int(self._held_out * known)))
 
-    def learn(self, at: int, candidates: Rows, p_not: NDArray[np.float64]) -> None:
-        """Keep of a pair's candidates those that help most, and those that help least."""
+    def add(self, at: int, candidates: Rows, p_not: NDArray[np.float64]) -> None:
+        """Keep which of a pair's candidates help, most and least."""
         order = np.argsort(p_not, kind="stable")
-        self._learned[at] = candidates[np.concatenate([order[: self._half], order[-self._half :]])]
-        self._rows = None
-
-    def hold_out(self, at: int, candidates: Rows, p_not: NDArray[np.float64]) -> None:
-        """Keep a pair to check by."""
-        self._trials.pop(at, None)
-        self._trials[at] = Trial(candidates, p_not <= np.partition(p_not, self._half - 1)[self._half - 1])
-        while len(self._trials) > CHECKED:
-            del self._trials[next(iter(self._trials))]
+        taken = candidates[np.concatenate([order[: self._half], order[-self._half :]])]
+        self._known[at] = Lesson(candidates, p_not <= p_not[order[self._half - 1]], taken)
+        self._whole = None
 
     def withdraw(self, rows: Iterable[int]) -> None:
         """Forget what is about these pairs, or of them."""
-        gone = set(rows)
-        self._learned = {
-            at: taken for at, taken in self._learned.items() if at not in gone and not gone & set(taken.tolist())
-        }
-        self._trials = {
-            at: trial
-            for at, trial in self._trials.items()
-            if at not in gone and not gone & set(trial.candidates.tolist())
-        }
-        self._rows = None
+        gone = np.array(list(rows), np.int64)
+        for at, lesson in list(self._known.items()):
+            left = ~np.isin(lesson.candidates, gone)
+            if at in gone or np.isin(lesson.taken, gone).any():
+                del self._known[at]
+            elif not left.all():
+                self._known[at] = Lesson(lesson.candidates[left], lesson.helps[left], lesson.taken)
+        self._whole = None
 
-    def draw(self, chance: Generator, n: int) -> tuple[Rows, Rows, Floats]:
-        """Draw n rows to train on: a pair, a candidate, and whether it helps."""
-        if self._rows is None:
-            pairs = np.fromiter(self._learned, np.int64, len(self._learned))
-            self._rows = np.repeat(pairs, 2 * self._half), np.concatenate(list(self._learned.values()))
-        asked, candidates = self._rows
-        drawn = chance.integers(0, len(asked), n)
-        return asked[drawn], candidates[drawn], self._labels[drawn % (2 * self._half)]
+    def draw(self, chance: Generator) -> Drawn:
+        """Draw what a step is taken on."""
+        if self._whole is None:
+            learned = list(self._known.items())[: len(self)]
+            pairs = np.array([at for at, _ in learned], np.int64)
+            candidates = np.concatenate([lesson.taken for _, lesson in learned])
+            self._whole = Drawn(np.repeat(pairs, 2 * self._half), candidates, np.tile(self._labels, len(pairs)))
+        if len(self) <= WHOLE:
+            return self._whole
+        lessons = chance.choice(len(self), BATCH, replace=False)
+        rows = (lessons[:, None] * 2 * self._half + np.arange(2 * self._half)).ravel()
+        return Drawn(*(each[rows] for each in self._whole))
 
     def check(self, head: Head, vectors: Floats) -> Checked:
-        """Tell how a head ranks the candidates of the pairs held out; nothing where there are too few."""
-        if len(self._trials) < LEAST_CHECKED:
+        """Tell how a head ranks the candidates of the pairs held out; nothing where there are none."""
+        trials = list(self._known.items())[len(self) :]
+        if not trials:
             return Checked(0.0, 0.0)
-        used = np.unique(np.concatenate([*(each.candidates for each in self._trials.values()), list(self._trials)]))
+        used = np.unique(np.concatenate([*(each.candidates for _, each in trials), [at for at, _ in trials]]))
         projected = head.project(vectors[used])
         hits, above = 0, 0.0
-        for at, trial in self._trials.items():
+        for at, trial in trials:
             near = projected[np.searchsorted(used, trial.candidates)] @ projected[np.searchsorted(used, at)]
             hits += int(trial.helps[int(near.argmax())])
             above += float(np.mean(near[trial.helps][:, None] > near[~trial.helps]))
-        return Checked(hits / len(self._trials), above / len(self._trials))
+        return Checked(hits / len(trials), above / len(trials))

@@ -35,7 +35,11 @@ WHOLE_BYTES = 1_000_000
 
 
 class Likelihood:
-    """1 - the geometric mean of the probabilities of Y's tokens after "x -> y | X ->" (Rubin 2022)."""
+    """1 - the geometric mean of the probabilities of Y's tokens after "x -> y | X ->" (Rubin 2022).
+
+    A grammar allows whole characters only: where the model spells one by several tokens, as small ones do Chinese, and
+    where a text has the model's own marks in it, this fails.
+    """
 
     basis: Basis = "logprobs"
 
