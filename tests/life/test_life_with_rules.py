@@ -88,6 +88,10 @@ async def test_a_brief_is_written_in_chinese(tmp_path: Path) -> None:
     assert "茶馆因为河水改道在1958年关门。" in brief
     assert "有几只猫：" in brief.partition("还缺什么")[2]
     assert lived.ended == "done"
+    assert re.search(r"^1\. 茶馆\.md，第1-5行$", brief, re.MULTILINE)
+    assert re.search("引自1份文档", brief)
+    english = re.findall("[A-Za-z]+", "".join([brief, *lived.said]).replace(".md", ""))
+    assert english == []
 
 
 async def test_a_question_is_answered_without_a_file(tmp_path: Path) -> None:

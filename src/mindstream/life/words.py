@@ -22,7 +22,8 @@ ENGLISH = {
         "remember a piece of memory",
         {
             "memory": "a piece of memory to remember, about 300 words; returns ok",
-            "replaces": "words of an earlier memory, as R gave it, that is not true any more: this one takes its place, or nothing where `memory` is empty",
+            "replaces": "words of an earlier memory, as R gave it, that is not true any more: this one takes its "
+            "place, or nothing where `memory` is empty",
         },
     ),
     "S": Words("tidy memory, stay efficient", {}),

@@ -74,7 +74,7 @@ def read_memory(text: str) -> list[Passage]:
 
 
 def of_time(words: str, passages: Sequence[Passage], now: Moment) -> list[Passage]:
-    """Return what was told in the time that words name, or is of that time by its own words; all where they name none."""
+    """Return what was told in the time that words name, or says it is of that time; all where they name none."""
     named = spans(words, now)
     if not named:
         return list(passages)

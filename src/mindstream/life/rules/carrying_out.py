@@ -62,7 +62,7 @@ def _look_up(ask: CarryOut) -> Script:
     if not found:
         lacks = phrase("nothing" if searches else "no_source", ask.language)
         return (yield from _solve(ask, f"{part}, {subject}" if subject else part, lacks))
-    asked = f"{part} (about: {subject})" if subject else part
+    asked = phrase("about", ask.language, part, subject) if subject else part
     (thought,) = yield [call("M0", question=asked, context=_context(found))]
     inside = THOUGHT.search(thought)
     answer = (inside[1] if inside else thought).strip()

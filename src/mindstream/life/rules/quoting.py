@@ -26,6 +26,7 @@ LONGEST, SHORT, SHORT_ZH = 280, 15, 6
 DREAM = " (dream)"
 """What stands behind the day of a line of memory that was only dreamt."""
 PLACE = re.compile(r"^(?P<name>[^\n]{1,200}?), (?P<place>(?:lines?|page) [\d-]+):$", re.MULTILINE)
+WITHIN = re.compile(r"(?:, (?P<unit>lines?|page) (?P<at>[\d-]+)|，第[\d-]+[行页])$")
 MEMORY = re.compile(r"^- (?P<day>\d{4}-\d\d-\d\d)(?P<dream> \(dream\))?: (?P<text>.+)$", re.MULTILINE)
 QUOTED = re.compile(r"^“(?P<words>.+)” — (?P<place>.+)$", re.MULTILINE)
 ENDS = re.compile(
@@ -90,8 +91,18 @@ class Quote:
     place: str
     score: float = 0.0
 
-    def __str__(self) -> str:
-        return f"“{self.words}” — {self.place}"
+    @property
+    def file(self) -> str:
+        """The file that it stands in."""
+        return WITHIN.sub("", self.place)
+
+    def written(self, language: str) -> str:
+        """Write it with where it stands, in this language."""
+        name, within = self.file, WITHIN.search(self.place)
+        place = self.place
+        if language == "zh" and within and within["at"]:
+            place = f"{name}，第{within['at']}{'页' if within['unit'] == 'page' else '行'}"
+        return f"“{self.words}” — {place}"
 
 
 @dataclass(frozen=True, slots=True)
