@@ -77,7 +77,7 @@ def test_words_that_nobody_is_shown_are_not_counted_as_said(door: FakeEndpoint, 
 def test_chinese_words_are_counted_though_nothing_stands_between_them(folder: Path) -> None:
     data = ["--data", str(folder), "--words-per-day", "4"]
     done = run_here("live", "--goal", "问我昨天在船上做了什么，为什么那样做", *data, "--turns", "1")
-    assert "asks you (nobody is disturbed now): 请告诉我：昨天在船上" in done.out, done.out
+    assert "问你（此刻不打扰）：请告诉我：昨天在船上" in done.out, done.out
 
 
 def test_what_is_said_in_a_chat_is_not_said_to_a_life_that_hears_not(folder: Path) -> None:

@@ -19,6 +19,8 @@ from mindstream.models.prompt import rule
 
 SEARCHES, COUNT, MOST = 2, 6, 16_000
 """So many tools are searched with, for so many passages; so many characters are given to M0."""
+FOUND_ON_THE_WAY = "\n\nfound on the way:"
+"""Behind the answer of a tool that solves tasks stands what its steps found."""
 FILE = re.compile(r"(?:\bfile|文件)\W{0,3}(?P<name>[\w-]+\.\w{1,5})\b", re.IGNORECASE)
 LOOKS = tuple(words["look"].partition("{}")[0] for words in (ENGLISH, CHINESE))
 THOUGHT = re.compile(r"<\|thinking_start\|>(.*)<\|thinking_end\|>", re.DOTALL)
@@ -76,7 +78,7 @@ def _solve(ask: CarryOut, question: str, lacks: str) -> Script:
         return lacks
     (solved,) = yield [call(solver.name, task=question)]
     failed = ("the task was not solved", f"{solver.name} failed", f"{solver.name} did not answer", HELD)
-    return lacks if solved.startswith(failed) else solved
+    return lacks if solved.startswith(failed) else solved.partition(FOUND_ON_THE_WAY)[0].strip()
 
 
 def _context(passages: Sequence[Passage]) -> str:

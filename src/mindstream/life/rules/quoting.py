@@ -40,8 +40,9 @@ anyon somebodi someon nobodi someth year time way kind exact much mani long ofte
 LIGHT = frozenset(LIGHT_WORDS.split())
 TIME = re.compile(
     r"\b[12]\d{3}\b|\b\d{1,2}[.:]\d\d\b|\b(?:January|February|March|April|May|June|July|August|September|October|November"
-    r"|December|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|spring|summer|autumn|winter|century|yesterday|o'clock)\b"
+    r"|December|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|spring|summer|autumn|winter|century|yesterday|o'clock)\b"
     r"|\d+ ?(?:年|月|日|点|时)|[一二三四五六七八九十]+(?:年|月|日|点)|世纪"
+    r"|(?:周|星期)[一二三四五六日天末]|[上下]午|早上|晚上"
 )
 NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|halves|thirds?|quarters?|twice|hundreds?|thousands?"
