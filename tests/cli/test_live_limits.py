@@ -112,6 +112,9 @@ def test_a_planner_solves_a_task_in_steps_with_the_other_tools(door: FakeEndpoin
 def test_rules_have_a_planner_solve_what_no_search_finds(folder: Path) -> None:
     done = run_here("live", "--goal", "What is 17.5 * 4?", "--data", folder, "--tools", "planner,calculator")
     assert done.code == 0 and "→ solve_task" in done.out and "70" in done.out.rpartition("✓")[2], done.out
+    assert "✓ task 1 is done: What is 17.5 * 4? → 70\n" in done.out, (
+        "what was found on the way is in the turn, not here"
+    )
 
 
 def test_it_reads_back_what_it_wrote_and_asks_before_it_deletes(

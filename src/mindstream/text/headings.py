@@ -11,8 +11,8 @@ JOINT = " › "
 """Stands between a title and what is headed below it."""
 LONGEST, LONGEST_ZH, LONGEST_BEFORE_TEXT = 80, 24, 40
 MARKED = re.compile(r"(#{1,6})\s+(?=[^\s#])")
-UNDERLINE = re.compile(r"[=-]{3,}$")
-ITEM = re.compile(r"[-*>|+]|\d+[.)]")
+UNDERLINE = re.compile(r"\A[=-]{3,}\Z")
+ITEM = re.compile(r"\A(?:[-*>|+]|\d{1,3}[.)])")
 CLOSING, STOPS = "\"'”’」』)]）", ".!?…:;,。！？：；，、"
 CLAUSE = re.compile(r"[，；。]")
 
