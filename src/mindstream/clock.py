@@ -91,8 +91,11 @@ def moment(when: datetime | Moment) -> Moment:
     return float(when)
 
 
-def format_spoken(at: Moment, zone: tzinfo | None = None) -> str:
+def format_spoken(at: Moment, zone: tzinfo | None = None, language: str = "en") -> str:
     """Write a moment as people say it, in this zone, or the machine's: Friday 20 November 2026, 22:15."""
+    if language == "zh":
+        when = datetime.fromtimestamp(at, zone or MachineZone())
+        return f"{when.year}年{when.month}月{when.day}日星期{'一二三四五六日'[when.weekday()]} {when:%H:%M}"
     return datetime.fromtimestamp(at, zone or MachineZone()).strftime("%A %d %B %Y, %H:%M")
 
 

@@ -296,3 +296,20 @@ def test_a_ledger_is_steered_where_nobody_lives_it(folder: Path) -> None:
     assert "lives for no goal yet" in mistaken(run_here("life", "status", *data, "--user", "ann"))
     for words in (["say", "Only blue ones."], ["wake", "The shop is open."]):
         assert run_here("life", *words, *data, "--json").rows[0]["text"] == words[1]
+
+
+def test_a_life_with_a_chinese_goal_is_shown_in_chinese(folder: Path) -> None:
+    (folder / "docs").mkdir(parents=True)
+    (folder / "docs" / "茶馆.md").write_text("# 茶馆\n\n茶馆由陈守义在1921年开办。\n", "utf-8")
+    goal = ("live", "--goal", "查明茶馆是谁开办的", "--docs", folder / "docs", "--data", folder / "data")
+    lived = run_here(*goal).out
+    run_here("life", "add", "睡觉", "--data", folder / "data")
+    run_here("life", "pause", "午饭", "--data", folder / "data")
+    stands = run_here("life", "status", "--data", folder / "data").out
+    turn = run_here("life", "turn", "1", "--data", folder / "data").out
+    assert (
+        "第1轮 · " in lived
+        and "✓ 任务1完成：查明茶馆是谁开办的 → “茶馆由陈守义在1921年开办。” — 茶馆.md，第1-3行" in lived
+    )
+    assert lived.splitlines()[-1].startswith("没有要做的事了；") and lived.splitlines()[-1].endswith("步规则。")
+    assert "目标：查明茶馆" in stands and "暂停：午饭；" in stands and "2. 睡觉" in stands and "第1轮 · " in turn

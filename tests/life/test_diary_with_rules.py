@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from simulated_life import simulation
 
+from mindstream.clock import parse_iso
 from mindstream.life.life import Life
+from mindstream.life.rules.answering import answer_from_memory
 from mindstream.life.simulation import ScriptLine
 from mindstream.memory.record import Record
 
@@ -90,6 +93,20 @@ async def test_a_diary_in_chinese(tmp_path: Path) -> None:
     assert any("六个小时" in words for words in said)
     assert any("蓝色的罐子" in words and words.startswith("你在2026-05-04") for words in said)
     assert said[-1] == "我不记得有这件事。" or said[-2] == "我不记得有这件事。"
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("我昨天喝了什么茶？", "- 2026-11-22: 我昨天喝了白茶"),
+        ("我昨天喝了什么茶？", "- 2026-11-21: 我今天喝了白茶。"),
+        ("What tea did I drink yesterday?", "- 2026-11-22: Yesterday I drank white tea, a whole pot"),
+    ],
+)
+def test_what_was_told_of_a_day_answers_a_question_about_that_day(question: str, line: str) -> None:
+    noon = parse_iso("2026-11-22T12:00:00")
+    assert line[14:] in answer_from_memory(question, line, noon, "en")
+    assert answer_from_memory(question, line.replace("2026-11-2", "2026-10-2"), noon, "en") == ""
 
 
 async def test_who_does_not_answer_is_asked_again_another_day_and_nothing_is_written(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from simulated_life import live
 
 from mindstream.life.rules.parts import read_question
+from mindstream.life.rules.reading import read_task
 
 LIGHTHOUSE = {
     "tower.md": (
@@ -87,6 +88,10 @@ async def test_a_brief_is_written_in_chinese(tmp_path: Path) -> None:
     assert "茶馆因为河水改道在1958年关门。" in brief
     assert "有几只猫：" in brief.partition("还缺什么")[2]
     assert lived.ended == "done"
+    assert re.search(r"^1\. 茶馆\.md，第1-5行$", brief, re.MULTILINE)
+    assert re.search("引自1份文档", brief)
+    english = re.findall("[A-Za-z]+", "".join([brief, *lived.said]).replace(".md", ""))
+    assert english == []
 
 
 async def test_a_question_is_answered_without_a_file(tmp_path: Path) -> None:
@@ -120,3 +125,19 @@ async def test_what_rules_cannot_do_ends_with_a_plain_word(tmp_path: Path, goal:
 def test_where_a_brief_is_to_be_written_is_no_part_of_it() -> None:
     goal = "Write a brief on the mill: who built it, and who painted the church. Put it into mill.md."
     assert read_question(goal).parts == ("who built it", "who painted the church")
+
+
+@pytest.mark.parametrize(
+    ("goal", "subjects"),
+    [
+        ("When was the mill built and what is 17.5 * 4", ("", "")),
+        ("Find out who runs the ferry and when the tea house was opened", ("", "")),
+        ("Find out who runs the ferry and how old it is", ("", "who runs the ferry")),
+        ("Write a brief on the mill: who built it and who painted the door", ("the mill", "the mill")),
+        ("磨坊什么时候建的，17.5*4等于多少", ("", "")),
+        ("谁经营渡口，什么时候开始", ("", "谁经营渡口")),
+    ],
+)
+def test_a_first_part_is_the_subject_only_of_what_names_none(goal: str, subjects: tuple[str, ...]) -> None:
+    question = read_question(read_task(goal).about)
+    assert tuple(map(question.subject_of, question.parts)) == subjects

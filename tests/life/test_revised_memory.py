@@ -39,6 +39,22 @@ async def test_what_is_to_be_replaced_must_be_one_memory(tmp_path: Path) -> None
         assert await rows(life.stream, "corrected") == [] and len(await life.stream.latest("note", 9)) == 2
 
 
+async def test_a_memory_is_taken_back_without_a_new_one(tmp_path: Path) -> None:
+    model = script([
+        [call("U", memory="The ferry leaves at 9."), call("U", memory="Bread is sold at 9.")],
+        [call("U", replaces="the ferry leaves at 9"), call("U", memory="", replaces=""), call("U", memory=" ")],
+        [call("R", query="When does the ferry leave?")], FINISH, "ok",
+    ])  # fmt: skip
+    async with living(tmp_path, model) as life:
+        await life.run()
+        given = await results(life.stream)
+        (corrected,) = await rows(life.stream, "corrected")
+        (old,) = await life.stream.store.records("keeper", [corrected.old])
+    assert corrected.new == "" and old.valid_until is not None and old.forgotten is None
+    assert all("ferry" not in text for tool, text in given if tool == "R")
+    assert [text for tool, text in given if tool == "U"][3:] == ["U needs memory"] * 2
+
+
 def test_u_wants_only_a_memory() -> None:
     from mindstream.life.words import spec_of
 

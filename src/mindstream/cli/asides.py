@@ -66,7 +66,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
         case Remembered():
             return "remembered " + ", ".join(f"{n} {kind}{'s' * (n != 1)}" for kind, n in event.kinds.items())
         case Corrected():
-            return f"corrected: {event.new} in place of {event.old}"
+            return f"corrected: {event.new} in place of {event.old}" if event.new else f"taken back: {event.old}"
         case Opened() | ModelCalled() | Observed() | Thought() if not thinks:
             return ""
         case Thought() if event.text:

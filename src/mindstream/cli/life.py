@@ -10,8 +10,9 @@ from rich.console import Console
 
 from mindstream.cli.clean import complain, say
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.life_lines import describe_spent, describe_standing, list_open, list_tasks
+from mindstream.cli.life_lines import describe_so_far, describe_standing, list_open, list_tasks
 from mindstream.cli.life_screens import LifeScreen
+from mindstream.cli.life_words import words
 from mindstream.clock import format_spoken
 from mindstream.life import commands, lives
 from mindstream.life.events import Asked, Order, Replied, TurnBegan
@@ -23,7 +24,6 @@ from mindstream.memory.stream import Stream
 from mindstream.service.living import ZONE
 from mindstream.service.memory import memory
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
 
 BEGINS = '`mindstream live --goal "…"`'
 Act = Callable[[Stream], Awaitable[Mapping[str, Any]]]
@@ -121,7 +121,7 @@ def show_tasks(settings: Settings, json: bool) -> int:
             state = await commands.look(opened.stream)
             for task in state.ledger.ordered() if json else ():
                 print_json(task.model_dump(mode="json"))
-            for line in () if json else list_tasks(state.ledger.ordered(), opened.clock.now()):
+            for line in () if json else list_tasks(state.ledger.ordered(), opened.clock.now(), state.language):
                 say(line)
             if not json and not state.ledger.tasks:
                 complain("the ledger is empty")
@@ -159,15 +159,16 @@ def _status(state: LifeState, is_lived: bool) -> dict[str, Any]:
 
 def _print_status(state: LifeState, now: float, is_lived: bool) -> None:
     wakes = Rhythm(zone=ZONE).next_wake(state, now)
-    say(f"goal: {state.goal}")
+    language = state.language
+    say(words("goal", language, state.goal))
     say(describe_standing(state, now, wakes, is_lived))
     for number, each in enumerate(read_orders(state.orders), 1):
-        due = format_spoken(each.next_after(max(now, state.beats.get(number, now)), ZONE))
-        say(f"standing order {number}, next {due}: {each.text}")
-    tasks = list(list_tasks(state.ledger.ordered(), now))
-    for line in [*(["tasks:"] if tasks else []), *(f"  {task}" for task in tasks), *list_open(state)]:
+        due = format_spoken(each.next_after(max(now, state.beats.get(number, now)), ZONE), language=language)
+        say(words("next_order", language, number, due, each.text))
+    tasks = list(list_tasks(state.ledger.ordered(), now, language))
+    for line in [*([words("tasks", language)] if tasks else []), *(f"  {task}" for task in tasks), *list_open(state)]:
         say(line)
-    say(f"{count_of(state.turn, 'turn')}, {describe_spent(state.spent)} so far")
+    say(describe_so_far(state))
 
 
 def show_turn(settings: Settings, number: int, json: bool) -> int:
@@ -176,6 +177,7 @@ def show_turn(settings: Settings, number: int, json: bool) -> int:
     async def run() -> None:
         async with memory(settings, begins=BEGINS) as opened:
             screen = LifeScreen(Console(highlight=False))
+            screen.language = (await commands.look(opened.stream)).language
             for row in await commands.read_turn(opened.stream, number):
                 if json:
                     print_json(row.row())

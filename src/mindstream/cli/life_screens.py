@@ -10,6 +10,7 @@ from rich.text import Text
 
 from mindstream.cli.clean import clean, short
 from mindstream.cli.life_lines import describe_life, thought
+from mindstream.cli.life_words import cause, words
 from mindstream.cli.screens import JsonScreen
 from mindstream.clock import Moment, format_spoken
 from mindstream.life.events import (
@@ -41,6 +42,8 @@ class JsonLifeScreen(JsonScreen):
     doing = ""
     since: Moment = 0.0
 
+    language = "en"
+
     def say(self, text: str, style: str = "dim") -> None: ...
 
 
@@ -50,12 +53,14 @@ class LifeScreen:
     Attributes:
         doing: who was asked last and has not answered yet; "" nobody.
         since: since when.
+        language: of what stands around it: that of its goal.
     """
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.doing = ""
         self.since: Moment = 0.0
+        self.language = "en"
         self._open: dict[str, str] = {}
         """The calls that have not given anything yet: their tools, by id."""
 
@@ -78,35 +83,47 @@ class LifeScreen:
             case TurnBegan():
                 self.doing = ""
                 self.console.print()
-                self._line(f"turn {event.turn} · {format_spoken(logged.at)} · {event.because}", "bold")
+                self._line(
+                    self._words(
+                        "turn",
+                        event.turn,
+                        format_spoken(logged.at, language=self.language),
+                        cause(event.because, self.language),
+                    ),
+                    "bold",
+                )
             case TurnEnded():
                 self.doing = ""
                 if event.error:
-                    self._line(f"turn {event.turn} failed: {event.error}", "red")
+                    self._line(describe_life(event, self.language), "red")
             case Questioned() | LeaveAsked() | LeaveGiven() | LifeBegan() | Rested():
                 self._asked(event)
             case TaskChanged() if logged.by == SLOT:
-                self._line(f"{'✓' if event.standing == 'done' else '·'} {describe_life(event)}", "green", 1)
+                self._line(
+                    f"{'✓' if event.standing == 'done' else '·'} {describe_life(event, self.language)}", "green", 1
+                )
             case Heard():
-                self._line(f"you: {event.text}", "bold cyan")
+                self._line(self._words("you", event.text), "bold cyan")
             case ModelCalled():
                 return
             case _:
-                if line := describe_life(event):
+                if line := describe_life(event, self.language):
                     self._line(f"· {line}", "dim")
 
     def _asked(self, event: Questioned | LeaveAsked | LeaveGiven | LifeBegan | Rested) -> None:
         style = "bold red" if isinstance(event, Rested) and event.because else "bold yellow"
-        line = describe_life(event)
+        if isinstance(event, LifeBegan):
+            self.language = event.language
+        line = describe_life(event, self.language)
         if isinstance(event, LeaveAsked):
-            line += f"\n  /allow or /refuse, or: mindstream life allow {event.id}"
+            line += "\n" + self._words("allow", event.id)
         self._line(line, "bold" if isinstance(event, LifeBegan | LeaveGiven) else style)
 
     def _replied(self, event: Replied) -> None:
         self.doing = ""
         depth = event.id.count(".") // 2
         if event.error:
-            self._line(f"{event.role} could not answer: {event.error}", "red", depth)
+            self._line(describe_life(event, self.language), "red", depth)
         elif event.text.strip() and (depth == 0 or event.calls):  # M1's and M0's answers are what their calls give
             self._line(short(event.text, WORDS), "" if depth == 0 else "dim", depth)
 
@@ -123,10 +140,13 @@ class LifeScreen:
         tool = self._open.pop(event.id, event.tool)
         if tool in TOLD and not event.failed and event.text not in NOT_YET.values():
             return
-        named = f"{tool}: " if tool in (*ROLES, *TOLD) else "dreamt: " if tool == "S" and event.text else ""
+        named = f"{tool}: " if tool in (*ROLES, *TOLD) else self._words("dreamt") if tool == "S" and event.text else ""
         style = "red" if event.failed else "magenta" if tool == "S" else "" if tool in ROLES else "dim"
-        text = thought(event.text) or ("nothing was forgotten, and nothing dreamt" if tool == "S" else "nothing")
+        text = thought(event.text) or self._words("no_dream" if tool == "S" else "nothing")
         self._line(f"← {named}{short(text, ANSWER if named else RESULT)}", style, event.id.count(".") // 2)
+
+    def _words(self, name: str, *filled: object) -> str:
+        return words(name, self.language, *filled)
 
     def _line(self, text: str, style: str = "", depth: int = 0) -> None:
         self._print(Text(clean(text), style), depth)

@@ -12,9 +12,9 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from mindstream.cli.life_lines import describe_spent, list_open, list_tasks
+from mindstream.cli.life_lines import describe_rest, describe_spent, list_open, list_tasks
+from mindstream.cli.life_words import cause, count, words
 from mindstream.cli.terminal import silent_keys
-from mindstream.clock import format_spoken
 from mindstream.errors import MindstreamError
 from mindstream.life import commands
 from mindstream.life.state import LifeState
@@ -105,7 +105,7 @@ class LifeTerminal:
 
     def _tasks(self) -> None:
         state, now = self._state(), self._stream.clock.now()
-        lines = [*list_tasks(state.ledger.ordered(), now), *list_open(state)]
+        lines = [*list_tasks(state.ledger.ordered(), now, state.language), *list_open(state)]
         self._screen.say("\n".join(lines) or "the ledger is empty", "")
 
     def _asked(self) -> list[str]:
@@ -114,28 +114,36 @@ class LifeTerminal:
         return [id_ for id_ in state.questions if id_ not in state.answers]
 
     def _label(self) -> FormattedText:
-        return FormattedText([("class:ask", "answer: ") if self._asked() else ("class:say", "say: ")])
+        language = self._state().language
+        return FormattedText(
+            [("class:ask", words("answer", language)) if self._asked() else ("class:say", words("say", language))]
+        )
 
     def _toolbar(self) -> FormattedText:
         state = self._state()
         left = sum(task.standing in ("open", "waiting") for task in state.ledger.tasks.values())
-        parts = [self._doing(state), f"{left} task{'s' * (left != 1)} left", describe_spent(state.spent), "/help"]
+        parts = [
+            self._doing(state),
+            words("left", state.language, count(left, "task", state.language)),
+            describe_spent(state.spent, state.language),
+            "/help",
+        ]
         return FormattedText([("class:bottom-toolbar", " · ".join(parts))])
 
     def _doing(self, state: LifeState) -> str:
-        now = self._stream.clock.now()
+        now, language = self._stream.clock.now(), state.language
         if state.halted:
-            return state.halted
+            return cause(state.halted, language)
         if self._asked():
-            return f"turn {state.turn}: it waits for your answer"
+            return words("waits_for_you", language, state.turn)
         if self._screen.doing and state.in_turn:
-            return f"turn {state.turn}: {self._screen.doing} thinks, {max(0, now - self._screen.since):.0f} s"
+            seconds = f"{max(0, now - self._screen.since):.0f}"
+            return words("thinks", language, state.turn, self._screen.doing, seconds)
         if state.in_turn:
-            return f"turn {state.turn}: at work"
+            return words("at_work", language, state.turn)
         wakes = self._rhythm.next_wake(state, now)
-        if wakes is None:
-            return "rests until somebody acts"
-        return "at work" if wakes <= now else f"rests until {format_spoken(wakes)}"
+        is_due = wakes is not None and wakes <= now
+        return words("works", language) if is_due else describe_rest(wakes, language)
 
 
 def _keys() -> KeyBindings:

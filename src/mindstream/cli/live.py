@@ -11,15 +11,15 @@ from typing import Any
 
 from rich.console import Console
 
-from mindstream.cli.chat import describe_models
 from mindstream.cli.clean import complain
 from mindstream.cli.edge import no_more_output
-from mindstream.cli.life_lines import WAKES, describe_spent, describe_way_on, list_open, list_tasks
+from mindstream.cli.life_lines import describe_rest, describe_so_far, describe_way_on, list_open, list_tasks
 from mindstream.cli.life_screens import JsonLifeScreen, LifeScreen
+from mindstream.cli.life_words import cause, words
 from mindstream.cli.permission import Asker, is_somebody_there, server_approval
 from mindstream.cli.run_screens import PlainScreen
 from mindstream.cli.stopping import Stopping
-from mindstream.clock import Moment, format_spoken
+from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.life import commands, lives
 from mindstream.life.life import Life
@@ -31,7 +31,6 @@ from mindstream.service.file_changes import watch
 from mindstream.service.living import ZONE, LifeSettings, open_life, read_end
 from mindstream.service.memory import Memory, events, following, memory
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
 
 RESTED = 1
 """The exit code where it rests for want of a model, or of what it may spend."""
@@ -127,7 +126,7 @@ class Session:
         """Live it in this process."""
         await self._let_go_on(life)
         if life.models.only_rules:
-            self.screen.say(describe_models(life.models))
+            self.screen.say(words("rules", life.state.language))
         self._introduce(life.state)
         beside: list[Coroutine[Any, Any, None]] = []
         if not self.in_terminal and not self.wishes.json:
@@ -194,35 +193,35 @@ class Session:
             await commands.order(self.stream, "resume")
 
     def _introduce(self, state: LifeState) -> None:
-        say = self.screen.say
-        say(f"goal: {state.goal}", "bold")
+        say, language = self.screen.say, state.language
+        self.screen.language = language
+        say(words("goal", language, state.goal), "bold")
         for number, order in enumerate(state.orders, 1):
-            say(f"standing order {number}: {order}")
+            say(words("order", language, number, order))
         now = self.stream.clock.now()
-        for line in list_tasks((task for task in state.ledger.ordered() if task.standing in ("open", "waiting")), now):
+        left = [task for task in state.ledger.ordered() if task.standing in ("open", "waiting")]
+        for line in list_tasks(left, now, language):
             say(f"  {line}")
         for line in list_open(state):
             say(f"  {line}", "bold yellow")
         if state.halted:
             typed = self.in_terminal and state.halted.startswith("paused")  # a life that is stopped ends at once
-            way_on = "/resume lets it go on" if typed else describe_way_on(state.halted, True)
-            say(f"{state.halted}; {way_on}", "red")
+            way_on = words("way_typed", language) if typed else describe_way_on(state, True)
+            say(words("halted", language, cause(state.halted, language), way_on), "red")
         if self.in_terminal:
-            say("what you type is said to it, or answers what it asks; /help says what else there is, Ctrl-C leaves")
+            say(words("typed", language))
 
     def _end(self, state: LifeState, ended: str) -> int:
         stopped = state.halted.startswith("stopped")
-        why = {
-            "done": f"nothing is left to do; {WAKES}",
-            "turns": "as many turns as were wished",
-            "time": "the time is over",
-            "halted": f"{state.halted}; {describe_way_on(state.halted, False)}",
-            "": "you left; nothing is lost",
-        }[ended]
+        language = state.language
+        why = words(f"ended_{ended or 'left'}", language)
+        if ended == "halted":
+            why = words("halted", language, cause(state.halted, language), describe_way_on(state, False))
+        stop, end = ("。", "。") if language == "zh" else (". ", ".")
         self.screen.say("")
-        self.screen.say(f"{why}. {count_of(state.turn, 'turn')}, {describe_spent(state.spent)} so far.")
+        self.screen.say(f"{why}{stop}{describe_so_far(state)}{end}")
         if ended != "done" and not stopped:
-            self.screen.say(f"this goes on with it: {self.wishes.again}")
+            self.screen.say(words("again", language, self.wishes.again))
         return RESTED if ended == "halted" and not stopped else 0
 
 
@@ -262,18 +261,19 @@ class _States:
 
 async def _tell_rests(life: Life, screen: Screen) -> None:
     """Say once, for files and pipes, that a life rests, and until when; until cancelled."""
-    told = ""
+    told = before = ""
     while True:
         await asyncio.sleep(LOOK_S)
         now = life.stream.clock.now()
         wakes = life.habits.rhythm.next_wake(life.state, now)
         if life.state.in_turn or (wakes is not None and wakes <= now):
-            told = ""
+            told = before = ""
             continue
-        line = life.state.halted or (f"rests until {format_spoken(wakes)}" if wakes else "rests until somebody acts")
-        if line != told:
+        line = cause(life.state.halted, life.state.language) or describe_rest(wakes, life.state.language)
+        if line not in (told, "") and line == before:  # by now the screen shows what came before it
             screen.say(line)
-        told = line
+            told = line
+        before = line
 
 
 async def _wait_for_end(stream: Stream) -> str:

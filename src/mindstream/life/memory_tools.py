@@ -49,13 +49,16 @@ def recall_tool(steps: Steps, language: str) -> OwnTool:
 
 
 def remember_tool(steps: Steps, language: str) -> OwnTool:
-    """Make U(memory, replaces): what is known in the same words is not written twice; what it replaces is history."""
+    """Make U(memory, replaces): known words are not written twice; what it replaces, or takes back, is history."""
     stream = steps.stream
 
     async def remember(given: Arguments, where: Where) -> Done:
         text = given.memory.strip()
         ok = Observation("ok")
         old = await _find_memory(stream, given.replaces) if given.replaces.strip() else None
+        if old is not None and not text:
+            ended = Revision(id=old.id, valid_until=stream.clock.now())
+            return Done(ok, events=(Corrected(old=old.id, new=""),), revisions=(ended,))
         there = (await stream.find_same("note", [text])).get(normalised(text))
         if old is not None and there is not None and there.id == old.id:
             return Done(ok)

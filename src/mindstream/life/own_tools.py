@@ -97,6 +97,7 @@ class OwnTool:
         except ReplyInvalid as error:
             raise ToolError(f"{self.spec.name}: {error}") from None
         said = {name for name, value in given.items() if value is not None and str(value).strip()}
+        said |= {"memory"} if "replaces" in said else set()  # what is only taken back needs no new one
         missing = [name for name in self.spec.parameters["required"] if name not in said]
         if missing:
             raise ToolError(f"{self.spec.name} needs {', '.join(missing)}")

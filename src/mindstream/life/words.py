@@ -22,7 +22,8 @@ ENGLISH = {
         "remember a piece of memory",
         {
             "memory": "a piece of memory to remember, about 300 words; returns ok",
-            "replaces": "words of an earlier memory, as R gave it, that is not true any more: this one takes its place",
+            "replaces": "words of an earlier memory, as R gave it, that is not true any more: this one takes its "
+            "place, or nothing where `memory` is empty",
         },
     ),
     "S": Words("tidy memory, stay efficient", {}),
@@ -59,7 +60,7 @@ CHINESE = {
         "记住一段记忆",
         {
             "memory": "一段需要记住的记忆，300词左右，会返回一个 ok",
-            "replaces": "R 给出的、已经不对的一段旧记忆的原话，由这一段取代",
+            "replaces": "R 给出的、已经不对的一段旧记忆的原话，由这一段取代；memory 留空则只撤回旧的",
         },
     ),
     "S": Words("整理记忆、保持高效", {}),

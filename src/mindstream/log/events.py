@@ -192,7 +192,7 @@ class Corrected(Event):
     old: str
     """The id of the record that is history now."""
     new: str
-    """The id of the record that took its place."""
+    """The id of the record that took its place; "": it was taken back, and none did."""
 
 
 class Slept(Event):

@@ -10,8 +10,9 @@ WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}][^\s{UNSPACED}]*")
 
 
 def count_of(n: int, noun: str) -> str:
-    """Return a number with its noun: 1 step, 2 steps, 1,200 steps; `noun` in the singular, its plural with an s."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
+    """Return a number with its noun: 1 step, 2 steps, 1,200 steps; `noun` gets an s before `of` or at its end."""
+    head, of, rest = noun.partition(" of ")
+    return f"{n:,} {head}{'s' * (n != 1)}{of}{rest}"
 
 
 def count_words(text: str) -> int:

@@ -87,7 +87,7 @@ class Documents:
         parts = len(found)
         news = [
             New(
-                text=f"{name}, {each.place}:\n{each.text}", kind="document", by=name[:200],
+                text=f"{name}, {each.place}:\n{each.headed}", kind="document", by=name[:200],
                 data={"file": name, "place": each.place, "hash": digest, "parts": parts, TAINTED: True},
             )
             for each in found

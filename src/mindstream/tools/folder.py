@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mindstream.errors import ToolError
+from mindstream.text.headings import JOINT, find_headings, open_headings
 from mindstream.tools.child import run_child
 
 LARGEST, LARGEST_PDF, MOST_FILES = 2_000_000, 30_000_000, 2_000
@@ -23,10 +24,20 @@ PDF_SCRIPT = Path(__file__).with_name("pdf_text.py")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of a document; `place` says where in it: `lines 3-9`, `page 2`."""
+    """A part of a document; `place` says where in it: `lines 3-9`, `page 2`.
+
+    Attributes:
+        under: the headings that it stands under and does not hold itself, the title first.
+    """
 
     text: str
     place: str
+    under: str = ""
+
+    @property
+    def headed(self) -> str:
+        """The text below what heads it: who reads a part alone knows what it is a part of."""
+        return f"# {self.under}\n\n{self.text}" if self.under else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +150,19 @@ def passages(document: Document) -> list[Passage]:
     found: list[Passage] = []
     held: list[int] = []
     size = 0
+    headings = {at: (level, words) for at, level, words in find_headings(document.lines)}
+    above: list[tuple[int, str]] = []
 
     def end() -> None:
-        nonlocal held, size
+        nonlocal held, size, above
         text = "\n".join(document.lines[at] for at in held).strip()
+        place = _place(document, held[0], held[-1])
         for start in range(0, len(text), 2 * PASSAGE):
-            found.append(Passage(text[start : start + 2 * PASSAGE], _place(document, held[0], held[-1])))
+            own = headings.get(held[0]) if start == 0 else None
+            under = [words for level, words in above if own is None or level < own[0]]
+            found.append(Passage(text[start : start + 2 * PASSAGE], place, JOINT.join(under)))
+        for at in held:
+            above = open_headings(above, *headings[at]) if at in headings else above
         held, size = [], 0
 
     for at, line in enumerate(document.lines):

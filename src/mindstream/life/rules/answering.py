@@ -74,9 +74,13 @@ def read_memory(text: str) -> list[Passage]:
 
 
 def of_time(words: str, passages: Sequence[Passage], now: Moment) -> list[Passage]:
-    """Return what was told in the time that words name; all where they name none."""
+    """Return what was told in the time that words name, or says it is of that time; all where they name none."""
     named = spans(words, now)
     if not named:
         return list(passages)
     days = [(each, parse_iso(each.place.removesuffix(DREAM))) for each in passages]
-    return [each for each, day in days if any(span.since <= day < span.until for span in named)]
+    return [
+        each for each, day in days
+        if any(span.since <= day < span.until for span in named)
+        or any(own.since < span.until and span.since < own.until for own in spans(each.text, day) for span in named)
+    ]  # fmt: skip

@@ -31,7 +31,7 @@ def write_brief(title: str, findings: Sequence[Finding], language: str) -> str:
         body += [f"- {phrase('missing_line', language, _capital(part))}" for part in lacking] + [""]
     sources = [f"{number}. {place}" for place, number in places.items()]
     if sources:
-        files = len({place.rpartition(", ")[0] for place in places})
+        files = len({Quote("", place).file for place in places})
         lead = phrase("lead", language, files, "s" * (files != 1))
         body = [f"*{lead}*", "", *body, f"## {phrase('sources', language)}", "", *sources]
     return "\n".join([f"# {_capital(title)}", "", *body]).strip() + "\n"

@@ -19,6 +19,8 @@ from mindstream.models.prompt import rule
 
 SEARCHES, COUNT, MOST = 2, 6, 16_000
 """So many tools are searched with, for so many passages; so many characters are given to M0."""
+FOUND_ON_THE_WAY = "\n\nfound on the way:"
+"""Behind the answer of a tool that solves tasks stands what its steps found."""
 FILE = re.compile(r"(?:\bfile|文件)\W{0,3}(?P<name>[\w-]+\.\w{1,5})\b", re.IGNORECASE)
 LOOKS = tuple(words["look"].partition("{}")[0] for words in (ENGLISH, CHINESE))
 THOUGHT = re.compile(r"<\|thinking_start\|>(.*)<\|thinking_end\|>", re.DOTALL)
@@ -62,7 +64,7 @@ def _look_up(ask: CarryOut) -> Script:
     if not found:
         lacks = phrase("nothing" if searches else "no_source", ask.language)
         return (yield from _solve(ask, f"{part}, {subject}" if subject else part, lacks))
-    asked = f"{part} (about: {subject})" if subject else part
+    asked = phrase("about", ask.language, part, subject) if subject else part
     (thought,) = yield [call("M0", question=asked, context=_context(found))]
     inside = THOUGHT.search(thought)
     answer = (inside[1] if inside else thought).strip()
@@ -76,7 +78,7 @@ def _solve(ask: CarryOut, question: str, lacks: str) -> Script:
         return lacks
     (solved,) = yield [call(solver.name, task=question)]
     failed = ("the task was not solved", f"{solver.name} failed", f"{solver.name} did not answer", HELD)
-    return lacks if solved.startswith(failed) else solved
+    return lacks if solved.startswith(failed) else solved.partition(FOUND_ON_THE_WAY)[0].strip()
 
 
 def _context(passages: Sequence[Passage]) -> str:

@@ -39,6 +39,12 @@ LEAD_ZH = re.compile(
     rf"^.*?{NOUNS_ZH}[，,：:。]?|^(?:查一?查|查明|查找|查一下|查|搜索|研究|调查|了解|收集|解释)(?:一下)?"
 )
 SAYS_ZH = re.compile(r"^(?:说明|回答|介绍|讲讲|写明|讲清楚?|包括|内容)(?:一下)?[:：，,]?")
+LEANS = re.compile(
+    r"\b(?:it|its|he|him|his|she|her|hers|they|them|their|theirs|there|this|that|these|those)\b"
+    rf"|^(?:{WH_ZH}|有|是|由|被|花|要|在)|[它他她其这那]",
+    re.IGNORECASE,
+)
+OWN = re.compile(r"\b(?:the|an?|my|our|your)\s+\w|(?<=\w )[A-Z][a-z]|\d|[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,13 @@ class Question:
     def title(self) -> str:
         """What it is about, in a line."""
         return self.subject if self.subject and self.subject not in self.parts else ", ".join(self.parts)
+
+    def subject_of(self, part: str) -> str:
+        """Return what a part is about: a first part is no subject of another that names its own."""
+        is_first = self.subject == self.parts[0]
+        return (
+            "" if is_first and (part == self.subject or (OWN.search(part) and not LEANS.search(part))) else self.subject
+        )
 
 
 def read_question(text: str) -> Question:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from mindstream.life.rules.sections import read_sections
 from mindstream.text.lexical import telling
 from mindstream.text.words import terms
 
@@ -22,10 +23,10 @@ BESIDE, ELSEWHERE, KIN, OF_DOCUMENT, HOLDS = 0.5, 0.3, 0.8, 0.7, 0.25
 stem, nearly; a word of the subject elsewhere; and what it adds to hold what is asked for."""
 LONGEST, SHORT, SHORT_ZH = 280, 15, 6
 """A longer sentence is cut, a shorter one answers nothing, in characters."""
-LONGEST_TITLE = 80
 DREAM = " (dream)"
 """What stands behind the day of a line of memory that was only dreamt."""
 PLACE = re.compile(r"^(?P<name>[^\n]{1,200}?), (?P<place>(?:lines?|page) [\d-]+):$", re.MULTILINE)
+WITHIN = re.compile(r"(?:, (?P<unit>lines?|page) (?P<at>[\d-]+)|，第[\d-]+[行页])$")
 MEMORY = re.compile(r"^- (?P<day>\d{4}-\d\d-\d\d)(?P<dream> \(dream\))?: (?P<text>.+)$", re.MULTILINE)
 QUOTED = re.compile(r"^“(?P<words>.+)” — (?P<place>.+)$", re.MULTILINE)
 ENDS = re.compile(
@@ -39,8 +40,9 @@ anyon somebodi someon nobodi someth year time way kind exact much mani long ofte
 LIGHT = frozenset(LIGHT_WORDS.split())
 TIME = re.compile(
     r"\b[12]\d{3}\b|\b\d{1,2}[.:]\d\d\b|\b(?:January|February|March|April|May|June|July|August|September|October|November"
-    r"|December|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|spring|summer|autumn|winter|century|yesterday|o'clock)\b"
+    r"|December|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|spring|summer|autumn|winter|century|yesterday|o'clock)\b"
     r"|\d+ ?(?:年|月|日|点|时)|[一二三四五六七八九十]+(?:年|月|日|点)|世纪"
+    r"|(?:周|星期)[一二三四五六日天末]|[上下]午|早上|晚上"
 )
 NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|halves|thirds?|quarters?|twice|hundreds?|thousands?"
@@ -62,13 +64,14 @@ KINDS = (
     (r"\bwhere\b|哪里|哪儿|何地", WHERE, False),
 )
 """What is asked by which words, how a sentence shows that it holds it, and whether it must."""
+NAMED = re.compile(r"(?<=\S )[A-Z][\w'’-]*")
+"""A name in a title, not what only begins it."""
 CAPITAL = re.compile(r"\b[A-Z][\w'’-]*")
 """A subject that has a name is known by it, whatever else is said of it."""
 ASKING = re.compile(
     r"什么时候|什么|谁|何时|何地|哪[里儿一]?|几|多少|多[久高长大]|为什么|为何|怎么样?|怎样|如何|是否|有没有|[吗呢的了是在和与被把给让]"
 )
 PRONOUN = re.compile(r"(?:It|She|He|They|This|That|These|Its|Her|His|Their)\b|[它她他这]")
-WHOLE = re.compile(r"[.!?…:;。！？：；][\"”’')\]]*$")
 SINGLE = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -89,8 +92,18 @@ class Quote:
     place: str
     score: float = 0.0
 
-    def __str__(self) -> str:
-        return f"“{self.words}” — {self.place}"
+    @property
+    def file(self) -> str:
+        """The file that it stands in."""
+        return WITHIN.sub("", self.place)
+
+    def written(self, language: str) -> str:
+        """Write it with where it stands, in this language."""
+        name, within = self.file, WITHIN.search(self.place)
+        place = self.place
+        if language == "zh" and within and within["at"]:
+            place = f"{name}，第{within['at']}{'页' if within['unit'] == 'page' else '行'}"
+        return f"“{self.words}” — {place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +113,10 @@ class _Sentence:
     own: frozenset[str]
     beside: frozenset[str]
     around: frozenset[str]
+    above: tuple[str, ...] = ()
+    """What it is headed by: the title, the headings below it, the name of the file."""
+    topics: tuple[frozenset[str], ...] = ()
+    """Their words."""
     further: str = ""
     """What it goes on to say: the next sentence, where that speaks of the same without a name."""
 
@@ -137,6 +154,7 @@ def find_quotes(part: str, subject: str, passages: Sequence[Passage], most: int 
     holds, must = next(
         ((shown, must) for asks, shown, must in KINDS if re.search(asks, part, re.IGNORECASE)), (None, False)
     )
+    is_known = any(_is_about(each, about) for each in sentences)
     found: dict[str, Quote] = {}
     for each in sentences if wanted else ():
         held = bool(holds and holds.search(each.words))
@@ -145,7 +163,7 @@ def find_quotes(part: str, subject: str, passages: Sequence[Passage], most: int 
         ):
             continue
         covered = _share(wanted, partial(_match, each))
-        if covered >= enough and (not about or _share(about, partial(_speaks, each)) >= ENOUGH_OF_SUBJECT):
+        if covered >= enough and (_is_about(each, about) or (is_known and _is_topic(each, part, subject))):
             found.setdefault(each.words, Quote(each.whole, _place(each.passage), covered + HOLDS * held))
     best = sorted(found.values(), key=lambda quote: -quote.score)[:most]
     return [quote for quote in best if quote.score >= NEAR_BEST * best[0].score]
@@ -154,32 +172,27 @@ def find_quotes(part: str, subject: str, passages: Sequence[Passage], most: int 
 def _sentences(passages: Sequence[Passage]) -> Iterator[_Sentence]:
     around: dict[str, set[str]] = {}
     for each in passages:
-        around.setdefault(each.name, set(terms(re.sub(r"[_\-./]", " ", each.name)))).update(terms(each.text))
+        around.setdefault(each.name, set(terms(_stem_of(each.name)))).update(terms(each.text))
     for each in passages:
-        heading: frozenset[str] = frozenset()
         before: frozenset[str] = frozenset()
-        for number, block in enumerate(_blocks(each.text)):
-            if block.startswith("#") or (number == 0 and len(block) < LONGEST_TITLE and not WHOLE.search(block)):
-                heading, before = frozenset(terms(block)), frozenset()
-                continue
+        last: tuple[str, ...] = ()
+        for headings, block in read_sections(each.text):
+            above = (*headings, _stem_of(each.name)) if each.name else headings
+            topics = tuple(frozenset(terms(heading)) for heading in above)
+            if headings != last:
+                before, last = frozenset(), headings
             sentences = [words.strip() for words in ENDS.split(block) if words.strip()]
             for words, further in zip(sentences, [*sentences[1:], ""], strict=True):
                 own = frozenset(terms(words))
                 goes_on = further if PRONOUN.match(further) else ""
-                yield _Sentence(words, each, own, heading | before, frozenset(around[each.name]), goes_on)
+                beside = before.union(*topics[: len(headings)])
+                yield _Sentence(words, each, own, beside, frozenset(around[each.name]), above, topics, goes_on)
                 before = own
 
 
-def _blocks(text: str) -> Iterator[str]:
-    """Yield headings, items of lists and paragraphs, each on one line."""
-    held: list[str] = []
-    for line in [*text.splitlines(), ""]:
-        begins = line.lstrip()[:1] in ("#", "-", "*", ">", "|", "")
-        if held and (begins or held[0].startswith("#")):
-            yield " ".join(" ".join(held).split()).lstrip("-*> ")
-            held = []
-        if line.strip():
-            held.append(line.strip())
+def _stem_of(name: str) -> str:
+    """Return the name of a file as words, without what says of which kind it is."""
+    return re.sub(r"[_\-./\s]+", " ", re.sub(r"\.\w{1,5}$", "", name[:200]))
 
 
 def _weights(text: str, sentences: Sequence[_Sentence]) -> dict[str, float]:
@@ -203,6 +216,36 @@ def _share(weights: Mapping[str, float], matches: Callable[[str], float]) -> flo
 def _match(sentence: _Sentence, unit: str) -> float:
     own, beside = _holds(unit, sentence.own), BESIDE * _holds(unit, sentence.beside)
     return own or beside or ELSEWHERE * (unit in sentence.around)
+
+
+def _is_about(sentence: _Sentence, about: Mapping[str, float]) -> bool:
+    """Tell whether a sentence or its document names the subject."""
+    return not about or _share(about, partial(_speaks, sentence)) >= ENOUGH_OF_SUBJECT
+
+
+def _is_topic(sentence: _Sentence, part: str, subject: str) -> bool:
+    """Tell whether a part asks of what a sentence is headed by, under a title that is not of another such subject."""
+    asked, of = frozenset(terms(part)), frozenset(terms(subject))
+    if _is_other(sentence.above[:1], sentence.topics[:1], asked | of, subject):
+        return False
+    return any(
+        topic and all(_holds(unit, asked | of) for unit in topic) and any(_holds(unit, asked) for unit in topic)
+        for topic in sentence.topics
+    )
+
+
+def _is_other(above: Sequence[str], topics: Sequence[frozenset[str]], asked: frozenset[str], subject: str) -> bool:
+    """Tell whether a title names something of the same kind as the subject, or anything by a name nobody asked for."""
+    for title, topic in zip(above, topics, strict=True):
+        unasked = [unit for unit in topic if not _holds(unit, asked)]
+        words, names = title.split(), {each for name in NAMED.findall(title) for each in terms(name)}
+        is_named = any(unit in names for unit in unasked) and any(word.islower() for word in words)
+        is_kind = (
+            bool(terms(subject)) and title.rstrip()[-1:] == subject.rstrip()[-1:] and bool(SINGLE.match(title[-1:]))
+        )
+        if unasked and (is_named or is_kind or any(_holds(unit, frozenset(terms(subject))) for unit in topic)):
+            return True
+    return False
 
 
 def _speaks(sentence: _Sentence, unit: str) -> float:

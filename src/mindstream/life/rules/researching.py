@@ -51,12 +51,13 @@ def research(ask: Live, task: Task) -> Script:
 
 def _split(ask: Live, task: Task, wanted: Wanted, question: Question) -> Script:
     """Put the parts of a question into the ledger; one that has none is looked up at once."""
-    subject, parts = question.subject, question.parts
+    parts = question.parts
     if len(parts) == 1 and wanted.kind == "write":
-        subject, parts = parts[0], (*parts, *(phrase(name, ask.language) for name in ASPECTS))
+        question = Question(parts[0], (*parts, *(phrase(name, ask.language) for name in ASPECTS)))
+        parts = question.parts
     if len(parts) == 1:
-        return (yield from _find_out(ask, task, _about(ask, parts[0], subject)))
-    texts = [phrase("part", ask.language, task.number, _about(ask, part, subject)) for part in parts]
+        return (yield from _find_out(ask, task, _about(ask, parts[0], question.subject)))
+    texts = [phrase("part", ask.language, task.number, _about(ask, part, question.subject_of(part))) for part in parts]
     added = yield [call("add_task", text=text) for text in texts]
     if not any(" was added" in each for each in added):
         yield [call("finish_task", task=task.number, result=added[0])]

@@ -17,7 +17,7 @@ def think_by_rules(ask: ThinkDeeply) -> str:
     """Quote the sentences of the context that answer; say so where none does."""
     part, subject = split_about(ask.question)
     quotes = find_quotes(part, subject, read_passages(ask.context))
-    return "\n".join(map(str, quotes)) or phrase("nothing", ask.language)
+    return "\n".join(quote.written(ask.language) for quote in quotes) or phrase("nothing", ask.language)
 
 
 def split_about(question: str) -> tuple[str, str]:
