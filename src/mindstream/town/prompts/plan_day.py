@@ -1,0 +1,50 @@
+"""What will somebody do today? In broad strokes, then hour by hour (Park 2023, 4.3)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mindstream.models.prompt import Prompt
+
+Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$", description="As HH:MM.")]
+
+
+class Item(BaseModel):
+    """A part of a day."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: Clock
+    minutes: int = Field(ge=5, le=1_440)
+    what: str = Field(min_length=1, max_length=200, description='What is done, as in "having lunch".')
+    place: int = Field(0, ge=0, le=10_000, description="The number of the place; 0: at home, or anywhere.")
+
+
+class DayPlan(BaseModel):
+    """A day."""
+
+    model_config = ConfigDict(frozen=True)
+
+    wake: Clock
+    bed: Clock
+    items: list[Item] = Field(min_length=1, max_length=24, description="From getting up to going to bed, in order.")
+    currently: str = Field("", max_length=800, description="What the person is about these days, as of today.")
+
+
+class PlanDay(Prompt[DayPlan]):
+    """What will somebody do today?"""
+
+    role: ClassVar[str] = "planner"
+
+    who: str
+    identity: str
+    date: str
+    memories: tuple[str, ...] = ()
+    """What comes to mind of the days before and of today."""
+    yesterday: tuple[str, ...] = ()
+    """Yesterday in broad strokes."""
+    places: tuple[str, ...]
+    """Where one can go, numbered from 1."""
+    home: str = ""

@@ -1,0 +1,1 @@
+"""What residents do without a model."""

@@ -1,0 +1,133 @@
+"""A resident's turn: what it makes of a step. Nothing is written before the step is over, so all see the same moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from mindstream.clock import ManualClock
+from mindstream.errors import ReplyInvalid
+from mindstream.log.events import Event
+from mindstream.memory.recall import Recollection
+from mindstream.memory.record import Kind, New, Record
+from mindstream.memory.store import Commit, Entry, Revision
+from mindstream.memory.stream import Stream
+from mindstream.memory.touch import Touch
+from mindstream.models.ask import ask
+from mindstream.models.decide import Question, decide
+from mindstream.models.prompt import Prompt
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.town.events import StoodIn
+from mindstream.town.percept import Percept
+from mindstream.town.person import Person
+from mindstream.town.profile import Profile
+from mindstream.town.ranking import policy_of
+from mindstream.town.setting import Setting
+from mindstream.town.state import ResidentState, applied
+
+R = TypeVar("R", bound=BaseModel)
+RULES = Rules()
+
+
+@dataclass
+class Resident:
+    """Somebody who lives in a town: a person, a stream, models, and a state."""
+
+    person: Person
+    stream: Stream
+    clock: ManualClock
+    models: Models
+    state: ResidentState
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.person.name
+
+
+@dataclass
+class Turn:
+    """What one resident makes of one step.
+
+    Attributes:
+        state: as its rows so far make it.
+        rows: what is to be written, in order.
+        percepts: what it can see.
+        wish: whom it wants to talk to; "" nobody.
+    """
+
+    resident: Resident
+    step: int
+    setting: Setting
+    state: ResidentState
+    rows: list[Entry] = field(default_factory=list)
+    touches: list[Touch] = field(default_factory=list)
+    percepts: Sequence[Percept] = ()
+    wish: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.resident.name
+
+    @property
+    def profile(self) -> Profile:
+        return self.setting.profile
+
+    @property
+    def person(self) -> Person:
+        return self.resident.person
+
+    @property
+    def now(self) -> float:
+        """The town's moment of this step."""
+        return self.setting.moment(self.step)
+
+    def write(self, event: Event, records: Sequence[Record] = ()) -> None:
+        """Let something happen: it is written when the step is over, and counts in this turn from now on."""
+        self.rows.append(Entry(event, self.name, tuple(records)))
+        self.state = applied(self.state, event, self.profile)
+
+    async def build(self, *news: New) -> tuple[Record, ...]:
+        """Make records of this moment, to be written with an event."""
+        return tuple(await self.resident.stream.build_records(news))
+
+    async def recall(self, query: str, k: int = 0, *, kinds: Sequence[Kind] | None = None) -> Recollection:
+        """Return what comes to mind: of the stream as it was before this step."""
+        if not self.profile.recalls or not query.strip():
+            return Recollection()
+        stream, profile = self.resident.stream, self.profile
+        found = await stream.recall(
+            query, k or profile.recalled, kinds=kinds, policy=policy_of(profile), touch=False
+        )  # fmt: skip
+        if found.touch is not None:
+            self.touches.append(found.touch)
+        return found
+
+    async def ask(self, prompt: Prompt[R]) -> R:
+        """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""
+        try:
+            return await ask(self.resident.models.of(prompt.role), prompt)
+        except ReplyInvalid as error:
+            self.write(StoodIn(step=self.step, prompt=prompt.label(), reason=str(error)[:200]))
+            return await ask(RULES, prompt)
+
+    async def decide(self, question: Question) -> float:
+        """Return how probable it is that the answer is yes."""
+        try:
+            return (await decide(self.resident.models.of(question.role), question))["yes"]
+        except ReplyInvalid as error:
+            self.write(StoodIn(step=self.step, prompt=question.label(), reason=str(error)[:200]))
+            return (await decide(RULES, question))["yes"]
+
+    async def commit(self) -> Commit | None:
+        """Return what is to be written of this turn; None: nothing."""
+        revisions: Sequence[Revision] = await self.resident.stream.touched(self.touches) if self.touches else ()
+        if not self.rows and not revisions:
+            return None
+        return Commit(mind=self.name, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))
+
+
