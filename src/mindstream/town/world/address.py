@@ -27,7 +27,7 @@ class Address:
     def __post_init__(self) -> None:
         if not 1 <= len(self.names) <= OBJECT:
             raise InputError(
-                f"an address has one to four names ({':'.join(LEVELS)}), not {len(self.names)}: {':'.join(self.names)!r:.99}"
+                f"{':'.join(self.names)!r:.99} has {len(self.names)} names: one to four are wanted, {':'.join(LEVELS)}"
             )
         for name in self.names:
             if not name.strip() or len(name) > LONGEST_NAME or ":" in name or not name.isprintable():

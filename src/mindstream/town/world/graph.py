@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,12 +59,12 @@ class PlaceWorld:
         """
         if address not in self._numbers:
             raise InputError(f"{self.name} has no place {str(address)!r}")
-        around: Address | None = address
-        while around is not None:
-            if found := tuple((i, 0) for i, end in enumerate(self.ends) if end.is_within(around)):
-                return found
+        if inside := tuple((i, 0) for i, end in enumerate(self.ends) if end.is_within(address)):
+            return inside
+        around = address.parent
+        while around is not None and around not in self.ends:
             around = around.parent
-        return ()
+        return ((self.ends.index(around), 0),) if around is not None else ()
 
     def distance(self, a: Spot, b: Spot) -> int:
         """Return how many steps are between two spots: eyes follow the roads."""
@@ -133,7 +134,9 @@ class PlaceRoutes:
         if goal not in self._fields:
             if len(self._fields) * len(self._world.neighbours) > MOST_SPOTS * 20:
                 self._fields.clear()
-            ends = self._world.spots(goal) if isinstance(goal, Address) else [goal] if self._world.walkable(goal) else []
+            ends = (
+                self._world.spots(goal) if isinstance(goal, Address) else [goal] if self._world.walkable(goal) else []
+            )
             self._fields[goal] = spread(self._world.neighbours, ends)
         return self._fields[goal]
 
@@ -181,7 +184,7 @@ def _pave(ends: tuple[Address, ...], roads: Sequence[Road]) -> dict[Spot, tuple[
         if road.steps < 1:
             raise InputError(f"the road from {road.start} to {road.end} has {road.steps} steps: at least 1 is wanted")
         stations = [(ends.index(road.start), 0), *((k, r) for k in range(1, road.steps)), (ends.index(road.end), 0)]
-        for a, b in zip(stations, stations[1:], strict=False):
+        for a, b in itertools.pairwise(stations):
             neighbours[a].append(b)
             neighbours[b].append(a)
     return {spot: tuple(others) for spot, others in neighbours.items()}

@@ -86,7 +86,7 @@ class TileRoutes:
         return _descend(field, region, start) if field[region.cell(start)] else start
 
     def path(self, start: Spot, goal: Address | Spot) -> tuple[Spot, ...]:
-        """Return the spots of a shortest way after `start`; of equal ways the one that goes up, left, down, right first.
+        """Return the spots of a shortest way after `start`; of equal ways, up, left, down, right.
 
         Raises:
             InputError: there is no way, or no such place.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from mindstream.errors import InputError
-from mindstream.text.suggest import nearest_name
 from mindstream.town.world.address import ARENA, OBJECT, Address
 from mindstream.town.world.routes import TileRoutes
 from mindstream.town.world.world import Spot
@@ -118,7 +118,10 @@ class TileWorld:
 
     @cached_property
     def _tiles(self) -> dict[Address, tuple[Spot, ...]]:
-        around = [tuple(self._numbers[address.upto(level)] for level in range(1, address.level + 1)) for address in self.places]
+        around = [
+            tuple(self._numbers[address.upto(level)] for level in range(1, address.level + 1))
+            for address in self.places
+        ]
         found: list[list[Spot]] = [[] for _ in self.places]
         for cell, place in enumerate(self.here):
             for number in around[place]:
@@ -150,7 +153,9 @@ class TileWorld:
         return y * self.width + x
 
     def _unknown(self, address: Address) -> str:
-        return f"{self.name} has no place {str(address)!r}{nearest_name(str(address), map(str, self.places))}"
+        near = difflib.get_close_matches(str(address), map(str, self.places), 1)
+        advice = f"; did you mean {near[0]!r}?" if near else ""
+        return f"{self.name} has no place {str(address)!r}{advice}"
 
 
 def check_size(width: int, height: int) -> None:
@@ -187,7 +192,9 @@ def build_tiles(
         if address is not None and cell < width * height:
             here[cell] = numbers[address] if address in numbers else _number(address, world, numbers)
     if count != width * height or len(walls) != count:
-        raise InputError(f"the map should have {width * height} tiles, and has {count} places and {len(walls)} walls or ways")
+        raise InputError(
+            f"the map should have {width * height} tiles, and has {count} places and {len(walls)} walls or ways"
+        )
     places = tuple(numbers)
     arenas = [numbers[address.upto(ARENA)] for address in places]
     return TileWorld(
