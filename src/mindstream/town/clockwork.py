@@ -1,5 +1,5 @@
-"""The clock of a town, in lock-step: who can see something new or has come to an end of something has a turn; all others
-go on as they do, and cost nothing.
+"""The clock of a town, in lock-step: who can see something new or has come to an end of something has a turn; all
+others go on as they do, and cost nothing.
 
 A step has three parts. All who have a turn take it at once, each from the town as the step found it; then who wishes to
 talk and can be talked to does so, in the order of names; then everything is one commit. So a process that dies anywhere
@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from mindstream.memory.store import Commit, Entry
 from mindstream.town.converse import converse
@@ -26,6 +27,13 @@ from mindstream.town.turn import Resident, Turn
 from mindstream.town.world.world import Spot
 
 
+class Condition(NamedTuple):
+    """An object is not as it should be: in words, since a step."""
+
+    text: str
+    since: int
+
+
 class Clockwork:
     """Who has a turn at which step.
 
@@ -35,7 +43,7 @@ class Clockwork:
     """
 
     def __init__(
-        self, setting: Setting, residents: Mapping[str, Resident], conditions: dict[str, str], step: int = -1
+        self, setting: Setting, residents: Mapping[str, Resident], conditions: dict[str, Condition], step: int = -1
     ) -> None:
         self.setting = setting
         self.residents = dict(sorted(residents.items()))
@@ -48,12 +56,29 @@ class Clockwork:
         self._arenas: dict[int, dict[str, None]] = {}
         self._arena: dict[str, int] = {}
         self._marked: set[str] = set()
+        self._entered: set[str] = set()
         for name, resident in self.residents.items():
             self._place(name, resident.state.spot(max(step, 0)))
             self._wind(name, resident.state)
+        self._mark_as_after(step)
+
+    def _mark_as_after(self, step: int) -> None:
+        """Mark who has a turn next by what the step before it did, as if this process had done it."""
         self._marked.clear()
+        self._entered.clear()
         if step < 0:
+            self._entered.update(self.residents)
             self._marked.update(self.residents)
+        for name, resident in self.residents.items():
+            if resident.state.act and resident.state.act.since == step:
+                self._mark_arena(name)
+        for place, condition in self.conditions.items():
+            if condition.since == step:
+                self._marked.update(self._arenas.get(self._arena_of_object(place), ()))
+
+    def _mark_arena(self, name: str) -> None:
+        """Mark who could see what somebody does now."""
+        self._marked.update(other for other in self._arenas[self._arena[name]] if other != name)
 
     def next_step(self) -> int:
         """Return the next step in which something may happen."""
@@ -75,7 +100,7 @@ class Clockwork:
         commits = [commit for name in sorted(turns) if (commit := await turns[name].commit())]
         changes = [change for name in sorted(turns) if (change := self._left_behind(name, turns[name]))]
         for name in sorted(turns):
-            self._take_over(name, turns[name].state, step)
+            self._take_over(name, turns[name].state)
         if changes:
             commits.append(self.change_objects(*changes))
         return commits
@@ -84,15 +109,13 @@ class Clockwork:
         """Let objects be in another condition from now on; return what is to be written of it."""
         for change in changes:
             if change.condition:
-                self.conditions[change.place] = change.condition
+                self.conditions[change.place] = Condition(change.condition, change.step)
             else:
                 self.conditions.pop(change.place, None)
-            address = self.setting.addresses[change.place]
-            for arena in {self.setting.world.arena_of(spot) for spot in self.setting.world.spots(address)}:
-                self._marked.update(self._arenas.get(arena, ()))
+            self._marked.update(self._arenas.get(self._arena_of_object(change.place), ()))
         step = max(change.step for change in changes)
-        entries = tuple(Entry(change, change.by or self.setting.name) for change in changes)
-        return Commit(mind=self.setting.name, at=self.setting.moment(step), entries=entries)
+        entries = tuple(Entry(change, change.by or "town") for change in changes)
+        return Commit(mind="town", at=self.setting.moment(step), entries=entries)
 
     # Who stands where.
 
@@ -115,6 +138,7 @@ class Clockwork:
             self._arenas.setdefault(arena, {})[name] = None
             self._arena[name] = arena
             self._marked.add(name)
+            self._entered.add(name)
 
     def _mark_around(self, name: str, spot: Spot) -> None:
         arena = self._arena[name]
@@ -150,7 +174,11 @@ class Clockwork:
         turn = Turn(resident, step, self.setting, resident.state)
         if not resident.state.asleep or ended:
             turn.percepts = self._percepts(name)
-        return turn if ended or resident.state.act is None or is_news(turn) else None
+            if name in self._entered:
+                self._entered.discard(name)
+                known = resident.state.knows
+                turn.places = tuple(each for each in self.setting.places_near(self._spots[name]) if each not in known)
+        return turn if ended or resident.state.act is None or turn.places or is_news(turn) else None
 
     def _percepts(self, name: str) -> list[Percept]:
         """Return what somebody can see: people and odd things in its arena, within its vision, the nearest first."""
@@ -168,13 +196,13 @@ class Clockwork:
             spots = self.setting.world.spots(self.setting.addresses[place])
             near = min(spots, key=lambda each: distance(each, spot))
             if self._arena_of_object(place) == arena and distance(near, spot) <= profile.vision:
-                seen.append(Percept(f"the {place.rsplit(':', 1)[-1]}", "is", condition, near, place=place))
+                seen.append(Percept(f"the {place.rsplit(':', 1)[-1]}", "is", condition.text, near, place=place))
         return nearest(seen, spot, profile.attention)
 
     async def _live(self, turn: Turn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""
         turn.resident.clock.advance(turn.now - turn.resident.clock.now())
-        new = await perceive(turn, self.setting.places_near(self._spots[turn.name]) if turn.percepts else ())
+        new = await perceive(turn)
         if turn.state.act is None:
             await next_act(turn)
             return
@@ -203,21 +231,19 @@ class Clockwork:
         done = self.residents[name].state.act
         if done is None or done is turn.state.act or not done.place or not done.has_arrived(turn.step):
             return None
-        finished = turn.step >= done.until
-        if done.leaves and finished and self.conditions.get(done.place, "") != (condition := condition_of(done)):
-            return ObjectChanged(step=turn.step, place=done.place, condition=condition, by=name)
-        return None
+        is_there = self.conditions.get(done.place)
+        condition = condition_of(done)
+        if not done.leaves or turn.step < done.until or condition == (is_there.text if is_there else ""):
+            return None
+        return ObjectChanged(step=turn.step, place=done.place, condition=condition, by=name)
 
-    def _take_over(self, name: str, state: ResidentState, step: int) -> None:
+    def _take_over(self, name: str, state: ResidentState) -> None:
         before = self.residents[name].state
         self.residents[name].state = state
         if state.act is before.act or state.act is None:
             return
         self._wind(name, state)
-        self._place(name, state.spot(step))
-        for other in self._arenas[self._arena[name]]:  # what it does now can be seen
-            self._marked.add(other)
-        self._marked.discard(name)
+        self._mark_arena(name)
 
     def _wind(self, name: str, state: ResidentState) -> None:
         """Set the moment at which somebody comes to an end, and whether it is on its way."""

@@ -1,7 +1,7 @@
-"""What can happen in a town. Residents and the town are what these rows make of them (town/state): all of it is here.
+"""What can happen in a town. Residents and the town are what these rows make of them (town/state).
 
-Each row says at which step it happened. Canonical order is (step, mind, row), whoever was first to write; no row holds a
-time of the machine.
+Each row says at which step it happened. Canonical order is (step, mind, row), whoever was first to write; no row holds
+a time of the machine.
 """
 
 from __future__ import annotations
@@ -209,14 +209,6 @@ class StoodIn(TownEvent):
     reason: str
 
 
-class TownStepped(TownEvent):
-    """All of a step in which something happened is written; in the town's own stream."""
-
-    kind = "town_stepped"
-    digest: str
-    """Of all rows of this step in canonical order, and of the digest before it."""
-
-
 class TownSaved(TownEvent):
     """The state of all after a step, so that it need not be made again from the first row; in the town's own stream."""
 
@@ -226,6 +218,5 @@ class TownSaved(TownEvent):
 
 
 register(
-    TownBegan, MovedIn, Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownStepped,
-    TownSaved,
+    TownBegan, MovedIn, Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownSaved,
 )  # fmt: skip

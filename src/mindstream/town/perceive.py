@@ -27,11 +27,10 @@ def is_news(turn: Turn) -> bool:
     return any(each.triple not in turn.state.seen for each in turn.percepts)
 
 
-async def perceive(turn: Turn, places: Sequence[str] = ()) -> list[Percept]:
-    """Take in what is new of what can be seen; return it. `places`: addresses in sight."""
+async def perceive(turn: Turn) -> list[Percept]:
+    """Take in what is new of what can be seen; return it."""
     new = [each for each in turn.percepts if each.triple not in turn.state.seen]
-    unknown = tuple(place for place in places if place not in turn.state.knows)
-    if not (new or unknown):
+    if not (new or turn.places):
         return []
     ratings = await _rate(turn, [each.text for each in new]) if new else []
     records = await turn.build(
@@ -45,7 +44,7 @@ async def perceive(turn: Turn, places: Sequence[str] = ()) -> list[Percept]:
     )  # fmt: skip
     event = Perceived(
         step=turn.step, seen=tuple(each.triple for each in new), records=tuple(record.id for record in records),
-        places=unknown, gathered=sum(ratings),
+        places=turn.places, gathered=sum(ratings),
     )  # fmt: skip
     turn.write(event, records)
     return new

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mindstream.memory.recall import Recalled
 from mindstream.town.events import Decided
 from mindstream.town.percept import Percept
-from mindstream.town.plan import begin, break_down
 from mindstream.town.places import words_of
+from mindstream.town.plan import begin, break_down
 from mindstream.town.prompts.should_act import ShouldAct
 from mindstream.town.prompts.should_talk import ShouldTalk
 from mindstream.town.state import ResidentState
@@ -47,8 +48,13 @@ async def _acts(turn: Turn, percept: Percept) -> bool:
     if block is None:
         return False
     near = block.model_copy(update={"place": percept.place})
-    await break_down(turn, near, minute, because=f"{percept.text} ({words_of(percept.place)})",
-                     memories=[each.record.text for each in recalled])
+    await break_down(
+        turn,
+        near,
+        minute,
+        because=f"{percept.text} ({words_of(percept.place)})",
+        memories=[each.record.text for each in recalled],
+    )
     changed = turn.state.block_at(minute)
     assert changed is not None
     begin(turn, changed, why="react", because=percept.text)
@@ -82,7 +88,7 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
     return await _decided(turn, f"to talk to {other.name}", question, recalled)
 
 
-async def _decided(turn: Turn, about: str, question: ShouldAct | ShouldTalk, recalled: Sequence) -> bool:
+async def _decided(turn: Turn, about: str, question: ShouldAct | ShouldTalk, recalled: Sequence[Recalled]) -> bool:
     p = await turn.decide(question)
     yes = turn.setting.draw("decide", turn.step, turn.name, about) < p
     brought_up = tuple((each.record.id, round(each.score, 4)) for each in recalled)

@@ -96,8 +96,13 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
     rested[event.partner] = event.until + profile.talk_rest
     act = talk_act(event, state.act, profile)
     return state.model_copy(
-        update={"act": act, "partner": event.partner, "rested": rested, "talked": state.talked + 1,
-                "gathered": state.gathered + event.gathered}
+        update={
+            "act": act,
+            "partner": event.partner,
+            "rested": rested,
+            "talked": state.talked + 1,
+            "gathered": state.gathered + event.gathered,
+        }
     )
 
 
@@ -127,5 +132,3 @@ def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
             kept.append(block.model_copy(update={"start": start, "minutes": block.end - start}))
     kept += new
     return tuple(sorted((block for block in kept if block.minutes > 0), key=lambda block: block.start))
-
-

@@ -1,4 +1,4 @@
-"""A resident's turn: what it makes of a step. Nothing is written before the step is over, so all see the same moment."""
+"""A resident's turn: what it makes of a step. Nothing is written before it is over: all see the same moment."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ class Turn:
         state: as its rows so far make it.
         rows: what is to be written, in order.
         percepts: what it can see.
+        places: addresses in sight that it did not know.
         wish: whom it wants to talk to; "" nobody.
     """
 
@@ -67,6 +68,7 @@ class Turn:
     rows: list[Entry] = field(default_factory=list)
     touches: list[Touch] = field(default_factory=list)
     percepts: Sequence[Percept] = ()
+    places: tuple[str, ...] = ()
     wish: str = ""
 
     @property
@@ -129,5 +131,3 @@ class Turn:
         if not self.rows and not revisions:
             return None
         return Commit(mind=self.name, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))
-
-

@@ -9,8 +9,6 @@ from itertools import groupby, pairwise
 
 from mindstream.town.world.world import Spot
 
-
-
 _STEPS: dict[str, Spot] = {"R": (1, 0), "L": (-1, 0), "D": (0, 1), "U": (0, -1), "S": (0, 0)}
 _LETTERS = {step: letter for letter, step in _STEPS.items()}
 _RUN = re.compile(r"([RLDUS])(\d{1,6})|;(-?\d{1,9}),(-?\d{1,9})")
