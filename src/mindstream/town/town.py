@@ -6,8 +6,9 @@ async with Town.open("data", source=smallville) as town:
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 from mindstream.clock import ManualClock
@@ -33,6 +34,36 @@ SAVE_EVERY = 2_000
 """So many rows of the log at most lie between two saved states."""
 
 
+class Background:
+    """Steps are written one after the other while the town goes on; whoever reads waits for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: list[Sequence[Commit]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, commits: Sequence[Commit]) -> None:
+        """Let what happened in one step be written: all of it or nothing."""
+        if self._task is not None and self._task.done():
+            self._task.result()  # what could not be written ends the run
+        self._waiting.append(tuple(commits))
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._write())
+
+    async def _write(self) -> None:
+        while self._waiting:
+            await self._store.commit(*self._waiting.pop(0))
+
+    async def written(self) -> None:
+        """Return when all of it is written.
+
+        Raises:
+            StorageError: it could not be.
+        """
+        if self._task is not None:
+            await self._task
+
+
 class Town:
     """A town with its residents' minds. Make one with `Town.open`.
 
@@ -42,9 +73,12 @@ class Town:
         step: the last step that is done; -1: none.
     """
 
-    def __init__(self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState) -> None:
+    def __init__(
+        self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState, background: Background
+    ) -> None:
         self.setting, self.store, self.residents = setting, store, residents
         self._clockwork = Clockwork(setting, residents, state.conditions, state.step)
+        self._background = background
         self._rows = 0
 
     @property
@@ -67,6 +101,7 @@ class Town:
         vectors = embedder(embed) if isinstance(embed, str) else embed
         shared = models if isinstance(models, Models) else Models.named({"default": models})
         streams: list[Stream] = []
+        background = Background(store)
         try:
             state = await read_town(store, setting.profile)
             fresh = not state.states
@@ -76,10 +111,10 @@ class Town:
                 stream = Stream(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
                 streams.append(stream)
                 held = state.states.get(name, ResidentState(name=name, currently=person.currently))
-                residents[name] = Resident(person, stream, clock, shared, held)
+                residents[name] = Resident(person, stream, clock, shared, held, background.written)
             if fresh:
                 await _move_in(store, setting, residents)
-            yield cls(setting, store, residents, state)
+            yield cls(setting, store, residents, state, background)
         finally:
             for stream in streams:
                 await stream.close()
@@ -99,7 +134,7 @@ class Town:
             while (step := self._clockwork.next_step()) <= until:
                 commits = await self._clockwork.advance(step)
                 if commits:
-                    await self.store.commit(*commits)
+                    self._background.add(commits)
                     self._rows += sum(len(commit.entries) for commit in commits)
                     if self._rows >= SAVE_EVERY:
                         await self.save()
@@ -110,6 +145,7 @@ class Town:
 
     async def save(self) -> None:
         """Write the state of all, so that opening it again is quick."""
+        await self._background.written()
         if self.step < 0:
             return
         states = {name: each.state for name, each in self.residents.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -42,6 +42,8 @@ class Resident:
     clock: ManualClock
     models: Models
     state: ResidentState
+    written: Callable[[], Awaitable[None]]
+    """Returns when all that has happened before this step can be read."""
 
     @property
     def name(self) -> str:
@@ -95,12 +97,15 @@ class Turn:
 
     async def build(self, *news: New) -> tuple[Record, ...]:
         """Make records of this moment, to be written with an event."""
+        if any(new.evidence for new in news):
+            await self.resident.written()
         return tuple(await self.resident.stream.build_records(news))
 
     async def recall(self, query: str, k: int = 0, *, kinds: Sequence[Kind] | None = None) -> Recollection:
         """Return what comes to mind: of the stream as it was before this step."""
         if not self.profile.recalls or not query.strip():
             return Recollection()
+        await self.resident.written()
         stream, profile = self.resident.stream, self.profile
         found = await stream.recall(
             query, k or profile.recalled, kinds=kinds, policy=policy_of(profile), touch=False
@@ -127,6 +132,8 @@ class Turn:
 
     async def commit(self) -> Commit | None:
         """Return what is to be written of this turn; None: nothing."""
+        if self.touches:
+            await self.resident.written()
         revisions: Sequence[Revision] = await self.resident.stream.touched(self.touches) if self.touches else ()
         if not self.rows and not revisions:
             return None
