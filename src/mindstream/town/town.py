@@ -14,12 +14,14 @@ from pathlib import Path
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
+from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import New
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Store
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
+from mindstream.models.ask import ask
 from mindstream.models.roles import Models
 from mindstream.town import rules as rules  # they stand in for models
 from mindstream.town.clockwork import Clockwork
@@ -182,9 +184,11 @@ async def _move_in(store: Store, setting: Setting, residents: dict[str, Resident
     for name, resident in residents.items():
         spot, knows = find_home(setting, resident.person)
         moved = MovedIn(step=0, spot=spot, knows=knows)
+        texts = resident.person.first_memories()
+        rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=texts))
         news = [
-            New(text=text, kind="note", by=name, importance=5.0, keywords=(name.lower(),))
-            for text in resident.person.first_memories()
+            New(text=text, kind="note", by=name, importance=float(rating), keywords=(name.lower(),))
+            for text, rating in zip(texts, rated.ratings, strict=True)
         ]
         records = tuple(await resident.stream.build_records(news))
         told = Remembered(count=len(records), kinds={"note": len(records)})

@@ -90,6 +90,36 @@ class Turn:
         """The town's moment of this step."""
         return self.setting.moment(self.step)
 
+    @property
+    def identity(self) -> str:
+        """Who it is, as of today, in a few lines."""
+        return self.person.identity(self.state.currently)
+
+    @property
+    def doing(self) -> str:
+        """What it does, in words."""
+        return self.state.act.what if self.state.act else "at home"
+
+    @property
+    def date(self) -> str:
+        """The town's date, as people say it."""
+        when = self.setting.when(self.step)
+        return f"{when:%A, %B} {when.day}, {when.year}"
+
+    @property
+    def date_and_time(self) -> str:
+        """The town's date and time of the day."""
+        return f"{self.date}, {self.setting.when(self.step):%H:%M}"
+
+    @property
+    def at_heart(self) -> str:
+        """What is asked of memory for what this resident would tell others."""
+        return f"What matters to {self.name} these days, and is worth telling?"
+
+    def relation(self, other: str) -> str:
+        """Return as what it knows somebody from before; "" where it did not."""
+        return next((each.what for each in self.person.relations if each.name == other), "")
+
     def write(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Let something happen: it is written when the step is over, and counts in this turn from now on."""
         self.rows.append(Entry(event, self.name, tuple(records)))
