@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from functools import cache
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, JsonValue, Strict, TypeAdapter, ValidationError
@@ -14,6 +13,7 @@ from mindstream.errors import InputError
 from mindstream.town.formats.files import expect_object
 
 T = TypeVar("T")
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 EXTRA = "extra"
 CLOCK = "%B %d, %Y, %H:%M:%S"
 """How the authors write a moment of the game ("February 13, 2023, 11:21:30")."""
@@ -90,6 +90,7 @@ def to_plain(value: object, without: frozenset[str] = frozenset()) -> JsonValue:
     raise TypeError(f"{type(value).__name__} is no plain data")
 
 
-@cache
-def _adapter(kind: Hashable) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
