@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from pathlib import Path
 
@@ -155,3 +156,11 @@ def test_whispers_are_read(tmp_path: Path) -> None:
     path.write_text("Mei Lin,a,b\n")
     with pytest.raises(InputError, match="row 1: a name and whispers are wanted"):
         read_whispers(path)
+
+
+def test_the_town_of_the_documentation_is_read() -> None:
+    page = (Path(__file__).parents[2] / "docs/town.md").read_text("utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    town = parse_town(text, Path())
+    assert [resident.name for resident in town.residents] == ["Mei Lin"]
+    assert town.world.spots(parse_address("the Ville:Lin family's house:bedroom:bed"))
