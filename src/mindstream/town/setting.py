@@ -12,6 +12,7 @@ from mindstream.clock import Moment
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
 from mindstream.town.world.address import OBJECT, Address
+from mindstream.town.world.rules import PlaceRules
 from mindstream.town.world.world import Spot, World
 
 START = datetime(2023, 2, 13, tzinfo=UTC).timestamp()
@@ -29,6 +30,7 @@ class Setting:
     name: str
     world: World
     people: Mapping[str, Person]
+    rules: PlaceRules = field(default_factory=PlaceRules)
     profile: Profile = field(default_factory=Profile)
     seed: int = 0
     start: Moment = START

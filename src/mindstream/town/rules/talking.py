@@ -7,7 +7,7 @@ import re
 
 from mindstream import chance
 from mindstream.models.prompt import rule
-from mindstream.town.prompts.take_from_talk import Taken, TakeFromTalk
+from mindstream.town.prompts.take_from_talk import TakeFromTalk, Taken
 from mindstream.town.prompts.utter import Utter, Utterance
 from mindstream.town.rules.worth import TOLD, names_time, sentences, worth
 
