@@ -60,6 +60,12 @@ class Places(Protocol):
     def routes(self) -> Routes:
         """The ways through it."""
 
+    def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
+        """Return the spots at most `radius` apart that are in the same arena, in a fixed order."""
+
+    def places_near(self, spot: Spot, radius: int) -> tuple[int, ...]:
+        """Return the numbers of the narrowest places at most `radius` apart, in a fixed order."""
+
 
 class World(Places, Protocol):
     """Where places lie and what is near. Nothing in it ever changes."""
