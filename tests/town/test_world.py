@@ -137,6 +137,12 @@ def test_places_without_tiles_are_joined_by_roads() -> None:
     seen = {str(world.places[each]) for each in world.places_near(start, 3)}
     assert seen == {"the Ville:cafe", "the Ville:cafe:counter", "the Ville:pub"}
     assert world.visible(start, 9) == (start,)
+    office = build_places(VILLE, [cafe.child("bar").child("counter")], roads)
+    assert office.objects_in(office.number(cafe.child("bar"))) == (
+        ((0, 0), office.number(cafe.child("bar").child("counter"))),
+    )
+    with pytest.raises(InputError, match="no place 'the Ville:zoo'"):
+        office.number(parse_address("the Ville:zoo"))
     with pytest.raises(InputError, match="no road leads to 'the Ville:shop'"):
         build_places(VILLE, [parse_address("the Ville:shop")], roads)
 

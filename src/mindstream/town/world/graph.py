@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mindstream.errors import InputError
-from mindstream.town.world.address import ARENA, WORLD, Address
+from mindstream.town.world.address import ARENA, OBJECT, WORLD, Address
 from mindstream.town.world.world import Spot
 
 MOST_SPOTS = 100_000
@@ -57,8 +57,7 @@ class PlaceWorld:
         Raises:
             InputError: the world has no such place.
         """
-        if address not in self._numbers:
-            raise InputError(f"{self.name} has no place {str(address)!r}")
+        self.number(address)
         if inside := tuple((i, 0) for i, end in enumerate(self.ends) if end.is_within(address)):
             return inside
         around = address.parent
@@ -81,6 +80,23 @@ class PlaceWorld:
     def places_near(self, spot: Spot, radius: int) -> tuple[int, ...]:
         """Return the numbers of the places within so many steps and of the objects in them, nearest first."""
         return tuple(number for there in self.near(spot, radius) for number in self._contents.get(there, ()))
+
+    def number(self, address: Address) -> int:
+        """Return a place's position in `places`.
+
+        Raises:
+            InputError: the world has no such place.
+        """
+        if address not in self._numbers:
+            raise InputError(f"{self.name} has no place {str(address)!r}")
+        return self._numbers[address]
+
+    def objects_in(self, arena: int) -> tuple[tuple[Spot, int], ...]:
+        """Return the spots of the objects in an arena (by its number) with the objects' numbers, in their order."""
+        inside = [
+            address for address in self.places if address.level == OBJECT and address.parent == self.places[arena]
+        ]
+        return tuple((spot, self._numbers[address]) for address in inside for spot in self.spots(address))
 
     def walkable(self, spot: Spot) -> bool:
         """Tell whether there is such a spot."""
