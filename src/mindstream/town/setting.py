@@ -12,6 +12,7 @@ from mindstream.clock import Moment
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
 from mindstream.town.world.address import OBJECT, Address
+from mindstream.town.world.rules import PlaceRules
 from mindstream.town.world.world import Spot, World
 
 START = datetime(2023, 2, 13, tzinfo=UTC).timestamp()
@@ -24,6 +25,7 @@ class Setting:
 
     Attributes:
         start: the moment of step 0.
+        rules: when places are open, how many they take, whose they are.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Setting:
     profile: Profile = field(default_factory=Profile)
     seed: int = 0
     start: Moment = START
+    rules: PlaceRules = field(default_factory=PlaceRules)
     _near: dict[Spot, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def moment(self, step: int) -> Moment:
@@ -77,6 +80,15 @@ class Setting:
                 for level in (1, 2, 3):
                     found.setdefault(str(address.upto(level)), []).append(str(address))
         return {place: tuple(objects) for place, objects in found.items()}
+
+    @cached_property
+    def homes(self) -> Mapping[str, frozenset[str]]:
+        """Who lives in a place, by the addresses of homes and of the sectors around them."""
+        found: dict[str, set[str]] = {}
+        for name, person in self.people.items():
+            for place in {person.home, ":".join(person.home.split(":")[:2])}:
+                found.setdefault(place, set()).add(name)
+        return {place: frozenset(names) for place, names in found.items()}
 
     def places_near(self, spot: Spot) -> tuple[str, ...]:
         """Name the places in sight of a spot, in a fixed order."""
