@@ -8,7 +8,6 @@ import pytest
 
 from mindstream.errors import InputError
 from mindstream.town.world.address import parse_address
-from mindstream.town.world.objects import IDLE, ObjectStates, SpotEvent, SpotEvents
 from mindstream.town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
 from mindstream.town.world.tree import PlaceTree, parse_tree, say_address, say_contents
 
@@ -84,31 +83,3 @@ def test_rules_of_places() -> None:
             parse_hours(wrong)
     with pytest.raises(InputError, match="no day of the week"):
         parse_days(["Caturday"])
-
-
-def test_objects_are_idle_until_somebody_changes_them() -> None:
-    states, shower, stove = ObjectStates(), BATH.child("shower"), KITCHEN.child("stove")
-    assert states.words(shower) == IDLE
-    states.change(shower, " leaking  water ", by="watcher", step=7)
-    states.change(stove, "burning", by="Mei Lin", step=8)
-    assert states.words(shower) == "leaking water" and states.get(stove) is not None
-    copied = ObjectStates()
-    copied.load(states.dump())
-    assert list(copied) == list(states) and [address for address, _ in copied] == [shower, stove]
-    assert states.release("Mei Lin") == [stove] and states.words(stove) == IDLE
-    states.change(shower, IDLE, by="John Lin", step=9)
-    assert not list(states)
-    with pytest.raises(InputError, match="at most 500"):
-        states.change(shower, "x" * 501, by="watcher", step=10)
-
-
-def test_events_stand_on_spots_in_the_order_they_came() -> None:
-    events = SpotEvents()
-    drinks, reads = SpotEvent("Mei", "drink", "tea", "drinking tea"), SpotEvent("Eddy", "read", "book", "reading")
-    for event in (reads, drinks, reads):
-        events.put((1, 1), event)
-    assert events.at((1, 1)) == (reads, drinks) and len(events) == 2
-    assert events.among([(0, 0), (1, 1)]) == [((1, 1), reads), ((1, 1), drinks)]
-    events.clear((1, 1), "Eddy")
-    events.clear((1, 1), "Mei")
-    assert events.at((1, 1)) == () and len(events) == 0

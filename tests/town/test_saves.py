@@ -40,6 +40,7 @@ THOUGHT = NODE | {
     "node_count": 3,
     "type": "thought",
     "depth": 1,
+    "created": "2023-02-13 08:00:50",
     "expiration": "2023-03-15 08:00:00",
     "filling": ["node_1", "node_2"],
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from pathlib import Path
 
@@ -92,10 +93,11 @@ def test_a_town_is_read_from_one_file(tmp_path: Path) -> None:
     assert isinstance(town.world, TileWorld) and (town.world.width, town.world.height) == (8, 6)
     assert (town.name, town.start) == ("the Ville", datetime(2023, 2, 13, 6))
     mei, eddy = town.residents
-    assert mei.home == parse_address("the Ville:Lin family's house:bedroom") and mei.start == (6, 1)
-    assert mei.relations[0].kind == "son" and mei.seeds == ("Eddy writes music.",)
+    assert mei.home == "the Ville:Lin family's house:bedroom" and mei.start == (6, 1)
+    assert mei.relations[0].what == "son"
+    assert mei.memories == ("Mei Lin teaches philosophy.", "Eddy writes music.")
     assert eddy.start == (1, 1) == town.world.spots(parse_address("the Ville:Lin family's house:kitchen:stove"))[0]
-    kitchen = eddy.home.upto(2).child("kitchen")
+    kitchen = parse_address(eddy.home).upto(2).child("kitchen")
     assert town.rules.capacity(kitchen.child("stove")) == 3 and town.rules.owners(kitchen) == {"Mei Lin", "Eddy Lin"}
     assert not town.rules.is_open(kitchen, datetime(2023, 2, 13, 23))
     save_map(town.world, tmp_path / "map.tmx")
@@ -106,7 +108,7 @@ def test_a_town_is_read_from_one_file(tmp_path: Path) -> None:
 def test_a_town_may_have_roads_in_place_of_tiles() -> None:
     town = parse_town(ROADS, Path())
     (ann,) = town.residents
-    assert town.world.routes.distance(ann.start, parse_address("the Ville:cafe")) == 12
+    assert ann.start is not None and town.world.routes.distance(ann.start, parse_address("the Ville:cafe")) == 12
 
 
 @pytest.mark.parametrize(
@@ -155,3 +157,11 @@ def test_whispers_are_read(tmp_path: Path) -> None:
     path.write_text("Mei Lin,a,b\n")
     with pytest.raises(InputError, match="row 1: a name and whispers are wanted"):
         read_whispers(path)
+
+
+def test_the_town_of_the_documentation_is_read() -> None:
+    page = (Path(__file__).parents[2] / "docs/town.md").read_text("utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    town = parse_town(text, Path())
+    assert [resident.name for resident in town.residents] == ["Mei Lin"]
+    assert town.world.spots(parse_address("the Ville:Lin family's house:bedroom:bed"))

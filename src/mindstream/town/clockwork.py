@@ -197,7 +197,8 @@ class Clockwork:
             near = min(spots, key=lambda each: distance(each, spot))
             if self._arena_of_object(place) == arena and distance(near, spot) <= profile.vision:
                 seen.append(Percept(f"the {place.rsplit(':', 1)[-1]}", "is", condition.text, near, place=place))
-        return nearest(seen, spot, profile.attention)
+        with_whom = self.residents[name].state.partner  # whom one talks to is no news
+        return [each for each in nearest(seen, spot, profile.attention) if not with_whom or each.who != with_whom]
 
     async def _live(self, turn: Turn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""

@@ -158,6 +158,8 @@ class Decided(TownEvent):
 
     kind = "decided"
     about: str
+    other: str = ""
+    """Whom it was to talk to."""
     question: str
     p: float
     yes: bool

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from mindstream.town.world.world import Spot
+
 
 class Relation(NamedTuple):
     """Whom somebody knows, and as what: `Relation("Mei Lin", "wife")`."""
@@ -21,6 +23,7 @@ class Person(BaseModel):
         innate: traits, in words. learned: what it is and does. currently: what it is about these days.
         lifestyle: when it sleeps and wakes. routine: what its days are bound to.
         home: the address of where it lives.
+        start: where it stands when the town begins; None: at its bed.
         knows: addresses that it knows from the beginning, besides its home.
         memories: what it remembers from before, a sentence each.
     """
@@ -35,6 +38,7 @@ class Person(BaseModel):
     lifestyle: str = ""
     routine: str = ""
     home: str
+    start: Spot | None = None
     knows: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
     memories: tuple[str, ...] = ()

@@ -150,6 +150,8 @@ def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
     within = [str(each) for each in setting.world.places if each.is_within(setting.addresses[person.home].upto(2))]
     knows = {place for place in (*within, *person.knows) if place in setting.addresses}
     knows |= {str(setting.addresses[place].upto(level)) for place in tuple(knows) for level in (2, 3)}
+    if person.start is not None:
+        return person.start, tuple(sorted(place for place in knows if place.count(":")))
     bed = bed_of(setting, person)
     free = [spot for spot in setting.world.spots(setting.addresses[bed]) if setting.world.walkable(spot)]
     if not free:

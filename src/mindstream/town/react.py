@@ -15,7 +15,7 @@ from mindstream.town.state import ResidentState
 from mindstream.town.turn import Turn
 
 LATEST_HOUR = 23
-RECALLED = 8
+RECALLED, TO_TELL = 8, 12
 
 
 async def react(turn: Turn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
@@ -37,7 +37,7 @@ async def _acts(turn: Turn, percept: Percept) -> bool:
     assert act is not None
     recalled = await turn.recall(percept.text, RECALLED)
     question = ShouldAct(
-        who=turn.name, identity=turn.person.identity(turn.state.currently), doing=act.what, sees=percept.text,
+        who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text,
         uses_it=act.place == percept.place, is_home=percept.place.startswith(_sector(turn.person.home)),
         memories=tuple(each.record.text for each in recalled),
     )  # fmt: skip
@@ -76,23 +76,34 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
     if out_of_question:
         return False
     assert state.act is not None and other.act is not None
-    recalled = await turn.recall(f"{other.name}", RECALLED)
-    when = turn.setting.when(step)
-    relation = next((each.what for each in turn.person.relations if each.name == other.name), "")
+    recalled = await turn.recall(other.name, RECALLED)
+    shared = state.shared.get(other.name, frozenset())
+    at_heart = [each for each in await turn.recall(turn.at_heart, TO_TELL) if each.record.id not in shared]
     question = ShouldTalk(
-        who=turn.name, identity=turn.person.identity(state.currently), doing=state.act.what, other=other.name,
-        other_doing=other.act.what, when=f"{when:%A %H:%M}", relation=relation,
+        who=turn.name, identity=turn.identity, doing=state.act.what, other=other.name,
+        other_doing=other.act.what, when=turn.date_and_time, relation=turn.relation(other.name),
         memories=tuple(each.record.text for each in recalled),
+        news=tuple(each.record.text for each in at_heart),
         last_talk="today" if other.name in state.rested else "",
     )  # fmt: skip
-    return await _decided(turn, f"to talk to {other.name}", question, recalled)
+    return await _decided(turn, f"to talk to {other.name}", question, recalled, other.name)
 
 
-async def _decided(turn: Turn, about: str, question: ShouldAct | ShouldTalk, recalled: Sequence[Recalled]) -> bool:
+async def _decided(
+    turn: Turn, about: str, question: ShouldAct | ShouldTalk, recalled: Sequence[Recalled], other: str = ""
+) -> bool:
     p = await turn.decide(question)
     yes = turn.setting.draw("decide", turn.step, turn.name, about) < p
     brought_up = tuple((each.record.id, round(each.score, 4)) for each in recalled)
     turn.write(
-        Decided(step=turn.step, about=about, question=question.label(), p=round(p, 4), yes=yes, recalled=brought_up)
+        Decided(
+            step=turn.step,
+            about=about,
+            other=other,
+            question=question.label(),
+            p=round(p, 4),
+            yes=yes,
+            recalled=brought_up,
+        )
     )
     return yes

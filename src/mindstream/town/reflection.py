@@ -10,5 +10,6 @@ async def reflect(turn: Turn) -> None:
     """Reflect where it is time."""
     if not turn.profile.reflects or turn.state.gathered < turn.profile.reflect_at:
         return
+    await turn.resident.written()
     entry = await reflection_entry(turn.resident.stream, turn.resident.models.of("reasoner"))
     turn.write(entry.event, entry.records)

@@ -11,7 +11,7 @@ from mindstream import chance
 from mindstream.clock import Moment
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
-from mindstream.town.world.address import OBJECT, Address
+from mindstream.town.world.address import ARENA, OBJECT, Address
 from mindstream.town.world.rules import PlaceRules
 from mindstream.town.world.world import Spot, World
 
@@ -31,6 +31,7 @@ class Setting:
     name: str
     world: World
     people: Mapping[str, Person]
+    rules: PlaceRules = field(default_factory=PlaceRules)
     profile: Profile = field(default_factory=Profile)
     seed: int = 0
     start: Moment = START
@@ -91,11 +92,17 @@ class Setting:
         return {place: frozenset(names) for place, names in found.items()}
 
     def places_near(self, spot: Spot) -> tuple[str, ...]:
-        """Name the places in sight of a spot, in a fixed order."""
+        """Name the places in sight of a spot, in order: of other arenas only the houses they are in.
+
+        As the published code does it, one sees through walls.
+        """
         found = self._near.get(spot)
         if found is None:
             near = self.world.near(spot, self.profile.vision)
             seen = {self.world.address_at(each) for each in near}
+            if not self.profile.compat:
+                here = self.world.address_at(spot).upto(ARENA)
+                seen = {each if each.is_within(here) else each.upto(2) for each in seen}
             wider = {address.upto(level) for address in seen for level in (2, 3)}
             found = self._near[spot] = tuple(sorted(str(each) for each in seen | wider if each.level > 1))
         return found

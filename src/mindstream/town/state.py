@@ -7,7 +7,17 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.log.events import Event, Reflected
-from mindstream.town.events import Act, Acted, Block, DayPlanned, MovedIn, Perceived, Talked, TasksPlanned
+from mindstream.town.events import (
+    Act,
+    Acted,
+    Block,
+    DayPlanned,
+    Decided,
+    MovedIn,
+    Perceived,
+    Talked,
+    TasksPlanned,
+)
 from mindstream.town.profile import Profile
 from mindstream.town.world.world import Spot
 
@@ -28,6 +38,7 @@ class ResidentState(BaseModel):
         rested: with whom it talked, and until which step it will not begin again.
         knows: addresses that it has seen, or knew from the beginning.
         talked: how often it has talked.
+        shared: what it told others, or has from them: ids of its records by their names.
         gathered: how much importance it has perceived since it last reflected.
     """
 
@@ -45,6 +56,7 @@ class ResidentState(BaseModel):
     rested: dict[str, int] = {}
     knows: frozenset[str] = frozenset()
     talked: int = 0
+    shared: dict[str, frozenset[str]] = {}
     gathered: float = 0.0
 
     def spot(self, step: int) -> Spot:
@@ -84,6 +96,9 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update={"blocks": spliced(state.blocks, event.blocks)})
         case Acted():
             return state.model_copy(update={"act": event.act, "partner": ""})
+        case Decided() if event.other and not event.yes:
+            rested = state.rested | {event.other: event.step + profile.talk_rest // 4}
+            return state.model_copy(update={"rested": rested})
         case Talked():
             return _after_talk(state, event, profile)
         case _:
@@ -93,20 +108,21 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
 def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> ResidentState:
     assert state.act is not None  # who talks is somewhere
     rested = {name: until for name, until in state.rested.items() if until > event.step}
-    rested[event.partner] = event.until + profile.talk_rest
-    act = talk_act(event, state.act, profile)
+    told = {id_ for line in event.lines if line.by == state.name for id_ in line.told}
     return state.model_copy(
         update={
-            "act": act,
+            "act": talk_act(event, state.act),
             "partner": event.partner,
-            "rested": rested,
+            "rested": rested | {event.partner: event.until + profile.talk_rest},
             "talked": state.talked + 1,
+            "shared": state.shared
+            | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records}},
             "gathered": state.gathered + event.gathered,
         }
     )
 
 
-def talk_act(event: Talked, before: Act, profile: Profile) -> Act:  # noqa: ARG001
+def talk_act(event: Talked, before: Act) -> Act:
     """Return what a resident does while it talks: it stands where it is."""
     x, y = before.spot(event.step)
     return Act(

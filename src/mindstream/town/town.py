@@ -1,6 +1,6 @@
 """A town that is open: begin one, let it live, look in.
 
-async with Town.open("data", source=smallville) as town:
+async with Town.open("data", new=setting_of(load_town(Path("town.toml")), seed=1)) as town:
     await town.run(until=town.setting.step_at(day=2, minute=0))
 """
 
@@ -12,8 +12,6 @@ from pathlib import Path
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
-from mindstream.log.events import Remembered
-from mindstream.memory.record import New
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Store
 from mindstream.memory.stream import Stream
@@ -22,12 +20,15 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.town import rules as rules  # they stand in for models
 from mindstream.town.clockwork import Clockwork
-from mindstream.town.events import MovedIn, ObjectChanged, TownBegan
+from mindstream.town.events import ObjectChanged, TownBegan
 from mindstream.town.journal import TOWN, TownState, digest, journal, read_town
-from mindstream.town.places import find_home
+from mindstream.town.moving_in import move_in
+from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
+from mindstream.town.source import load_source
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Resident
+from mindstream.town.writing import Writing
 
 SAVE_EVERY = 2_000
 """So many rows of the log at most lie between two saved states."""
@@ -42,9 +43,12 @@ class Town:
         step: the last step that is done; -1: none.
     """
 
-    def __init__(self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState) -> None:
+    def __init__(
+        self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState, writing: Writing
+    ) -> None:
         self.setting, self.store, self.residents = setting, store, residents
         self._clockwork = Clockwork(setting, residents, state.conditions, state.step)
+        self._writing = writing
         self._rows = 0
 
     @property
@@ -54,13 +58,18 @@ class Town:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, setting: Setting, *, models: Models | str = "rules",
+        cls, data: str | Path | Store, new: Setting | None = None, *, models: Models | str = "rules",
         embed: Embedder | str = "wordllama",
     ) -> AsyncIterator[Town]:  # fmt: skip
-        """Open a town in a data folder; it begins there where it has not begun.
+        """Open the town of a data folder, or begin one there.
+
+        Args:
+            new: the town that is to begin; None: the one that lives there.
+            models: who thinks for its residents: `rules`, a name, or a table by role (planner, decider, talker,
+                reasoner, importance).
 
         Raises:
-            InputError: another town lives in that folder.
+            InputError: no town lives there, or one already does.
             StorageError: the folder cannot be used.
         """
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
@@ -68,18 +77,18 @@ class Town:
         shared = models if isinstance(models, Models) else Models.named({"default": models})
         streams: list[Stream] = []
         try:
-            state = await read_town(store, setting.profile)
-            fresh = not state.states
+            setting = await _setting_of(store, new)
+            state, writing = await read_town(store, setting.profile), Writing(store)
             residents = {}
             for name, person in sorted(setting.people.items()):
                 clock = ManualClock(setting.moment(max(state.step, 0)))
                 stream = Stream(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
                 streams.append(stream)
                 held = state.states.get(name, ResidentState(name=name, currently=person.currently))
-                residents[name] = Resident(person, stream, clock, shared, held)
-            if fresh:
-                await _move_in(store, setting, residents)
-            yield cls(setting, store, residents, state)
+                residents[name] = Resident(person, stream, clock, shared, held, writing.written)
+            if new is not None:
+                await move_in(store, setting, residents)
+            yield cls(setting, store, residents, state, writing)
         finally:
             for stream in streams:
                 await stream.close()
@@ -99,7 +108,7 @@ class Town:
             while (step := self._clockwork.next_step()) <= until:
                 commits = await self._clockwork.advance(step)
                 if commits:
-                    await self.store.commit(*commits)
+                    self._writing.add(commits)
                     self._rows += sum(len(commit.entries) for commit in commits)
                     if self._rows >= SAVE_EVERY:
                         await self.save()
@@ -110,6 +119,7 @@ class Town:
 
     async def save(self) -> None:
         """Write the state of all, so that opening it again is quick."""
+        await self._writing.written()
         if self.step < 0:
             return
         states = {name: each.state for name, each in self.residents.items()}
@@ -137,22 +147,15 @@ class Town:
         return journal(self.store, self.setting)
 
 
-async def _move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:
-    """Write who lives here, where each stands and what each knows: one commit."""
-    began = TownBegan(
-        step=0, seed=setting.seed, start=setting.start, profile=setting.profile.model_dump_json(), source=""
-    )
-    commits = [Commit(mind=TOWN, at=setting.start, entries=(Entry(began, TOWN),))]
-    for name, resident in residents.items():
-        spot, knows = find_home(setting, resident.person)
-        moved = MovedIn(step=0, spot=spot, knows=knows)
-        news = [
-            New(text=text, kind="note", by=name, importance=5.0, keywords=(name.lower(),))
-            for text in resident.person.first_memories()
-        ]
-        records = tuple(await resident.stream.build_records(news))
-        told = Remembered(count=len(records), kinds={"note": len(records)})
-        entries = (Entry(moved, name), Entry(told, name, records))
-        commits.append(Commit(mind=name, at=setting.start, entries=entries))
-        resident.state = resident.state.model_copy(update={"home": spot, "knows": frozenset(knows)})
-    await store.commit(*commits)
+async def _setting_of(store: Store, new: Setting | None) -> Setting:
+    """Return the town that begins, or the one that lives here."""
+    began = await store.last(TOWN, TownBegan.kind)
+    if new is not None and began is not None:
+        raise InputError("a town lives in this folder already: go on with it, or begin the new one in another folder")
+    if new is not None:
+        return new
+    if began is None or not isinstance(began.event, TownBegan):
+        raise InputError("no town lives in this folder: begin one with `mindstream town new`")
+    event = began.event
+    profile = Profile.model_validate_json(event.profile)
+    return load_source(event.source, seed=event.seed, profile=profile, start=event.start)

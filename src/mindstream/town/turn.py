@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -42,6 +42,8 @@ class Resident:
     clock: ManualClock
     models: Models
     state: ResidentState
+    written: Callable[[], Awaitable[None]]
+    """Returns when all that has happened before this step can be read."""
 
     @property
     def name(self) -> str:
@@ -88,6 +90,36 @@ class Turn:
         """The town's moment of this step."""
         return self.setting.moment(self.step)
 
+    @property
+    def identity(self) -> str:
+        """Who it is, as of today, in a few lines."""
+        return self.person.identity(self.state.currently)
+
+    @property
+    def doing(self) -> str:
+        """What it does, in words."""
+        return self.state.act.what if self.state.act else "at home"
+
+    @property
+    def date(self) -> str:
+        """The town's date, as people say it."""
+        when = self.setting.when(self.step)
+        return f"{when:%A, %B} {when.day}, {when.year}"
+
+    @property
+    def date_and_time(self) -> str:
+        """The town's date and time of the day."""
+        return f"{self.date}, {self.setting.when(self.step):%H:%M}"
+
+    @property
+    def at_heart(self) -> str:
+        """What is asked of memory for what this resident would tell others."""
+        return f"What matters to {self.name} these days, and is worth telling?"
+
+    def relation(self, other: str) -> str:
+        """Return as what it knows somebody from before; "" where it did not."""
+        return next((each.what for each in self.person.relations if each.name == other), "")
+
     def write(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Let something happen: it is written when the step is over, and counts in this turn from now on."""
         self.rows.append(Entry(event, self.name, tuple(records)))
@@ -95,12 +127,15 @@ class Turn:
 
     async def build(self, *news: New) -> tuple[Record, ...]:
         """Make records of this moment, to be written with an event."""
+        if any(new.evidence for new in news):
+            await self.resident.written()
         return tuple(await self.resident.stream.build_records(news))
 
     async def recall(self, query: str, k: int = 0, *, kinds: Sequence[Kind] | None = None) -> Recollection:
         """Return what comes to mind: of the stream as it was before this step."""
         if not self.profile.recalls or not query.strip():
             return Recollection()
+        await self.resident.written()
         stream, profile = self.resident.stream, self.profile
         found = await stream.recall(
             query, k or profile.recalled, kinds=kinds, policy=policy_of(profile), touch=False
@@ -127,6 +162,8 @@ class Turn:
 
     async def commit(self) -> Commit | None:
         """Return what is to be written of this turn; None: nothing."""
+        if self.touches:
+            await self.resident.written()
         revisions: Sequence[Revision] = await self.resident.stream.touched(self.touches) if self.touches else ()
         if not self.rows and not revisions:
             return None

@@ -17,6 +17,7 @@ from mindstream.town.formats.drawing import Drawing, world_of_drawing
 from mindstream.town.formats.files import load_text
 from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.town_tables import MapTable, PlaceTable, ResidentTable, TownTables
+from mindstream.town.person import Person, Relation
 from mindstream.town.world.address import Address, parse_address
 from mindstream.town.world.graph import PlaceWorld, Road, build_places
 from mindstream.town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
@@ -24,40 +25,6 @@ from mindstream.town.world.tiles import TileWorld
 from mindstream.town.world.world import Spot
 
 MOST_BYTES = 32_000_000
-
-
-@dataclass(frozen=True)
-class Relation:
-    """Who somebody is to a resident: ("Eddy Lin", "son")."""
-
-    who: str
-    kind: str
-
-
-@dataclass(frozen=True)
-class ResidentDescription:
-    """Who a resident is, in the words of the town file; the names are those of Park 2023.
-
-    Attributes:
-        about: one paragraph that becomes the first memories.
-        daily_req: what every day of theirs holds.
-        home: where they live; a place on the map.
-        start: where they stand when the story begins.
-        seeds: what else they know at the beginning.
-    """
-
-    name: str
-    age: int
-    innate: str
-    learned: str
-    currently: str
-    lifestyle: str
-    daily_req: str
-    about: str
-    home: Address
-    start: Spot
-    relations: tuple[Relation, ...]
-    seeds: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -72,7 +39,7 @@ class TownFile:
     start: datetime | None
     world: TileWorld | PlaceWorld
     rules: PlaceRules
-    residents: tuple[ResidentDescription, ...]
+    residents: tuple[Person, ...]
 
 
 def load_town(path: Path) -> TownFile:
@@ -184,9 +151,7 @@ def _rules(
     return rules
 
 
-def _describe(
-    table: ResidentTable, name: Address, world: TileWorld | PlaceWorld, residents: Collection[str]
-) -> ResidentDescription:
+def _describe(table: ResidentTable, name: Address, world: TileWorld | PlaceWorld, residents: Collection[str]) -> Person:
     try:
         home = _address(name, table.home, "home")
         start = _address(name, table.start, "start") if table.start else home
@@ -199,19 +164,19 @@ def _describe(
                 raise InputError("relations: with themselves")
     except InputError as error:
         raise InputError(f"residents: {table.name}: {error}") from None
-    return ResidentDescription(
+    return Person(
         name=table.name,
         age=table.age,
         innate=table.innate,
         learned=table.learned,
         currently=table.currently,
         lifestyle=table.lifestyle,
-        daily_req=table.daily_req,
-        about=table.about,
-        home=home,
+        routine=table.routine,
+        home=str(home),
         start=_first_spot(world, spots),
+        knows=tuple(str(_address(name, each, "knows")) for each in table.knows),
         relations=tuple(Relation(each.who, each.kind) for each in table.relations),
-        seeds=tuple(table.seeds),
+        memories=(*((table.about,) if table.about else ()), *table.seeds),
     )
 
 
@@ -221,19 +186,18 @@ def _first_spot(world: TileWorld | PlaceWorld, spots: tuple[Spot, ...]) -> Spot:
     return next((spot for spot in spots if spot in spawns), spots[0])
 
 
-def _check_ways(world: TileWorld | PlaceWorld, residents: tuple[ResidentDescription, ...]) -> None:
+def _check_ways(world: TileWorld | PlaceWorld, residents: tuple[Person, ...]) -> None:
     """Refuse a town where somebody cannot reach a place that has been given a name."""
-    if not residents:
+    placed = [(each, each.start) for each in residents if each.start is not None]
+    if not placed:
         return
-    first = residents[0]
+    first, begin = placed[0]
     for address in world.places:
-        if not world.routes.is_reachable(first.start, address):
-            raise InputError(f"map: nobody can come to {str(address)!r} from {first.start}, where {first.name} is")
-    for resident in residents:
-        if not world.routes.is_reachable(first.start, resident.start):
-            raise InputError(
-                f"residents: {resident.name}: there is no way from {resident.start} to {str(first.home)!r}"
-            )
+        if not world.routes.is_reachable(begin, address):
+            raise InputError(f"map: nobody can come to {str(address)!r} from {begin}, where {first.name} is")
+    for resident, start in placed:
+        if not world.routes.is_reachable(begin, start):
+            raise InputError(f"residents: {resident.name}: there is no way from {start} to {first.home!r}")
 
 
 def _address(world: Address, text: str, where: str) -> Address:

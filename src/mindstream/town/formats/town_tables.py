@@ -77,10 +77,11 @@ class ResidentTable(Table):
     learned: Paragraph = ""
     currently: Paragraph = ""
     lifestyle: Paragraph = ""
-    daily_req: Paragraph = ""
+    routine: Paragraph = ""
     about: Paragraph = ""
     home: Line
     start: str = ""
+    knows: list[Line] = Field(default_factory=list, max_length=MOST_LINES)
     relations: list[RelationTable] = Field(default_factory=list, max_length=MOST_LINES)
     seeds: list[Line] = Field(default_factory=list, max_length=MOST_LINES)
 

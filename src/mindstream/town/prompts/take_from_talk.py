@@ -26,5 +26,7 @@ class TakeFromTalk(Prompt[Taken]):
 
     who: str
     other: str
+    identity: str = ""
+    relation: str = ""
     date: str
     lines: tuple[str, ...]

@@ -33,12 +33,14 @@ class PlaceWorld:
 
     Attributes:
         ends: the places that roads lead to, in their order.
+        roads: what it was made of.
         neighbours: the spots one step from each spot.
     """
 
     name: str
     places: tuple[Address, ...]
     ends: tuple[Address, ...]
+    roads: tuple[Road, ...]
     neighbours: Mapping[Spot, Sequence[Spot]]
 
     def address_at(self, spot: Spot) -> Address:
@@ -167,7 +169,7 @@ def build_places(world: Address, places: Iterable[Address], roads: Sequence[Road
     ends = tuple(dict.fromkeys(end for road in roads for end in (road.start, road.end))) or (world,)
     if sum(max(1, road.steps) for road in roads) > MOST_SPOTS:
         raise InputError(f"the roads of {world} are longer than {MOST_SPOTS:,} steps together")
-    result = PlaceWorld(world.last, tuple(known), ends, _pave(ends, roads))
+    result = PlaceWorld(world.last, tuple(known), ends, tuple(roads), _pave(ends, roads))
     reached = spread(result.neighbours, [(0, 0)])
     for i, end in enumerate(ends):
         if (i, 0) not in reached:

@@ -1,0 +1,38 @@
+"""What is worth telling: what weighs, what is still to come, and not what everybody sees."""
+
+from __future__ import annotations
+
+import re
+
+from mindstream.memory.rate_importance import Importance, RateImportance, rate_by_words
+
+TOLD = 5
+"""From this worth on something is told."""
+_TIME = re.compile(
+    r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b(?:at|from|until|till|by) (?:noon|midnight|\d{1,2}(?::\d\d)?)\b"
+    r"|\b(?:to|this|next|every) ?(?:morrow|night|morning|afternoon|evening|weekend|week)\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december) \d",
+    re.IGNORECASE,
+)
+_OWN = re.compile(
+    r"'s plan for |\btalked with\b|\bis talking with\b|\b(?:goes to bed|wakes? up|awakes? up)\b", re.IGNORECASE
+)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text."""
+    return [each for part in re.split(r"(?<=[.!?。！？])\s+|\n", text[:4_000]) if (each := part.strip())]
+
+
+def names_time(text: str) -> bool:
+    """Tell whether a text says when something is."""
+    return _TIME.search(text[:2_000]) is not None
+
+
+def worth(text: str) -> float:
+    """Return how much something is worth telling, 0 to 13: its weight as a memory, more where it says when."""
+    if _OWN.search(text[:2_000]):
+        return 0.0
+    rated: Importance = rate_by_words(RateImportance(who="", memories=(text,)))
+    return rated.ratings[0] + 3.0 * names_time(text)
