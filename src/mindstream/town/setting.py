@@ -31,7 +31,6 @@ class Setting:
     name: str
     world: World
     people: Mapping[str, Person]
-    rules: PlaceRules = field(default_factory=PlaceRules)
     profile: Profile = field(default_factory=Profile)
     seed: int = 0
     start: Moment = START
