@@ -180,6 +180,7 @@ def test_steps_are_read_from_an_archive_too(tmp_path: Path) -> None:
         ("meta", {"persona_names": ["Bob"]}, "Bob/bootstrap_memory/scratch.json: cannot be read"),
         ("meta", {"persona_names": ["../Ann Poe"]}, "cannot be the name of a folder"),
         ("meta", {"curr_time": "noon"}, "meta.json: curr_time: .*noon"),
+        ("meta", {"maze_name": "\ud800"}, "meta.json: half a character"),
         ("meta", {"step": "1"}, "meta.json: step: "),
         ("scratch", {"name": "Eve"}, "scratch.json: name: 'Eve' is in the folder of 'Ann Poe'"),
         ("scratch", {"planned_path": [[0, "x"]]}, r"scratch.json: planned_path.0.1: .*'x'"),

@@ -140,6 +140,7 @@ def test_a_town_may_have_roads_in_place_of_tiles() -> None:
         ("age = 43", 'age = "43"', "residents.1.age: "),
         ("age = 43", "age = 43\nshoe = 40", "residents.1.shoe: "),
         ("[map]", "[map]\nfile = 'x.tmx'", "map: either rows or a file is wanted"),
+        (MAP, "[map]\nfile = '../map.tmx'\n", "map: '../map.tmx' is not beside the town file"),
         ("[map]", "[map", "is no TOML: .*line 5"),
     ],
 )

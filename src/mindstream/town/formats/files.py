@@ -48,6 +48,8 @@ def parse_json(text: str, where: str) -> JsonValue:
     except (RecursionError, ValueError):
         raise InputError(f"{where}: nested too deeply, or a number too long") from None
     _check_depth(data, where)
+    if "\\u" in text and not _is_text(data):
+        raise InputError(f"{where}: half a character (a surrogate without its other half)")
     return data
 
 
@@ -99,6 +101,14 @@ def write_text(path: Path, text: str) -> None:
             file.write(text)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _is_text(data: JsonValue) -> bool:
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_depth(data: JsonValue, where: str) -> None:

@@ -22,7 +22,7 @@ from mindstream.town.world.world import Spot
 
 ENVIRONMENT, MOVEMENT = "environment", "movement"
 ARCHIVE = "movement+environment.tar.gz"
-STEP = re.compile(r"(?:.*/)?(environment|movement)/(\d{1,9})\.json")
+STEP = re.compile(r"(environment|movement)/(\d{1,9})\.json")
 MOST_STEP_BYTES, MOST_ARCHIVE_BYTES, MOST_STEPS = 10_000_000, 512_000_000, 2_000_000
 
 
@@ -140,7 +140,7 @@ def _read_archive(path: Path, found: Mapping[str, dict[int, Path | bytes]]) -> N
             for member in archive:
                 if member.size > MOST_STEP_BYTES or member.offset_data > MOST_ARCHIVE_BYTES:
                     raise InputError(f"{path}: {member.name!r:.99} is too large, or all together are")
-                match = STEP.fullmatch(member.name)
+                match = STEP.fullmatch("/".join(member.name.split("/")[-2:]))
                 if not match or not member.isreg():
                     continue
                 file = archive.extractfile(member)

@@ -109,7 +109,8 @@ def _build_map(name: Address, table: MapTable, folder: Path) -> TileWorld:
     if bool(table.rows) == bool(table.file):
         raise InputError("either rows or a file is wanted")
     if table.file:
-        world = load_map(folder / table.file, folder / table.tables if table.tables else None, frozenset(table.skip))
+        tables = _beside(folder, table.tables) if table.tables else None
+        world = load_map(_beside(folder, table.file), tables, frozenset(table.skip))
         if world.name != name.last:
             raise InputError(f"the world of {table.file} is called {world.name!r}, and the town {name.last!r}")
         return world
@@ -123,6 +124,14 @@ def _build_map(name: Address, table: MapTable, folder: Path) -> TileWorld:
         spawns=table.spawns,
     )
     return world_of_drawing(name, drawing)
+
+
+def _beside(folder: Path, name: str) -> Path:
+    """Return a file that a town file names; whoever is handed a town is not made to read what lies elsewhere."""
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise InputError(f"{name!r:.99} is not beside the town file")
+    return folder / path
 
 
 def _rules(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mindstream.errors import InputError
-from mindstream.town.world.address import ARENA, Address
+from mindstream.town.world.address import ARENA, OBJECT, WORLD, Address
 from mindstream.town.world.world import Spot
 
 MOST_SPOTS = 100_000
@@ -59,8 +59,7 @@ class PlaceWorld:
         Raises:
             InputError: the world has no such place.
         """
-        if address not in self._numbers:
-            raise InputError(f"{self.name} has no place {str(address)!r}")
+        self.number(address)
         if inside := tuple((i, 0) for i, end in enumerate(self.ends) if end.is_within(address)):
             return inside
         around = address.parent
@@ -76,6 +75,31 @@ class PlaceWorld:
         """Return the spots within so many steps, nearest first."""
         return [there for there, steps in spread(self.neighbours, [spot], radius).items() if steps <= radius]
 
+    def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
+        """Return the spots within so many steps in the same place, or also on roads; nearest first."""
+        return tuple(there for there in self.near(spot, radius) if self.arena_of(there) == self.arena_of(spot))
+
+    def places_near(self, spot: Spot, radius: int) -> tuple[int, ...]:
+        """Return the numbers of the places within so many steps and of the objects in them, nearest first."""
+        return tuple(number for there in self.near(spot, radius) for number in self._contents.get(there, ()))
+
+    def number(self, address: Address) -> int:
+        """Return a place's position in `places`.
+
+        Raises:
+            InputError: the world has no such place.
+        """
+        if address not in self._numbers:
+            raise InputError(f"{self.name} has no place {str(address)!r}")
+        return self._numbers[address]
+
+    def objects_in(self, arena: int) -> tuple[tuple[Spot, int], ...]:
+        """Return the spots of the objects in an arena (by its number) with the objects' numbers, in their order."""
+        inside = [
+            address for address in self.places if address.level == OBJECT and address.parent == self.places[arena]
+        ]
+        return tuple((spot, self._numbers[address]) for address in inside for spot in self.spots(address))
+
     def walkable(self, spot: Spot) -> bool:
         """Tell whether there is such a spot."""
         return spot in self.neighbours
@@ -84,6 +108,15 @@ class PlaceWorld:
     def routes(self) -> PlaceRoutes:
         """The ways through it."""
         return PlaceRoutes(self)
+
+    @cached_property
+    def _contents(self) -> dict[Spot, tuple[int, ...]]:
+        """The numbers of the places at each spot, those around it left out."""
+        found: dict[Spot, list[int]] = defaultdict(list)
+        for number, address in enumerate(self.places):
+            if len(spots := self.spots(address)) == 1 and address.level > WORLD:
+                found[spots[0]].append(number)
+        return {spot: tuple(numbers) for spot, numbers in found.items()}
 
     @cached_property
     def _numbers(self) -> dict[Address, int]:

@@ -15,7 +15,7 @@ from mindstream.town.world.world import Spot
 if TYPE_CHECKING:
     from mindstream.town.world.tiles import TileWorld
 
-MOST_BYTES = 64_000_000
+MOST_BYTES = 32_000_000
 """What the kept fields may take; those asked for longest ago go first."""
 FREE, OUTSIDE = -1, -2
 """In a field: not reached yet; not of this part of the map."""

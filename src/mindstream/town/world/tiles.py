@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from mindstream.errors import InputError
 from mindstream.town.world.address import ARENA, OBJECT, Address
@@ -15,6 +16,9 @@ from mindstream.town.world.world import Spot
 
 MOST_TILES = 4_000_000
 MOST_PLACES = 30_000
+MOST_KEPT = 5_000
+"""From how many spots what is near is kept; then all is looked at anew."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,24 @@ class TileWorld:
         x, y = spot
         across = range(max(0, x - radius), min(self.width, x + radius + 1))
         return [(i, j) for j in range(max(0, y - radius), min(self.height, y + radius + 1)) for i in across]
+
+    def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
+        """Return the spots of the square box around one that are in its own arena, row by row."""
+        known = self._visible.get((spot, radius))
+        if known is None:
+            arena = self.arena_of(spot)
+            near = (there for there in self.near(spot, radius) if self.arena_of(there) == arena)
+            known = tuple(self._same.setdefault(there, there) for there in near)
+            _keep(self._visible, (spot, radius), known)
+        return known
+
+    def places_near(self, spot: Spot, radius: int) -> tuple[int, ...]:
+        """Return the numbers of the narrowest places in the square box around a spot, row by row."""
+        known = self._places_near.get((spot, radius))
+        if known is None:
+            known = tuple(dict.fromkeys(self.here[y * self.width + x] for x, y in self.near(spot, radius)))
+            _keep(self._places_near, (spot, radius), known)
+        return known
 
     def walkable(self, spot: Spot) -> bool:
         """Tell whether one can stand there: on the map, and no wall."""
@@ -117,6 +139,19 @@ class TileWorld:
         return {}
 
     @cached_property
+    def _visible(self) -> dict[tuple[Spot, int], tuple[Spot, ...]]:
+        return {}
+
+    @cached_property
+    def _same(self) -> dict[Spot, Spot]:
+        """One object for each spot that is kept, however often."""
+        return {}
+
+    @cached_property
+    def _places_near(self) -> dict[tuple[Spot, int], tuple[int, ...]]:
+        return {}
+
+    @cached_property
     def _tiles(self) -> dict[Address, tuple[Spot, ...]]:
         around = [
             tuple(self._numbers[address.upto(level)] for level in range(1, address.level + 1))
@@ -156,6 +191,12 @@ class TileWorld:
         near = difflib.get_close_matches(str(address), map(str, self.places), 1)
         advice = f"; did you mean {near[0]!r}?" if near else ""
         return f"{self.name} has no place {str(address)!r}{advice}"
+
+
+def _keep(kept: dict[tuple[Spot, int], T], key: tuple[Spot, int], value: T) -> None:
+    if len(kept) >= MOST_KEPT:
+        kept.clear()
+    kept[key] = value
 
 
 def check_size(width: int, height: int) -> None:

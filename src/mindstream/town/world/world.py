@@ -60,8 +60,28 @@ class Places(Protocol):
     def routes(self) -> Routes:
         """The ways through it."""
 
+    def number(self, address: Address) -> int:
+        """Return a place's position in `places`.
 
-class World(Places, Protocol):
+        Raises:
+            InputError: the world has no such place.
+        """
+
+
+class Sight(Protocol):
+    """What can be perceived from where; quick when asked again."""
+
+    def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
+        """Return the spots at most `radius` apart that are in the same arena, in a fixed order."""
+
+    def places_near(self, spot: Spot, radius: int) -> tuple[int, ...]:
+        """Return the numbers of the narrowest places at most `radius` apart, in a fixed order."""
+
+    def objects_in(self, arena: int) -> tuple[tuple[Spot, int], ...]:
+        """Return the spots of the objects in an arena (by its number), with the objects' numbers, in a fixed order."""
+
+
+class World(Places, Sight, Protocol):
     """Where places lie and what is near. Nothing in it ever changes."""
 
     def address_at(self, spot: Spot) -> Address:
