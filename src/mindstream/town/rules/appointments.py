@@ -136,7 +136,8 @@ def _role(who: str, text: str) -> Role:
         return "helper" if own and HELPS.search(own[0]) and PROMISES.search(own[0]) else "guest"
     heard = HEARD.search(text)
     said = text[: heard.start()] if heard else text
-    if HOSTS.search(said) and not HELPS.search(said):
+    hosts = HOSTS.search(said)
+    if hosts and not HELPS.search(said) and NAME.findall(said[: hosts.start()])[-1:] in ([], [who]):
         return "host"
     if HELPS.search(said):
         return "helper"

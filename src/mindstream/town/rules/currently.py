@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from mindstream.town.rules.times import read_days
 
 SENTENCES = re.compile(r"(?<=[a-z)*\d][.!?])\s+")
-ADDED = ("Yesterday, ", "Today, ")
+ADDED = ("Yesterday, ", "Since yesterday: ", "Today, ")
 LONGEST, A_PART = 800, 160
 TALKED = re.compile(r"^(?P<who>.{1,60}?) talked with (?P<other>.{1,60}?) about (?P<about>.+)$")
 
@@ -28,7 +28,7 @@ def next_currently(before: str, who: str, day: date, told: Sequence[tuple[date, 
         added.append(f"Yesterday, {who} talked with {talks}.")
     thought = next((each for each in lately if not TALKED.match(each) and "'s plan for " not in each), "")
     if thought:
-        added.append(f"Yesterday, it came to {who}: {thought[:A_PART].rstrip('.')}.")
+        added.append(f"Since yesterday: {thought[:A_PART].rstrip('.')}.")
     if plans:
         added.append(f"Today, {who} will be {' and '.join(plans)[:A_PART]}.")
     if not (kept or added):

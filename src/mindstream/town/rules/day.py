@@ -107,8 +107,7 @@ def _habits(who: Description) -> list[Habit]:
     """Return what is done on such days: hours that are told first; a job without hours has the usual ones."""
     ask, weekday = who.ask, who.day.weekday()
     own = [text for _, text in who.told if is_own_habit(text, ask.who)]
-    lines = [line for line in who.text.split("\n") if not (SLEEPS.search(line) and WAKES.search(line))]
-    habits = read_habits([*lines, *own], ask.who, ask.places)
+    habits = read_habits([*who.text.split("\n"), *own], ask.who, ask.places)
     if not any(habit.duty for habit in habits) and not RESTS.search(who.text):
         habits += _usual_duty(who)
     return [habit for habit in habits if weekday in working_days(habit, ask.places)]
@@ -118,11 +117,14 @@ def _usual_duty(who: Description) -> list[Habit]:
     """Return a job's or a school's hours, where its place is known and its hours are not told."""
     places = who.ask.places
     found = JOB.search(who.text)
+    wake, _ = read_sleep(who.text, who.age)
+    begin = wake + 75 if wake < 13 * 60 else 0
     is_pupil = 5 < who.age < 18 or (LEARNS.search(who.text) and who.age < 30)
     if is_pupil:
         school = find_named(who.text, [each for each in places if "study" in purposes_of(each)]) and find_meant("student class", places, ("study",))
         school = school or find_meant("student class", places, ("study",))
-        return [Habit("taking classes", 9 * 60, 15 * 60 if who.age < 18 else 13 * 60, school, duty=True)] if school else []
+        start = max(9 * 60, begin)
+        return [Habit("taking classes", start, start + (360 if who.age < 18 else 240), school, duty=True)] if school else []
     if found is None or not who.age >= 16:
         return []
     job = found["job"]
@@ -133,6 +135,8 @@ def _usual_duty(who: Description) -> list[Habit]:
     hours = (17 * 60, 23 * 60) if "drink" in purposes else (8 * 60, 18 * 60) if "eat" in purposes else (9 * 60, 17 * 60)
     if AT_NIGHT.search(who.text):
         hours = (22 * 60, 6 * 60)
+    else:
+        hours = max(hours[0], begin), max(hours[1], begin + 360)
     return [Habit("teaching" if "study" in purposes else "working", *hours, place, duty=True)]
 
 
@@ -237,7 +241,8 @@ def _follow(who: Description, line: Timeline, habit: Habit) -> None:
     place = max(habit.place, 0)
     if habit.start is None:
         if not habit.minutes:
-            _drop_in(who, line, habit, place)
+            if not habit.what.startswith("eating ") or " and " in habit.what:  # a meal has its time
+                _drop_in(who, line, habit, place)
             return
         left = habit.minutes
         for start, end in line.gaps(line.wake + 60, line.bed - 30, least=45):

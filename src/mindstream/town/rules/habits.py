@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 
 from mindstream.text.irregular import BASE
 from mindstream.town.prompts.plan_day import Place
-from mindstream.town.rules.times import read_minutes, read_part, read_stretches, read_weekdays
+from mindstream.town.rules.times import read_days, read_minutes, read_part, read_stretches, read_weekdays
 from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
 LONGEST = 6_000
@@ -17,6 +18,7 @@ SENTENCES = re.compile(r"(?<=[a-z\d)])[.!;](?:\s|$)|\n")
 CLAUSES = re.compile(
     r",? (?:and )?(?:then|afterwards|after that|at which point),? |, (?:and )?|;| and (?=\w{2,12}s (?:to|at|a|the|his|her|home|in|behind|it|as)\b)"
 )
+WHEN_ONLY = re.compile(r"(?:in|on|at|every|during|after|most|some) [\w' ]{2,24}$", re.IGNORECASE)
 LATER = re.compile(r"\b(?:then|afterwards|after that|at which point|after work|after school)\b", re.IGNORECASE)
 SIGNS = re.compile(
     r"\b(?:every|everyday|daily|usually|often|sometimes|mostly|always goes|frequents?|visits?|spends?|likes? to (?:go|walk|sit|talk a"
@@ -30,6 +32,12 @@ LEADS = re.compile(
     re.IGNORECASE,
 )
 GOES = re.compile(r"^(?:goes|go|walks?|returns?|heads?|comes?|drives?|cycles)\b.{0,80}? to (?P<verb>(?!the\b|a\b|work\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$")
+GOING = re.compile(r"(?:going|walking|heading|driving) to ")
+SLEEP_OR_MEAL = re.compile(
+    r"\b(?:awakes?|wakes?|asleep|sleeps?|(?:to|in) bed|(?:eats?|has|having) (?:\w+ )?(?:dinner|supper|breakfast)|(?:gets?|is) up)\b", re.IGNORECASE
+)
+STATES = frozenset("is are am was were has have had lives loves feels knows wants needs thinks wonders hopes does did will can".split())
+SOME_DAY = date(2000, 1, 1)
 TIMES = re.compile(
     r"\s?\b(?:(?:at|around|about|from|until|till|starting|starts?|by|between|to|and)\s){0,2}(?:at |around )?\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]m\b|o'clock)?"
     r"|\s?\b(?:everyday|every day|daily|usually|often|early in the \w{3,9}|in the (?:morning|afternoon|evening)|at night|during the day)\b",
@@ -58,6 +66,7 @@ HABITUAL = frozenset(
     """frequent frequents visit visits spend spends go goes take takes walk walks eat eats drink drinks hang hangs sit sits read reads
     work works play plays swim swims run runs jog jogs shop shops study studies exercise exercises""".split()
 )
+OPEN_ENDS = frozenset("a an the of on in at to for with and or by from about into over his her their its".split())
 RESTS = re.compile(r"\b(?:retired|pensioner|on a pension|unemployed|out of work|between jobs|no job)\b", re.IGNORECASE)
 KEEPS_HOUSE = re.compile(r"\b(?:house ?wife|house ?husband|home ?maker|stay-at-home|keeps? house)\b", re.IGNORECASE)
 LEARNS = re.compile(r"\b(?:student|pupil|schoolgirl|schoolboy|apprentice)\b|\b(?:at|goes to) (?:primary |high )?school\b", re.IGNORECASE)
@@ -98,6 +107,8 @@ def read_habits(texts: Iterable[str], who: str, places: Sequence[Place]) -> list
 def _read_sentence(sentence: str, who: str, places: Sequence[Place], told: list[Habit]) -> None:
     """Add what a sentence tells; what only says until when belongs to what was told before."""
     days = read_weekdays(sentence)
+    if days is None and read_days(sentence, SOME_DAY):
+        return  # it is about one day
     for clause, later in _clauses(sentence):
         stretch = next(iter(read_stretches(clause)), None)
         before = told[-1] if told else None
@@ -112,7 +123,9 @@ def _read_sentence(sentence: str, who: str, places: Sequence[Place], told: list[
         if before is not None and before.end is not None and CLOSES.search(clause) and not later and stretch is None:
             continue
         habit = _read_clause(clause, who, places, before, later)
-        if habit is not None:
+        if habit is not None and before is not None and GOING.match(before.what) and habit.place == before.place and habit.start:
+            told[-1] = replace(habit, start=before.start or habit.start, days=before.days)
+        elif habit is not None:
             told.append(replace(habit, days=days if days is not None else before.days if before and later else None))
 
 
@@ -120,7 +133,10 @@ def _clauses(sentence: str) -> Iterator[tuple[str, bool]]:
     at = 0
     later = False
     for cut in CLAUSES.finditer(sentence):
-        if clause := sentence[at : cut.start()].strip():
+        clause = sentence[at : cut.start()].strip()
+        if WHEN_ONLY.match(clause):
+            continue  # it goes with what comes after
+        if clause:
             yield clause, later or bool(LATER.search(clause))
             later = False
         later = later or bool(LATER.search(cut[0]))
@@ -137,11 +153,13 @@ def _read_clause(clause: str, who: str, places: Sequence[Place], before: Habit |
         place = HOME
     elif not place:
         place = find_meant(clause, places) or NOWHERE
-        if before is not None and before.place > 0 and place != NOWHERE and not part:
+        if before is not None and before.place > 0:
             place = before.place
     verb = _verb(clause, who)
     what = activity(clause, who)
-    minutes = read_minutes(clause)
+    minutes = 20 if what.startswith("closing") else read_minutes(clause)
+    if SLEEP_OR_MEAL.search(clause) or verb in STATES:
+        return None
     if not what or (stretch is None and part is None and place == NOWHERE and not minutes and not later):
         return None
     if stretch is not None:
@@ -247,7 +265,10 @@ def is_own_habit(text: str, who: str) -> bool:
 def _short(phrase: str) -> str:
     """Cut a phrase before a side clause."""
     phrase = re.split(r" (?:who|which|that|because|so|but|with (?:his|her|their)|to (?:stay|make|share|help)|and how|and (?:is|he|she|they|you|lives))\b", phrase, maxsplit=1)[0]
-    return phrase[:70].rsplit(" ", 1)[0] if len(phrase) > 70 else phrase
+    words = phrase.split()
+    while len(words) > 2 and (sum(map(len, words)) + len(words) > 70 or words[-1].lower() in OPEN_ENDS):
+        words.pop()
+    return " ".join(words)
 
 
 def working_days(habit: Habit, places: Sequence[Place]) -> frozenset[int]:

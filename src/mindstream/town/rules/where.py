@@ -71,6 +71,8 @@ def find_named(text: str, places: Sequence[Place], without: str = "") -> int:
         whole = outer or inner
         named = len(words & whole) / len(whole) if whole else 0.0
         within = len(words & inner) / len(inner) if inner else 0.0
+        if place.home and within < 1.0:  # home as such is no number
+            continue
         if named < 0.5 and not (within == 1.0 and inner - outer):
             continue
         score = 2.0 * named + within + min(0.8, 0.2 * len(words & things)) + 0.05 * len(words & whole)
