@@ -126,7 +126,8 @@ def find_place(turn: Turn, what: str, place: str) -> str:
     address = turn.setting.addresses.get(place)
     if address is None or address.level == OBJECT:
         return place
-    return thing_for(what, [each for each in turn.setting.objects_in(place) if each in turn.state.knows]) or place
+    known = [each for each in turn.setting.objects_in(place) if each in turn.state.knows]
+    return thing_for(what, known, guest=not is_home(turn.setting, turn.person, place)) or place
 
 
 def bed_of(setting: Setting, person: Person) -> str:

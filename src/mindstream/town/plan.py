@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from mindstream.errors import InputError
 from mindstream.memory.record import New
 from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
-from mindstream.town.places import bed_of, find_place, known_places, shops_known, things_around, words_of
+from mindstream.town.places import bed_of, find_place, is_home, known_places, shops_known, things_around, words_of
 from mindstream.town.prompts.break_down import BreakDown, Task
 from mindstream.town.prompts.plan_day import DayPlan, PlanDay
 from mindstream.town.rules.appointments import read_appointment_today
@@ -202,7 +202,9 @@ async def break_down(turn: Turn, block: Block, minute: int, because: str = "", m
     reply = await turn.ask(
         BreakDown(
             who=turn.name, identity=turn.person.identity(turn.state.currently), what=block.what,
+            where=words_of(block.place) if block.place else "", is_home=is_home(turn.setting, turn.person, block.place),
             when=f"{minute // 60:02d}:{minute % 60:02d}", minutes=minutes, around=tuple(map(words_of, things)),
+            already=_minutes_done(turn, block, minute),
             day=turn.state.broad, because=because, memories=tuple(memories),
         )
     )  # fmt: skip
@@ -214,6 +216,16 @@ async def break_down(turn: Turn, block: Block, minute: int, because: str = "", m
         blocks.append(Block(start=start, minutes=task.minutes, what=what, place=place, fine=True, leaves=task.leaves))
         start += task.minutes
     turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
+
+
+def _minutes_done(turn: Turn, block: Block, minute: int) -> int:
+    """Return for how long what a block says is being done already."""
+    since = start = min(block.start, minute)
+    for before in reversed([each for each in turn.state.blocks if each.end <= start]):
+        if before.end < since or not before.what.startswith(block.what):
+            break
+        since = before.start
+    return minute - since if since < start else 0
 
 
 def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:

@@ -207,6 +207,7 @@ def _mornings_and_meals(who: Description, line: Timeline, habits: Sequence[Habit
                and line.at(habit.start) <= dinner < line.at(habit.start) + _end_of(habit) - habit.start]  # fmt: skip
     if at_work:
         over = line.at(at_work[0].start or 0) + _end_of(at_work[0]) - (at_work[0].start or 0)
+        over += 20 * any(habit.what.startswith("closing") and habit.start == at_work[0].end for habit in habits)
         if over + 90 <= bed and over - dinner <= 150:
             dinner = over
     line.add(dinner, dinner + 60, "having dinner", _table(who, line, habits, dinner, out=0.2), least=30)

@@ -28,7 +28,7 @@ SIGNS = re.compile(
 HOMEWARD = re.compile(r"\b(?:home|(?:his|her|their|your|the) (?:own )?(?:room|apartment|house|flat|desk))\b", re.IGNORECASE)
 LEADS = re.compile(
     r"^\W{0,3}(?:(?:and|also|he|she|they|you|who|often|usually|sometimes|always|mostly|then|likes? to|loves? to|enjoys?|tends? to"
-    r"|tries to|in terms of \w+ \w+ \w+|in the \w{4,10}|on \w{6,10}s?|every \w{3,9}),? )",
+    r"|tries to|in terms of [\w ]{2,30}|in the \w{4,10}|on \w{6,10}s?|every \w{3,9}),? )",
     re.IGNORECASE,
 )
 GOES = re.compile(r"^(?:goes|go|walks?|returns?|heads?|comes?|drives?|cycles)\b.{0,80}? to (?P<verb>(?!the\b|a\b|work\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$")
@@ -61,7 +61,7 @@ NO_PLEASURE = frozenset(
     the a an her his their them themselves him it you your every this that entertain""".split())
 JOB = re.compile(r"\b(?:is|works as|am|as) (?:an?|the) (?P<job>[^.;,\n]{2,80})", re.IGNORECASE)
 BOTH = re.compile(r"(?P<out>out )?and (?P<second>[a-z]{3,12})(?P<more>$| and .{0,60}$)")
-OWN = re.compile(r"(?:you|i|in terms of \w+ \w+ \w+, you) ", re.IGNORECASE)
+OWN = re.compile(r"(?:you|i|in terms of [\w ]{2,30}, (?:you|i)) ", re.IGNORECASE)
 HABITUAL = frozenset(
     """frequent frequents visit visits spend spends go goes take takes walk walks eat eats drink drinks hang hangs sit sits read reads
     work works play plays swim swims run runs jog jogs shop shops study studies exercise exercises""".split()

@@ -20,9 +20,11 @@ OUT = {
     "train": ("exercising", "doing sports"),
 }
 WEIGHT = {"outdoors": 3.0, "eat": 3.0, "drink": 3.0, "shop": 1.0, "study": 0.7, "shows": 1.5, "train": 1.0}
-AT_HOME = ("relaxing at home", "reading a book", "tidying up", "listening to music", "cooking something for later")
+AT_HOME = ("relaxing at home", "reading a book", "tidying up", "listening to music", "writing a letter")
 AT_HOME_YOUNG = ("playing", "doing homework", "drawing", "reading a book")
 GROWN = 18
+A_BREAK = 40
+"""Nobody goes home and comes back in less, in minutes."""
 LENGTHS = (45, 60, 75, 90)
 
 
@@ -41,6 +43,10 @@ def fill(
     done: dict[str, int] = {}
     sociable = 1.5 if any(each in traits for each in ("outgoing", "friendly", "energetic", "sociable")) else 1.0
     for start, end in line.gaps():
+        before = next((slot for slot in line.slots() if slot.end == start), None)
+        if end - start < A_BREAK and before is not None and before.place:
+            line.add(start, end, "taking a break", before.place, least=1)
+            continue
         at = start
         while at < end:
             length = LENGTHS[int(draw("length", at) * len(LENGTHS))]
