@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Literal
 
+from mindstream.text.words import terms
 from mindstream.town.prompts.plan_day import Place
 from mindstream.town.rules.habits import activity
 from mindstream.town.rules.times import read_days, read_minutes, read_part, read_stretches
@@ -110,10 +111,11 @@ def read_appointment(who: str, text: str, places: Sequence[Place]) -> Appointmen
         end += 24 * 60
     role = _role(who, text)
     hosts = HOSTS.search(text)
-    event = _event(who, text)
+    place = find_named(text, places, who)
+    event = _event(who, text, places[place - 1].words if place else "")
     names = [name for name in NAME.findall(text) if name != who]
     by = names[0] if names and (hosts or role == "guest") else ""
-    return Appointment(event, chosen.start, min(end, chosen.start + 8 * 60), find_named(text, places, who), role, by)
+    return Appointment(event, chosen.start, min(end, chosen.start + 8 * 60), place, role, by)
 
 
 def read_appointment_today(who: str, day: date, text: str, places: Sequence[Place]) -> Appointment | None:
@@ -144,11 +146,11 @@ def _role(who: str, text: str) -> Role:
     return "promised" if PROMISES.search(said) else "guest"
 
 
-def _event(who: str, text: str) -> str:
-    found = HOSTS.search(text) or COMES.search(text) or SAYS.search(text)
-    if found is not None:
+def _event(who: str, text: str, place: str) -> str:
+    """Name what takes place; a place's name is none."""
+    for found in filter(None, (each.search(text) for each in (HOSTS, COMES, SAYS))):
         event = AFTER_EVENT.split(found["event"], maxsplit=1)[0].strip(" *'\"")
-        if len(event.split()) > 1:
+        if len(event.split()) > 1 and not set(terms(event)) <= set(terms(place)):
             return re.sub(r"^(?:my|your|our) ", "the ", event)[:80]
     return (activity(text, who) if is_by(text, who) else "") or "keeping an appointment"
 

@@ -71,7 +71,7 @@ def plan_by_habit(ask: PlanDay) -> DayPlan:
     for each in appointments:
         _attend(line, each)
     _mornings_and_meals(who, line, habits)
-    for habit in habits:
+    for habit in sorted(habits, key=lambda each: (not each.duty, each.start is None)):
         _follow(who, line, habit)
     _work_on(who, line, habits)
     fill(line, ask.places, traits=who.traits, age=who.age, pleasures=_pleasures(who), draw=who.draw)
@@ -108,15 +108,25 @@ def _habits(who: Description) -> list[Habit]:
     ask, weekday = who.ask, who.day.weekday()
     own = [text for _, text in who.told if is_own_habit(text, ask.who)]
     habits = read_habits([*who.text.split("\n"), *own], ask.who, ask.places)
+    at_work = _place_of_work(who)
+    habits = [replace(habit, place=at_work) if habit.duty and habit.place == NOWHERE else habit for habit in habits]
     if not any(habit.duty for habit in habits) and not RESTS.search(who.text):
-        habits += _usual_duty(who)
+        habits += _usual_duty(who, at_work)
     return [habit for habit in habits if weekday in working_days(habit, ask.places)]
 
 
-def _usual_duty(who: Description) -> list[Habit]:
+def _place_of_work(who: Description) -> int:
+    """Return where somebody has its job, by the words of it; 0: at home, or nobody says."""
+    found = JOB.search(who.text)
+    if found is None:
+        return 0
+    job = re.split(r" (?:who|and) ", found["job"], maxsplit=1)[0]
+    return find_named(found["job"], who.ask.places, who.ask.who) or find_meant(job, who.ask.places)
+
+
+def _usual_duty(who: Description, place: int) -> list[Habit]:
     """Return a job's or a school's hours, where its place is known and its hours are not told."""
     places = who.ask.places
-    found = JOB.search(who.text)
     wake, _ = read_sleep(who.text, who.age)
     begin = wake + 75 if wake < 13 * 60 else 0
     is_pupil = 5 < who.age < 18 or (LEARNS.search(who.text) and who.age < 30)
@@ -125,11 +135,7 @@ def _usual_duty(who: Description) -> list[Habit]:
         school = school or find_meant("student class", places, ("study",))
         start = max(9 * 60, begin)
         return [Habit("taking classes", start, start + (360 if who.age < 18 else 240), school, duty=True)] if school else []
-    if found is None or not who.age >= 16:
-        return []
-    job = found["job"]
-    place = find_named(job, places, who.ask.who) or find_meant(re.split(r" (?:who|and) ", job, maxsplit=1)[0], places)
-    if not place:
+    if not place or 0 < who.age < 16:
         return []
     purposes = purposes_of(places[place - 1])
     hours = (17 * 60, 23 * 60) if "drink" in purposes else (8 * 60, 18 * 60) if "eat" in purposes else (9 * 60, 17 * 60)
@@ -200,9 +206,9 @@ def _mornings_and_meals(who: Description, line: Timeline, habits: Sequence[Habit
     line.add(wake, wake + ready, "waking up and completing the morning routine", 0, least=10)
     line.add(bed - 30, bed, "getting ready for bed", 0)
     line.add(wake + ready, wake + ready + (20 if hurry else 30), "having breakfast", 0)
-    lunch = (12 * 60 if 4 * 60 <= wake < 11 * 60 else wake + 5 * 60) + 15 * int(draw("lunch") * 5)
+    lunch = (12 * 60 if 2 * 60 <= wake < 11 * 60 else wake + 5 * 60) + 15 * int(draw("lunch") * 5)
     line.add(lunch, lunch + 45, "having lunch", _table(who, line, habits, lunch, out=0.65))
-    dinner = line.at(_dinner(who, wake))
+    dinner = min(line.at(_dinner(who, wake)), bed - 90)
     at_work = [habit for habit in habits if habit.duty and habit.start is not None
                and line.at(habit.start) <= dinner < line.at(habit.start) + _end_of(habit) - habit.start]  # fmt: skip
     if at_work:
@@ -218,23 +224,23 @@ def _dinner(who: Description, wake: int) -> int:
         for stretch in read_stretches(told[0]):
             if stretch.start is not None:
                 return stretch.start
-    return (18 * 60 if 4 * 60 <= wake < 12 * 60 else wake + 10 * 60) + 15 * int(who.draw("dinner") * 4)
+    return (18 * 60 if 2 * 60 <= wake < 12 * 60 else wake + 10 * 60) + 15 * int(who.draw("dinner") * 4)
 
 
 def _table(who: Description, line: Timeline, habits: Sequence[Habit], minute: int, out: float) -> int:
     """Return where to eat: where one works if that is a place to eat, else out or at home."""
-    places = who.ask.places
+    places, indoors = who.ask.places, 0
     for habit in habits:
         if habit.start is None or not line.at(habit.start) <= minute < line.at(habit.start) + _end_of(habit) - habit.start:
             continue
         if habit.place > 0 and {"eat", "drink"} & set(purposes_of(places[habit.place - 1])):
             return habit.place
-        out = max(out, 0.65) if habit.duty else out
+        indoors = habit.place if habit.duty else indoors
     open_now = [each for each in find_for("eat", places) if is_open(places[each - 1], minute % DAY, minute % DAY + 45)]
     said = [habit.place for habit in habits if habit.place in open_now and re.search(r"\beat|lunch|dinner", habit.what)]
     if said and minute < 17 * 60:
         return said[0]
-    return chance.pick(open_now, who.ask.who, who.day.isoformat(), minute) if open_now and who.draw("out", minute) < out else 0
+    return chance.pick(open_now, who.ask.who, who.day.isoformat(), minute) if open_now and who.draw("out", minute) < out else indoors
 
 
 def _follow(who: Description, line: Timeline, habit: Habit) -> None:
@@ -282,7 +288,8 @@ def _work_on(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
     pursuits, _ = read_pursuits(who.text)
     places = who.ask.places
     if KEEPS_HOUSE.search(who.text):
-        pursuits = ["cleaning the house", "doing the laundry", "shopping for groceries", *pursuits]
+        _keep_house(who, line)
+        pursuits = pursuits[:1]
     elif RESTS.search(who.text) or who.age >= 67:
         pursuits = pursuits[:2]
     elif not pursuits and (0 < who.age < 16 or who.day.weekday() >= 5):
@@ -298,15 +305,24 @@ def _work_on(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
         if pursuits:
             what = pursuits[(first + n) % len(pursuits)]
             place = find_named(what, places, who.ask.who) or named
-            if not place and re.search(r"\b(?:shop|buy)", what):
-                place = find_meant("shopping groceries", places, ("shop",))
             if not place and who.draw("away", n) < 0.35:
                 place = find_meant(what, places, ("study", "craft", "train"))
             if place and not is_open(places[place - 1], start % DAY, start % DAY + 60):
                 place = 0
-            line.add(start, start + (90 if "shopping" in what else length), what, place, least=30)
+            line.add(start, start + length, what, place, least=30)
 
 
-def _pleasures(who: Description) -> list[str]:
+def _keep_house(who: Description, line: Timeline) -> None:
+    """Do a morning's housework, in another order every day."""
+    shop = find_meant("shopping groceries", who.ask.places, ("shop",))
+    chores = [("cleaning the house", 0), ("doing the laundry", 0), ("shopping for groceries", shop)]
+    first = int(who.draw("chores") * len(chores))
+    for n, (what, place) in enumerate(chores[first:] + chores[:first]):
+        start = max(line.wake + 90, 9 * 60) + 60 * n
+        line.add(start, start + 60, what, place, least=30)
+
+
+def _pleasures(who: Description) -> list[tuple[str, int]]:
+    """Return what somebody likes to do, with its place."""
     pursuits, likes = read_pursuits(who.text)
-    return [*likes, *pursuits]
+    return [(each, find_named(each, who.ask.places, who.ask.who)) for each in (*likes, *pursuits)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from mindstream.text.dates import WEEKDAYS
 from mindstream.text.irregular import BASE
 from mindstream.town.prompts.plan_day import Place
 from mindstream.town.rules.times import read_days, read_minutes, read_part, read_stretches, read_weekdays
@@ -34,7 +35,7 @@ LEADS = re.compile(
 GOES = re.compile(r"^(?:goes|go|walks?|returns?|heads?|comes?|drives?|cycles)\b.{0,80}? to (?P<verb>(?!the\b|a\b|work\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$")
 GOING = re.compile(r"(?:going|walking|heading|driving) to ")
 SLEEP_OR_MEAL = re.compile(
-    r"\b(?:awakes?|wakes?|asleep|sleeps?|(?:to|in) bed|(?:eats?|has|having) (?:\w+ )?(?:dinner|supper|breakfast)|(?:gets?|is) up)\b", re.IGNORECASE
+    r"\b(?:awakes?|wakes?|asleep|sleeps?|(?:to|in) bed|(?:eats?|has|having) (?:\w+ )?(?:dinner|supper|breakfast)|(?:gets?|is) up|turns? in|retires)\b", re.IGNORECASE
 )
 STATES = frozenset("is are am was were has have had lives loves feels knows wants needs thinks wonders hopes does did will can".split())
 SOME_DAY = date(2000, 1, 1)
@@ -152,13 +153,11 @@ def _read_clause(clause: str, who: str, places: Sequence[Place], before: Habit |
     if not place and HOMEWARD.search(clause):
         place = HOME
     elif not place:
-        place = find_meant(clause, places) or NOWHERE
-        if before is not None and before.place > 0:
-            place = before.place
+        place = find_meant(clause, places) or (before.place if before is not None and before.place > 0 else NOWHERE)
     verb = _verb(clause, who)
     what = activity(clause, who)
     minutes = 20 if what.startswith("closing") else read_minutes(clause)
-    if SLEEP_OR_MEAL.search(clause) or verb in STATES:
+    if SLEEP_OR_MEAL.search(clause) or verb in STATES or verb.rstrip("s") in WEEKDAYS:
         return None
     if not what or (stretch is None and part is None and place == NOWHERE and not minutes and not later):
         return None
@@ -214,8 +213,8 @@ def activity(clause: str, who: str) -> str:
         return gerund(f"{target[1]}")[:80] if len(target) == 2 else f"visiting {rest}"[:80]
     if verb.lower() in ("spend", "spends"):
         found = re.search(r"\b[a-z]{2,14}ing\b.{0,60}", rest)
-        return found[0][:80] if found else f"spending {rest}"[:80]
-    return gerund(text)[:80]
+        return _short(found[0] if found else f"spending {rest}")
+    return _short(gerund(text))
 
 
 def gerund(phrase: str) -> str:
@@ -264,7 +263,7 @@ def is_own_habit(text: str, who: str) -> bool:
 
 def _short(phrase: str) -> str:
     """Cut a phrase before a side clause."""
-    phrase = re.split(r" (?:who|which|that|because|so|but|with (?:his|her|their)|to (?:stay|make|share|help)|and how|and (?:is|he|she|they|you|lives))\b", phrase, maxsplit=1)[0]
+    phrase = re.split(r" (?:who|which|that|because|so|but|when|since|every|for (?:over|about|almost|more than)|with (?:his|her|their)|to (?:stay|make|share|help)|and how|and (?:is|he|she|they|you|lives|likes|loves|enjoys|works|goes))\b", phrase, maxsplit=1)[0]
     words = phrase.split()
     while len(words) > 2 and (sum(map(len, words)) + len(words) > 70 or words[-1].lower() in OPEN_ENDS):
         words.pop()

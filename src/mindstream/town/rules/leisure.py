@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -22,6 +23,9 @@ OUT = {
 WEIGHT = {"outdoors": 3.0, "eat": 3.0, "drink": 3.0, "shop": 1.0, "study": 0.7, "shows": 1.5, "train": 1.0}
 AT_HOME = ("relaxing at home", "reading a book", "tidying up", "listening to music", "writing a letter")
 AT_HOME_YOUNG = ("playing", "doing homework", "drawing", "reading a book")
+LOUD = ("tidying up", "playing", "doing homework")
+GROCERIES = re.compile(r"grocer|market|food|bakery", re.IGNORECASE)
+BOOKS = re.compile(r"librar|book", re.IGNORECASE)
 GROWN = 18
 A_BREAK = 40
 """Nobody goes home and comes back in less, in minutes."""
@@ -37,7 +41,7 @@ class Choice(NamedTuple):
 
 
 def fill(
-    line: Timeline, places: Sequence[Place], *, traits: str, age: int, pleasures: Sequence[str], draw: Draw,
+    line: Timeline, places: Sequence[Place], *, traits: str, age: int, pleasures: Sequence[tuple[str, int]], draw: Draw,
 ) -> None:  # fmt: skip
     """Fill what is free of a day, piece by piece; the same thing is seldom done twice."""
     done: dict[str, int] = {}
@@ -59,13 +63,15 @@ def fill(
 
 
 def _choices(
-    places: Sequence[Place], start: int, end: int, line: Timeline, age: int, pleasures: Sequence[str], sociable: float
+    places: Sequence[Place], start: int, end: int, line: Timeline, age: int, pleasures: Sequence[tuple[str, int]], sociable: float
 ) -> list[Choice]:
     """Return what can be done from one minute to another."""
     minute = start % DAY
     at_home = AT_HOME_YOUNG if 0 < age < 14 else AT_HOME
-    found = [Choice(what, 0, 1.0) for what in at_home]
-    found += [Choice(what, 0, 1.5) for what in pleasures[:4]]
+    is_late = minute >= 21 * 60 + 30 or minute < 6 * 60
+    found = [Choice(what, 0, 1.0) for what in at_home if not (is_late and what in LOUD)]
+    found += [Choice(what, place, 1.5) for what, place in pleasures[:4]
+              if not place or is_open(places[place - 1], minute, minute + end - start)]  # fmt: skip
     if any("garden" in place.words for place in places if place.home) and 7 * 60 <= minute < 20 * 60:
         number = next(n for n, place in enumerate(places, 1) if place.home and "garden" in place.words)
         found.append(Choice("gardening", number, 1.0))
@@ -78,9 +84,16 @@ def _choices(
     for purpose, (usual, other) in OUT.items():
         if purpose == "drink" and (0 < age < GROWN or minute < 17 * 60):
             continue
+        if purpose == "shop" and 0 < age < 14:
+            continue
         for number in find_for(purpose, places):
-            if is_open(places[number - 1], minute, minute + end - start):
+            place = places[number - 1]
+            if purpose == "study" and not BOOKS.search(place.words):
+                continue
+            if is_open(place, minute, minute + end - start):
                 what = usual if (start // 15) % 3 else other
+                if purpose == "shop":
+                    what = usual if GROCERIES.search(place.words) else other
                 found.append(Choice(what, number, WEIGHT[purpose] * busy * sociable))
     return found
 

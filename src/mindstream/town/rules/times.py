@@ -68,6 +68,9 @@ RELATIVE = re.compile(
     rf"|\b(?P<every>every|each)? ?(?P<weekday>{'|'.join(WEEKDAYS)})(?P<many>s)?\b",
     re.IGNORECASE,
 )
+WEEKDAY_RANGE = re.compile(
+    rf"\b(?:{'|'.join(WEEKDAYS)})s? (?:to|through|until|till|-|–) (?:{'|'.join(WEEKDAYS)})s?\b", re.IGNORECASE
+)
 DAILY = re.compile(r"\b(?:every ?day|daily|each day|days a week|week(?:days and )?ends? too|seven days)\b", re.IGNORECASE)
 
 
@@ -261,7 +264,7 @@ def read_days(text: str, told: date, near: date | None = None) -> list[date]:
             found.append((match.start(), date(year, number, day)))
         except ValueError:  # 31 February
             continue
-    for match in RELATIVE.finditer(text[:LONGEST]):
+    for match in RELATIVE.finditer(WEEKDAY_RANGE.sub(" ", text[:LONGEST])):
         if match["today"] or match["tomorrow"]:
             found.append((match.start(), told + timedelta(days=bool(match["tomorrow"]))))
         elif not (match["every"] or match["many"]):
@@ -279,14 +282,11 @@ def read_weekdays(text: str) -> frozenset[int] | None:
     low = text[:LONGEST].lower()
     if DAILY.search(low):
         return frozenset(range(7))
-    if "weekday" in low:
-        return frozenset(range(5))
-    if re.search(r"\bweekends?\b", low):
-        return frozenset({5, 6})
+    also = frozenset(range(5) if "weekday" in low else ()) | frozenset((5, 6) if "weekend" in low else ())
     named = [WEEKDAYS.index(found["weekday"]) for found in RELATIVE.finditer(low) if found["weekday"]]
     if len(named) == 2 and re.search(rf"\b{WEEKDAYS[named[0]]}s? (?:to|through|until|till|-) {WEEKDAYS[named[1]]}", low):
         return frozenset((named[0] + step) % 7 for step in range((named[1] - named[0]) % 7 + 1))
-    return frozenset(named) or None
+    return also | frozenset(named) or None
 
 
 def clock(minute: int) -> str:
