@@ -120,7 +120,7 @@ def blocks_of(turn: Turn, plan: DayPlan, places: Sequence[str], day: int) -> tup
 
 def _on_time(turn: Turn, items: Sequence[tuple[int, str, str]]) -> list[int]:
     """Return when to set out for each item but the first: so that one is there when it begins."""
-    starts = []
+    starts: list[int] = []
     for (before, _, there), (start, _, place) in zip(items, items[1:], strict=False):
         ahead = 0 if place == turn.person.home else _minutes_between(turn, there, place)
         starts.append(max(start - ahead, before + 10, *starts[-1:]) if start - before > 10 else start)
@@ -173,7 +173,11 @@ def take_up(turn: Turn, text: str) -> bool:
         return False
     before = turn.state.block_at(min(agreed.start, DAY_MINUTES - 1))
     place = known[agreed.place - 1][0] if agreed.place else ""
-    if before is None or before.asleep or (before.place and before.place == place and before.what.startswith(agreed.what)):
+    if (
+        before is None
+        or before.asleep
+        or (before.place and before.place == place and before.what.startswith(agreed.what))
+    ):
         return False
     is_duty = before.what.startswith(DUTIES) and before.place != place
     if is_duty and turn.setting.draw("take up", turn.name, turn.step, agreed.start) >= 0.5:

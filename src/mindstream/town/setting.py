@@ -25,16 +25,15 @@ class Setting:
 
     Attributes:
         start: the moment of step 0.
-        rules: when places are open, how many they take, whose they are.
     """
 
     name: str
     world: World
     people: Mapping[str, Person]
+    rules: PlaceRules = field(default_factory=PlaceRules)
     profile: Profile = field(default_factory=Profile)
     seed: int = 0
     start: Moment = START
-    rules: PlaceRules = field(default_factory=PlaceRules)
     _near: dict[Spot, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def moment(self, step: int) -> Moment:

@@ -29,9 +29,15 @@ COMES = re.compile(
     r"|help(?:s|ing)? (?:[\w']+ ){0,4}(?:with|for|at)|(?:prepar|decorat)(?:e|es|ing) (?:for )?) ?"
     r"(?P<event>(?:an?|the|her|his|their|our|my|your) [^.,;:*\n]{3,80})"
 )
-SAYS = re.compile(r"\b(?P<event>(?:an?|the|her|his|their|our|my|your) [^.,;:*\n]{3,60}?) (?:at|on|from|this|tomorrow|tonight|today|takes)\b")
-AFTER_EVENT = re.compile(r" (?:at|on|from|with|this|tomorrow|tonight|today|in|next|for|and|is|will|that|there|starting|between|where|to)\b")
-HEARD = re.compile(r"\b(?:heard|said|says|told|knows|was invited|is invited|talked|remembers|learned|mentioned|asked|thinks)\b")
+SAYS = re.compile(
+    r"\b(?P<event>(?:an?|the|her|his|their|our|my|your) [^.,;:*\n]{3,60}?) (?:at|on|from|this|tomorrow|tonight|today|takes)\b"
+)
+AFTER_EVENT = re.compile(
+    r" (?:at|on|from|with|this|tomorrow|tonight|today|in|next|for|and|is|will|that|there|starting|between|where|to)\b"
+)
+HEARD = re.compile(
+    r"\b(?:heard|said|says|told|knows|was invited|is invited|talked|remembers|learned|mentioned|asked|thinks)\b"
+)
 HELPS = re.compile(r"\b(?:help(?:s|ing)?|decorat(?:e|es|ing)|sets? up|setting up|prepar(?:e|es|ing))\b")
 PROMISES = re.compile(
     r"\b(?:will|'ll|agree[ds]?|promise[ds]?|accept(?:s|ed)?|plans? (?:to|on)|is planning to|going to|wants? to|intends?|said yes"
@@ -81,7 +87,9 @@ def read_memory(text: str, today: date) -> tuple[date, str]:
         return today, text[found.end() :]
 
 
-def read_appointments(who: str, day: date, told: Iterable[tuple[date, str]], places: Sequence[Place]) -> list[Appointment]:
+def read_appointments(
+    who: str, day: date, told: Iterable[tuple[date, str]], places: Sequence[Place]
+) -> list[Appointment]:
     """Return what takes place on a day, by what was told on which days; each once, with one's own part in it."""
     found: list[Appointment] = []
     refused: list[Appointment] = []
@@ -156,7 +164,9 @@ def _event(who: str, text: str, place: str) -> str:
 
 
 def _same(one: Appointment, other: Appointment) -> bool:
-    return one.start < other.end and other.start < one.end and (one.place == other.place or 0 in (one.place, other.place))
+    return (
+        one.start < other.end and other.start < one.end and (one.place == other.place or 0 in (one.place, other.place))
+    )
 
 
 def _merge(found: list[Appointment], new: Appointment) -> None:

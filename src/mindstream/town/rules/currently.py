@@ -21,7 +21,11 @@ def next_currently(before: str, who: str, day: date, told: Sequence[tuple[date, 
         told: what comes to mind, with the day on which it was written down.
         plans: what was agreed on for this day.
     """
-    kept = [each for each in SENTENCES.split(before.strip()) if each and not each.startswith(ADDED) and not _is_over(each, day)]
+    kept = [
+        each
+        for each in SENTENCES.split(before.strip())
+        if each and not each.startswith(ADDED) and not _is_over(each, day)
+    ]
     lately = [text for when, text in told if when == day - timedelta(days=1) and text.startswith(who.split()[0])]
     added = []
     if talks := _talks(lately):

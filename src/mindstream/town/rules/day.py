@@ -13,7 +13,16 @@ from mindstream.town.prompts.plan_day import DayPlan, Item, PlanDay
 from mindstream.town.rules.appointments import Appointment, read_appointments, read_memory
 from mindstream.town.rules.currently import next_currently
 from mindstream.town.rules.habits import (
-    JOB, KEEPS_HOUSE, LEARNS, NOWHERE, RESTS, Habit, is_own_habit, read_habits, read_pursuits, working_days,
+    JOB,
+    KEEPS_HOUSE,
+    LEARNS,
+    NOWHERE,
+    RESTS,
+    Habit,
+    is_own_habit,
+    read_habits,
+    read_pursuits,
+    working_days,
 )  # fmt: skip
 from mindstream.town.rules.leisure import fill
 from mindstream.town.rules.timeline import DAY, Timeline
@@ -23,8 +32,14 @@ from mindstream.town.rules.where import find_for, find_meant, find_named, is_ope
 LINES = 12
 AGE = re.compile(r", (\d{1,3}) years old")
 EVENING_MEAL = re.compile(r"\b(?:dinner|supper)\b[^.;,]{0,30}")
-OUTGOING = re.compile(r"\b(?:outgoing|friendly|sociable|energetic|enthusiastic|curious|cheerful|warm|talkative|open-minded|romantic)\b", re.I)
-RESERVED = re.compile(r"\b(?:shy|introverted|reserved|quiet|rude|toxic|aggressive|withdrawn|lonely|grumpy|solitary|reflective|busy)\b", re.I)
+OUTGOING = re.compile(
+    r"\b(?:outgoing|friendly|sociable|energetic|enthusiastic|curious|cheerful|warm|talkative|open-minded|romantic)\b",
+    re.I,
+)
+RESERVED = re.compile(
+    r"\b(?:shy|introverted|reserved|quiet|rude|toxic|aggressive|withdrawn|lonely|grumpy|solitary|reflective|busy)\b",
+    re.I,
+)
 MOST_ITEMS = 24
 
 
@@ -67,7 +82,9 @@ def plan_by_habit(ask: PlanDay) -> DayPlan:
     wake, bed = _sleep(who, habits)
     appointments = [each for each in _appointments(who) if _would_go(who, each, habits)]
     line = Timeline(wake, bed)
-    line.bed = max([line.bed, *(min(line.at(each.start) + each.end - each.start + 30, wake + 22 * 60) for each in appointments)])
+    line.bed = max(
+        [line.bed, *(min(line.at(each.start) + each.end - each.start + 30, wake + 22 * 60) for each in appointments)]
+    )
     for each in appointments:
         _attend(line, each)
     _mornings_and_meals(who, line, habits)
@@ -131,10 +148,16 @@ def _usual_duty(who: Description, place: int) -> list[Habit]:
     begin = wake + 75 if wake < 13 * 60 else 0
     is_pupil = 5 < who.age < 18 or (LEARNS.search(who.text) and who.age < 30)
     if is_pupil:
-        school = find_named(who.text, [each for each in places if "study" in purposes_of(each)]) and find_meant("student class", places, ("study",))
+        school = find_named(who.text, [each for each in places if "study" in purposes_of(each)]) and find_meant(
+            "student class", places, ("study",)
+        )
         school = school or find_meant("student class", places, ("study",))
         start = max(9 * 60, begin)
-        return [Habit("taking classes", start, start + (360 if who.age < 18 else 240), school, duty=True)] if school else []
+        return (
+            [Habit("taking classes", start, start + (360 if who.age < 18 else 240), school, duty=True)]
+            if school
+            else []
+        )
     if not place or 0 < who.age < 16:
         return []
     purposes = purposes_of(places[place - 1])
@@ -180,7 +203,9 @@ def _attend(line: Timeline, each: Appointment) -> None:
     end = start + each.end - each.start
     if each.role in ("host", "helper"):
         event = re.sub(r"^(?:an?|my|your|our) ", "the ", each.event)
-        ready = f"{'preparing and decorating' if each.role == 'host' else 'helping to prepare and decorate'} for {event}"
+        ready = (
+            f"{'preparing and decorating' if each.role == 'host' else 'helping to prepare and decorate'} for {event}"
+        )
         line.add(start, end, each.what, each.place, least=5)
         line.add(start - 75, start, ready, each.place)
     else:
@@ -194,7 +219,11 @@ def _end_of(habit: Habit) -> int:
     assert habit.start is not None
     if habit.end is not None:
         return habit.end if habit.end > habit.start else habit.end + DAY
-    return max(habit.start + 3 * 60, min(17 * 60, habit.start + 9 * 60)) if habit.duty and habit.what.startswith("working") else habit.start + (habit.minutes or 2 * 60)
+    return (
+        max(habit.start + 3 * 60, min(17 * 60, habit.start + 9 * 60))
+        if habit.duty and habit.what.startswith("working")
+        else habit.start + (habit.minutes or 2 * 60)
+    )
 
 
 def _mornings_and_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
@@ -231,7 +260,10 @@ def _table(who: Description, line: Timeline, habits: Sequence[Habit], minute: in
     """Return where to eat: where one works if that is a place to eat, else out or at home."""
     places, indoors = who.ask.places, 0
     for habit in habits:
-        if habit.start is None or not line.at(habit.start) <= minute < line.at(habit.start) + _end_of(habit) - habit.start:
+        if (
+            habit.start is None
+            or not line.at(habit.start) <= minute < line.at(habit.start) + _end_of(habit) - habit.start
+        ):
             continue
         if habit.place > 0 and {"eat", "drink"} & set(purposes_of(places[habit.place - 1])):
             return habit.place
@@ -240,7 +272,11 @@ def _table(who: Description, line: Timeline, habits: Sequence[Habit], minute: in
     said = [habit.place for habit in habits if habit.place in open_now and re.search(r"\beat|lunch|dinner", habit.what)]
     if said and minute < 17 * 60:
         return said[0]
-    return chance.pick(open_now, who.ask.who, who.day.isoformat(), minute) if open_now and who.draw("out", minute) < out else indoors
+    return (
+        chance.pick(open_now, who.ask.who, who.day.isoformat(), minute)
+        if open_now and who.draw("out", minute) < out
+        else indoors
+    )
 
 
 def _follow(who: Description, line: Timeline, habit: Habit) -> None:
@@ -260,10 +296,16 @@ def _follow(who: Description, line: Timeline, habit: Habit) -> None:
                 return
         return
     start = line.at(habit.start)
-    if habit.place > 0 and not habit.duty and not is_open(who.ask.places[habit.place - 1], start % DAY, start % DAY + 30):
+    if (
+        habit.place > 0
+        and not habit.duty
+        and not is_open(who.ask.places[habit.place - 1], start % DAY, start % DAY + 30)
+    ):
         return
     end = start + _end_of(habit) - habit.start
-    if not habit.duty and habit.what.startswith(("walking", "going for", "running", "taking a walk", "jogging", "exercising", "swimming")):
+    if not habit.duty and habit.what.startswith(
+        ("walking", "going for", "running", "taking a walk", "jogging", "exercising", "swimming")
+    ):
         end = min(end, max(start, line.wake + 45) + 75)
     line.add(max(start, line.wake + 60) if not habit.duty else start, end, habit.what, place)
 
@@ -298,7 +340,14 @@ def _work_on(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
         pursuits = ["working"]
     if who.day.weekday() >= 5:
         pursuits = pursuits[:1]
-    named = next((habit.place for habit in habits if habit.what.startswith(("studying", "writing", "working")) and habit.place > 0), 0)
+    named = next(
+        (
+            habit.place
+            for habit in habits
+            if habit.what.startswith(("studying", "writing", "working")) and habit.place > 0
+        ),
+        0,
+    )
     begin = max(line.wake + 90, 9 * 60 if line.wake < 9 * 60 else 0)
     first = int(who.draw("pursuit") * len(pursuits)) if pursuits else 0
     for n, (start, length) in enumerate([(begin, 180), (begin + 240, 210)]):

@@ -26,25 +26,73 @@ SIGNS = re.compile(
     r"|take a|swim|run|have|read|play)|goes|opens|works?|on \w{3,6}days?|weekdays?|weekends?)\b",
     re.IGNORECASE,
 )
-HOMEWARD = re.compile(r"\b(?:home|(?:his|her|their|your|the) (?:own )?(?:room|apartment|house|flat|desk))\b", re.IGNORECASE)
+HOMEWARD = re.compile(
+    r"\b(?:home|(?:his|her|their|your|the) (?:own )?(?:room|apartment|house|flat|desk))\b", re.IGNORECASE
+)
 LEADS = re.compile(
     r"^\W{0,3}(?:(?:and|also|he|she|they|you|who|often|usually|sometimes|always|mostly|then|likes? to|loves? to|enjoys?|tends? to"
     r"|tries to|in terms of [\w ]{2,30}|in the \w{4,10}|on \w{6,10}s?|every \w{3,9}),? )",
     re.IGNORECASE,
 )
-GOES = re.compile(r"^(?:goes|go|walks?|returns?|heads?|comes?|drives?|cycles)\b.{0,80}? to (?P<verb>(?!the\b|a\b|work\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$")
+GOES = re.compile(
+    r"^(?:goes|go|walks?|returns?|heads?|comes?|drives?|cycles)\b.{0,80}? to (?P<verb>(?!the\b|a\b|work\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$"
+)
 GOING = re.compile(r"(?:going|walking|heading|driving) to ")
 SLEEP_OR_MEAL = re.compile(
-    r"\b(?:awakes?|wakes?|asleep|sleeps?|(?:to|in) bed|(?:eats?|has|having) (?:\w+ )?(?:dinner|supper|breakfast)|(?:gets?|is) up|turns? in|retires)\b", re.IGNORECASE
+    r"\b(?:awakes?|wakes?|asleep|sleeps?|(?:to|in) bed|(?:eats?|has|having) (?:\w+ )?(?:dinner|supper|breakfast)|(?:gets?|is) up|turns? in|retires)\b",
+    re.IGNORECASE,
 )
-STATES = frozenset("is are am was were has have had lives loves feels knows wants needs thinks wonders hopes does did will can".split())
+STATES = frozenset(
+    [
+        "is",
+        "are",
+        "am",
+        "was",
+        "were",
+        "has",
+        "have",
+        "had",
+        "lives",
+        "loves",
+        "feels",
+        "knows",
+        "wants",
+        "needs",
+        "thinks",
+        "wonders",
+        "hopes",
+        "does",
+        "did",
+        "will",
+        "can",
+    ]
+)
 SOME_DAY = date(2000, 1, 1)
 TIMES = re.compile(
     r"\s?\b(?:(?:at|around|about|from|until|till|starting|starts?|by|between|to|and)\s){0,2}(?:at |around )?\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]m\b|o'clock)?"
     r"|\s?\b(?:everyday|every day|daily|usually|often|early in the \w{3,9}|in the (?:morning|afternoon|evening)|at night|during the day)\b",
     re.IGNORECASE,
 )
-TENDS = frozenset("opens open stands stand runs run works work manages manage staffs serves serve mans minds keeps".split())
+TENDS = frozenset(
+    [
+        "opens",
+        "open",
+        "stands",
+        "stand",
+        "runs",
+        "run",
+        "works",
+        "work",
+        "manages",
+        "manage",
+        "staffs",
+        "serves",
+        "serve",
+        "mans",
+        "minds",
+        "keeps",
+    ]
+)
 CLOSES = re.compile(r"\b(?:closes|close|closing|finishes|leaves|locks up|gets off|is done|until)\b", re.IGNORECASE)
 PURSUIT = re.compile(
     r"\b(?:is|are|am|be|been)(?: also| currently| now| mostly| always| usually| busy){0,2} (?P<what>[a-z]{2,14}ing\b[^.;,\n]{0,90})"
@@ -53,24 +101,154 @@ PURSUIT = re.compile(
 )
 PLEASURE = re.compile(r"\b(?:loves?|likes?|enjoys?)(?: to)? (?P<what>[a-z]{3,14}\b[^.;,\n]{0,60})", re.IGNORECASE)
 NO_PURSUIT = frozenset(
-    """living looking telling asking being having staying trying getting going interested curious running keen loving liking helping
-    making thinking hoping feeling growing becoming retiring coming leaving doing talking working's willing knowing shopping
-    """.split()
+    [
+        "living",
+        "looking",
+        "telling",
+        "asking",
+        "being",
+        "having",
+        "staying",
+        "trying",
+        "getting",
+        "going",
+        "interested",
+        "curious",
+        "running",
+        "keen",
+        "loving",
+        "liking",
+        "helping",
+        "making",
+        "thinking",
+        "hoping",
+        "feeling",
+        "growing",
+        "becoming",
+        "retiring",
+        "coming",
+        "leaving",
+        "doing",
+        "talking",
+        "working's",
+        "willing",
+        "knowing",
+        "shopping",
+    ]
 )
 NO_PLEASURE = frozenset(
-    """help make be live meet take connect support interact see feel use find want share talk go sit
-    the a an her his their them themselves him it you your every this that entertain""".split())
+    [
+        "help",
+        "make",
+        "be",
+        "live",
+        "meet",
+        "take",
+        "connect",
+        "support",
+        "interact",
+        "see",
+        "feel",
+        "use",
+        "find",
+        "want",
+        "share",
+        "talk",
+        "go",
+        "sit",
+        "the",
+        "a",
+        "an",
+        "her",
+        "his",
+        "their",
+        "them",
+        "themselves",
+        "him",
+        "it",
+        "you",
+        "your",
+        "every",
+        "this",
+        "that",
+        "entertain",
+    ]
+)
 JOB = re.compile(r"\b(?:is|works as|am|as) (?:an?|the) (?P<job>[^.;,\n]{2,80})", re.IGNORECASE)
 BOTH = re.compile(r"(?P<out>out )?and (?P<second>[a-z]{3,12})(?P<more>$| and .{0,60}$)")
 OWN = re.compile(r"(?:you|i|in terms of [\w ]{2,30}, (?:you|i)) ", re.IGNORECASE)
 HABITUAL = frozenset(
-    """frequent frequents visit visits spend spends go goes take takes walk walks eat eats drink drinks hang hangs sit sits read reads
-    work works play plays swim swims run runs jog jogs shop shops study studies exercise exercises""".split()
+    [
+        "frequent",
+        "frequents",
+        "visit",
+        "visits",
+        "spend",
+        "spends",
+        "go",
+        "goes",
+        "take",
+        "takes",
+        "walk",
+        "walks",
+        "eat",
+        "eats",
+        "drink",
+        "drinks",
+        "hang",
+        "hangs",
+        "sit",
+        "sits",
+        "read",
+        "reads",
+        "work",
+        "works",
+        "play",
+        "plays",
+        "swim",
+        "swims",
+        "run",
+        "runs",
+        "jog",
+        "jogs",
+        "shop",
+        "shops",
+        "study",
+        "studies",
+        "exercise",
+        "exercises",
+    ]
 )
-OPEN_ENDS = frozenset("a an the of on in at to for with and or by from about into over his her their its".split())
+OPEN_ENDS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "on",
+        "in",
+        "at",
+        "to",
+        "for",
+        "with",
+        "and",
+        "or",
+        "by",
+        "from",
+        "about",
+        "into",
+        "over",
+        "his",
+        "her",
+        "their",
+        "its",
+    ]
+)
 RESTS = re.compile(r"\b(?:retired|pensioner|on a pension|unemployed|out of work|between jobs|no job)\b", re.IGNORECASE)
 KEEPS_HOUSE = re.compile(r"\b(?:house ?wife|house ?husband|home ?maker|stay-at-home|keeps? house)\b", re.IGNORECASE)
-LEARNS = re.compile(r"\b(?:student|pupil|schoolgirl|schoolboy|apprentice)\b|\b(?:at|goes to) (?:primary |high )?school\b", re.IGNORECASE)
+LEARNS = re.compile(
+    r"\b(?:student|pupil|schoolgirl|schoolboy|apprentice)\b|\b(?:at|goes to) (?:primary |high )?school\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +292,9 @@ def _read_sentence(sentence: str, who: str, places: Sequence[Place], told: list[
         stretch = next(iter(read_stretches(clause)), None)
         before = told[-1] if told else None
         if before is not None and before.start is not None and before.end is None:
-            if stretch is not None and (stretch.start is None or CLOSES.search(clause) or before.duty and _verb(clause, who) in TENDS):
+            if stretch is not None and (
+                stretch.start is None or CLOSES.search(clause) or (before.duty and _verb(clause, who) in TENDS)
+            ):
                 end = stretch.end if stretch.end is not None else stretch.start
                 told[-1] = replace(before, end=end, what=_better(before.what, clause, who))
                 continue
@@ -124,7 +304,13 @@ def _read_sentence(sentence: str, who: str, places: Sequence[Place], told: list[
         if before is not None and before.end is not None and CLOSES.search(clause) and not later and stretch is None:
             continue
         habit = _read_clause(clause, who, places, before, later)
-        if habit is not None and before is not None and GOING.match(before.what) and habit.place == before.place and habit.start:
+        if (
+            habit is not None
+            and before is not None
+            and GOING.match(before.what)
+            and habit.place == before.place
+            and habit.start
+        ):
             told[-1] = replace(habit, start=before.start or habit.start, days=before.days)
         elif habit is not None:
             told.append(replace(habit, days=days if days is not None else before.days if before and later else None))
@@ -207,7 +393,11 @@ def activity(clause: str, who: str) -> str:
     if not verb or not verb[0].isalpha() or len(verb) > 16:
         return ""
     if verb.lower() in TENDS:
-        return f"working {rest}".strip()[:80] if rest.split(" ")[0] in ("at", "behind", "in", "for", "on", "as") else "working"
+        return (
+            f"working {rest}".strip()[:80]
+            if rest.split(" ")[0] in ("at", "behind", "in", "for", "on", "as")
+            else "working"
+        )
     if verb.lower() in ("frequent", "frequents", "visit", "visits"):
         target = re.split(r" to (?=[a-z])", rest, maxsplit=1)
         return gerund(f"{target[1]}")[:80] if len(target) == 2 else f"visiting {rest}"[:80]
@@ -263,7 +453,11 @@ def is_own_habit(text: str, who: str) -> bool:
 
 def _short(phrase: str) -> str:
     """Cut a phrase before a side clause."""
-    phrase = re.split(r" (?:who|which|that|because|so|but|when|since|every|for (?:over|about|almost|more than)|with (?:his|her|their)|to (?:stay|make|share|help)|and how|and (?:is|he|she|they|you|lives|likes|loves|enjoys|works|goes))\b", phrase, maxsplit=1)[0]
+    phrase = re.split(
+        r" (?:who|which|that|because|so|but|when|since|every|for (?:over|about|almost|more than)|with (?:his|her|their)|to (?:stay|make|share|help)|and how|and (?:is|he|she|they|you|lives|likes|loves|enjoys|works|goes))\b",
+        phrase,
+        maxsplit=1,
+    )[0]
     words = phrase.split()
     while len(words) > 2 and (sum(map(len, words)) + len(words) > 70 or words[-1].lower() in OPEN_ENDS):
         words.pop()

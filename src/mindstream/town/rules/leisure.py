@@ -56,14 +56,23 @@ def fill(
             length = LENGTHS[int(draw("length", at) * len(LENGTHS))]
             until = end if end - at < length + 40 else at + length
             options = _choices(places, at, until, line, age, pleasures, sociable)
-            choice = _drawn([each._replace(weight=each.weight / (1 + 3 * done.get(each.what, 0))) for each in options], draw("do", at))
+            choice = _drawn(
+                [each._replace(weight=each.weight / (1 + 3 * done.get(each.what, 0))) for each in options],
+                draw("do", at),
+            )
             done[choice.what] = done.get(choice.what, 0) + 1
             line.add(at, until, choice.what, choice.place, least=1)
             at = until
 
 
 def _choices(
-    places: Sequence[Place], start: int, end: int, line: Timeline, age: int, pleasures: Sequence[tuple[str, int]], sociable: float
+    places: Sequence[Place],
+    start: int,
+    end: int,
+    line: Timeline,
+    age: int,
+    pleasures: Sequence[tuple[str, int]],
+    sociable: float,
 ) -> list[Choice]:
     """Return what can be done from one minute to another."""
     minute = start % DAY

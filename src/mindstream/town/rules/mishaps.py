@@ -11,12 +11,24 @@ from mindstream.town.rules.things import find_thing
 LONGEST = 300
 HAPPENED = re.compile(r"^(?:the )?(?P<thing>.{1,60}?) (?:is|are|has|was|got|seems|looks|keeps) (?P<how>[^()]{1,160})")
 IN_PLACE = re.compile(r"\((?P<place>[^()]{1,200})\)\s*$")
-FIRE = re.compile(r"\b(?:on fire|fire|burning|burns|flames?|aflame|ablaze|smok(?:e|es|ing|y)|smoulder\w{0,4})\b", re.IGNORECASE)
+FIRE = re.compile(
+    r"\b(?:on fire|fire|burning|burns|flames?|aflame|ablaze|smok(?:e|es|ing|y)|smoulder\w{0,4})\b", re.IGNORECASE
+)
 TAKEN = re.compile(r"\b(?:occupied|taken|in use|busy|locked|reserved|being used|engaged)\b", re.IGNORECASE)
-MISSING = re.compile(r"\b(?:empty|out of (?!order|use)|run(?:s|ning)? (?:out|low)|used up|nothing (?:left|in)|bare|missing|no more|almost gone|sold out)\b", re.IGNORECASE)
-OUT_OF = re.compile(r"\b(?:out of|no more|low on|missing|no) (?P<what>(?!order)[a-z]{3,20}(?: [a-z]{3,20})?)", re.IGNORECASE)
-DIRTY = re.compile(r"\b(?:dirty|messy|filthy|dusty|stained|spilled|spilt|sticky|covered|greasy|muddy|untidy|mess|smell\w{0,4}|stinks?|mouldy|moldy)\b", re.IGNORECASE)
-OFF = re.compile(r"\b(?:(?:left )?(?:on|open|unlocked|running|boiling over|overflowing|beeping|ringing|whistling))$", re.IGNORECASE)
+MISSING = re.compile(
+    r"\b(?:empty|out of (?!order|use)|run(?:s|ning)? (?:out|low)|used up|nothing (?:left|in)|bare|missing|no more|almost gone|sold out)\b",
+    re.IGNORECASE,
+)
+OUT_OF = re.compile(
+    r"\b(?:out of|no more|low on|missing|no) (?P<what>(?!order)[a-z]{3,20}(?: [a-z]{3,20})?)", re.IGNORECASE
+)
+DIRTY = re.compile(
+    r"\b(?:dirty|messy|filthy|dusty|stained|spilled|spilt|sticky|covered|greasy|muddy|untidy|mess|smell\w{0,4}|stinks?|mouldy|moldy)\b",
+    re.IGNORECASE,
+)
+OFF = re.compile(
+    r"\b(?:(?:left )?(?:on|open|unlocked|running|boiling over|overflowing|beeping|ringing|whistling))$", re.IGNORECASE
+)
 FIXED = "repaired"
 
 
@@ -37,13 +49,26 @@ def see_to(ask: BreakDown, names: Sequence[str]) -> list[Task]:
 def _remedy(thing: str, how: str, at: int, ask: BreakDown, names: Sequence[str]) -> list[tuple[str, int, int, str]]:
     """Return what is to be done, for how long, at which thing, and how it leaves that thing."""
     if FIRE.search(how):
-        return [(f"putting out the fire at the {thing}", 10, at, FIXED), (f"cleaning up around the {thing}", 10, at, "")]
+        return [
+            (f"putting out the fire at the {thing}", 10, at, FIXED),
+            (f"cleaning up around the {thing}", 10, at, ""),
+        ]
     if TAKEN.search(how):
         other = next((n for n, name in enumerate(names, 1) if name == names[at - 1] and n != at), 0) if at else 0
-        return [(f"using the other {thing}", 10, other, "")] if other else [(f"waiting until the {thing} is free", 10, 0, "")]
+        return (
+            [(f"using the other {thing}", 10, other, "")]
+            if other
+            else [(f"waiting until the {thing} is free", 10, 0, "")]
+        )
     if MISSING.search(how):
         goods = OUT_OF.search(how)
-        wanted = goods["what"] if goods else "food" if re.search(r"fridge|refrigerator|larder|pantry|cupboard", thing) else f"what belongs into the {thing}"
+        wanted = (
+            goods["what"]
+            if goods
+            else "food"
+            if re.search(r"fridge|refrigerator|larder|pantry|cupboard", thing)
+            else f"what belongs into the {thing}"
+        )
         shop = _shop(ask.around, names, at)
         if not shop:
             return [(f"writing a list of what is missing in the {thing}", 10, at, "")]

@@ -77,7 +77,9 @@ def break_down_by_habit(ask: BreakDown) -> Tasks:
 
 
 def _at_its_thing(ask: BreakDown, what: str, minutes: int, names: Sequence[str]) -> Task:
-    guest = not (ask.is_home or ask.what.startswith(("working", "closing", "hosting", "preparing", "teaching", "helping")))
+    guest = not (
+        ask.is_home or ask.what.startswith(("working", "closing", "hosting", "preparing", "teaching", "helping"))
+    )
     number = find_thing(what, names, guest)
     if number < 0 and what == "cooking":
         what = "preparing something simple"
@@ -96,15 +98,9 @@ def _steps(ask: BreakDown, names: Sequence[str], minutes: int) -> Iterator[Step]
         return
     opening = [*script.opening] if ask.already < LEAST else []
     closing = [*script.closing] if minutes <= 60 else []
-    wanted = sum(minutes for _, minutes in (*opening, *script.main[:1], *closing))
-    if wanted > minutes:  # all of it, each as long as it goes
-        steps = [*opening, *script.main[:1], *closing]
-        scale = minutes / wanted
-        for what, usual in steps:
-            taken = min(max(1, round(usual * scale)), minutes)
-            if taken > 0:
-                yield what, taken
-            minutes -= taken
+    steps = [*opening, *script.main[:1], *closing]
+    if sum(usual for _, usual in steps) > minutes:
+        yield from _shortened(steps, minutes)
         return
     yield from opening
     minutes -= sum(each for _, each in opening) + sum(each for _, each in closing)
@@ -115,6 +111,17 @@ def _steps(ask: BreakDown, names: Sequence[str], minutes: int) -> Iterator[Step]
         yield what, taken
         minutes -= taken
     yield from closing
+
+
+def _shortened(steps: Sequence[Step], minutes: int) -> Iterator[Step]:
+    """Yield all of it, each as long as it goes."""
+    wanted = sum(usual for _, usual in steps)
+    for number, (what, usual) in enumerate(steps, 1):
+        taken = minutes if number == len(steps) else min(max(1, usual * minutes // wanted), minutes)
+        if taken > 0:
+            yield what, taken
+        minutes -= taken
+        wanted -= usual
 
 
 def _script_for(ask: BreakDown, names: Sequence[str]) -> Script | None:

@@ -44,10 +44,14 @@ USES = (
     ("pray praying mass", "altar pew shrine"),
     ("patient patients examine", "bed desk examination couch"),
 )  # fmt: skip
-_USES = tuple((frozenset(terms(does)), {word: n for n, word in reversed(list(enumerate(terms(things))))}) for does, things in USES)
+_USES = tuple(
+    (frozenset(terms(does)), {word: n for n, word in reversed(list(enumerate(terms(things))))}) for does, things in USES
+)
 STAFF = frozenset(terms("behind cooking stove oven cooker refrigerator fridge toaster kitchen podium blackboard"))
 """What is not for guests."""
-SERVES = frozenset(terms("working serving teaching lecturing hosting preparing restocking opening closing cleaning welcoming offering"))
+SERVES = frozenset(
+    terms("working serving teaching lecturing hosting preparing restocking opening closing cleaning welcoming offering")
+)
 ENOUGH = 0.5
 
 

@@ -59,7 +59,12 @@ class Timeline:
         """Return the day in order; neighbours that say the same are one."""
         merged: list[Slot] = []
         for slot in sorted(self._slots):
-            if merged and merged[-1].what == slot.what and merged[-1].place == slot.place and merged[-1].end >= slot.start:
+            if (
+                merged
+                and merged[-1].what == slot.what
+                and merged[-1].place == slot.place
+                and merged[-1].end >= slot.start
+            ):
                 merged[-1] = merged[-1]._replace(end=slot.end)
             else:
                 merged.append(slot)

@@ -17,7 +17,7 @@ HOURS = "|".join(NUMBERS[1:])
 CLOCK = re.compile(
     rf"\b(?:(?P<part>half past|half|quarter past|quarter to) )?(?P<hour>[012]?\d|{HOURS})(?!\d)"
     r"(?:[:.h](?P<minute>[0-5]\d))?(?: ?(?P<half>[ap])\.?m| ?(?P<clock>o'?clock))?"
-    r"(?! ?(?:st|nd|rd|th|%|hours?|minutes?|years?|months?|weeks?|days?|people|\d))(?P<said>[^.,;\n]{0,24})"
+    r"(?! ?(?:(?:st|nd|rd|th|hours?|minutes?|years?|months?|weeks?|days?|people)\b|%|\d))(?P<said>[^.,;\n]{0,24})"
     r"|\b(?P<noon>noon|midday)|\b(?P<midnight>midnight)",
     re.IGNORECASE,
 )
@@ -28,7 +28,9 @@ CUE = re.compile(
 UP_TO = re.compile(r"(?:\b(?:until|till|by|before|to|closes? \w{0,12} ?at)(?: around| about)?)\s?$", re.IGNORECASE)
 JOINS = re.compile(r"\s?(?:-|–|to|until|till|and|through)\s?(?:around |about |at )?", re.IGNORECASE)
 SAID_MORNING = re.compile(r" ?in the (?:early )?morning", re.IGNORECASE)
-SAID_LATE = re.compile(r" ?(?:in the (?:afternoon|evening|late)|at night|tonight|this (?:evening|afternoon))", re.IGNORECASE)
+SAID_LATE = re.compile(
+    r" ?(?:in the (?:afternoon|evening|late)|at night|tonight|this (?:evening|afternoon))", re.IGNORECASE
+)
 COUNTED = re.compile(r" (?!this|always|on |in |at )[a-z]{3,14}s\b", re.IGNORECASE)
 """What is counted is no time: `to two friends`."""
 LENGTH = re.compile(rf"\b(?P<n>\d{{1,2}}|{HOURS}|an?|half an) (?P<unit>hour|minute)s?\b", re.IGNORECASE)
@@ -43,19 +45,25 @@ PART = re.compile(
     r"(?P<part>mornings?|forenoon|noon|lunch|afternoons?|evenings?|tonight|nights?|late|daytime|days?)\b",
     re.IGNORECASE,
 )
-BARE = re.compile(r"\b(?:every|each|a|per|all|one|two|some|other|next|these|last|to|valentine's|good|of the) ?days?$", re.I)
+BARE = re.compile(
+    r"\b(?:every|each|a|per|all|one|two|some|other|next|these|last|to|valentine's|good|of the) ?days?$", re.I
+)
 CLAUSES = re.compile(r"[;,\n]|\.(?:\s|$)|\b(?:and|then|but)\b")
 WAKES = re.compile(
-    r"\b(?:awakes?|wakes?|waking|rises?|rising|alarm|(?:gets?|getting|is|am|are|be)(?: already| usually)? up)\b", re.IGNORECASE
+    r"\b(?:awakes?|wakes?|waking|rises?|rising|alarm|(?:gets?|getting|is|am|are|be)(?: already| usually)? up)\b",
+    re.IGNORECASE,
 )
 SLEEPS = re.compile(
     r"\b(?:(?:to|in|into) bed|bed ?time|sleep|sleeps|sleeping|asleep|stays? up|turns? in|retires|lights out|nods off)\b",
     re.IGNORECASE,
 )
 OWL = re.compile(r"\b(?:night[- ]owl|late riser|sleeps (?:in|late)|(?:up|stays up) (?:very )?late)\b", re.IGNORECASE)
-LARK = re.compile(r"\b(?:early (?:bird|riser)|morning person|up (?:very )?early|with the (?:sun|chickens))\b", re.IGNORECASE)
+LARK = re.compile(
+    r"\b(?:early (?:bird|riser)|morning person|up (?:very )?early|with the (?:sun|chickens))\b", re.IGNORECASE
+)
 AT_NIGHT = re.compile(
-    r"\b(?:night[- ]shifts?|works? (?:at )?nights?|night[- ]?(?:watch\w{0,4}|nurse|porter|guard|clerk|worker|duty|baker))\b", re.IGNORECASE
+    r"\b(?:night[- ]shifts?|works? (?:at )?nights?|night[- ]?(?:watch\w{0,4}|nurse|porter|guard|clerk|worker|duty|baker))\b",
+    re.IGNORECASE,
 )
 MONTH_DAY = re.compile(
     rf"\b(?P<month>{'|'.join(MONTHS)})[a-z]{{0,6}}\.? (?P<day>[0-3]?\d)(?:st|nd|rd|th)?\b"
@@ -71,7 +79,9 @@ RELATIVE = re.compile(
 WEEKDAY_RANGE = re.compile(
     rf"\b(?:{'|'.join(WEEKDAYS)})s? (?:to|through|until|till|-|–) (?:{'|'.join(WEEKDAYS)})s?\b", re.IGNORECASE
 )
-DAILY = re.compile(r"\b(?:every ?day|daily|each day|days a week|week(?:days and )?ends? too|seven days)\b", re.IGNORECASE)
+DAILY = re.compile(
+    r"\b(?:every ?day|daily|each day|days a week|week(?:days and )?ends? too|seven days)\b", re.IGNORECASE
+)
 
 
 class Stretch(NamedTuple):
@@ -170,14 +180,24 @@ def read_minutes(text: str) -> int:
     if found is None:
         return 0
     word = found["n"].lower()
-    n = 0.5 if word.startswith("half") else int(word) if word.isdigit() else max(1, NUMBERS.index(word) if word in NUMBERS else 1)
+    n = (
+        0.5
+        if word.startswith("half")
+        else int(word)
+        if word.isdigit()
+        else max(1, NUMBERS.index(word) if word in NUMBERS else 1)
+    )
     return int(n * (60 if found["unit"].lower() == "hour" else 1))
 
 
 def read_part(text: str) -> Stretch | None:
     """Read a part of the day: `in the morning`, `at night`, `spends her days`."""
     for found in PART.finditer(text[:LONGEST]):
-        if not BARE.search(text[max(0, found.start() - 12) : found.end()]) and found[0].lower() not in ("late", "day", "days"):
+        if not BARE.search(text[max(0, found.start() - 12) : found.end()]) and found[0].lower() not in (
+            "late",
+            "day",
+            "days",
+        ):
             word = found["part"].lower()
             start, end = PARTS[word if word in PARTS else word.rstrip("s")]
             return Stretch(start, end, found.start())
@@ -223,7 +243,9 @@ def _upright(minute: int, clause: str) -> int:
 
 def _abed(minute: int, clause: str) -> int:
     """Return when somebody goes to bed: a bare hour from six to eleven is in the evening."""
-    bare = re.search(rf"\b{minute // 60 if minute <= NOON else 0}\b(?!.{{0,4}}[ap]\.?m|:)", clause) or not re.search(r"\d", clause)
+    bare = re.search(rf"\b{minute // 60 if minute <= NOON else 0}\b(?!.{{0,4}}[ap]\.?m|:)", clause) or not re.search(
+        r"\d", clause
+    )
     if bare and 6 * 60 <= minute < NOON and "morning" not in clause:
         return minute + 720
     return minute % DAY or DAY
@@ -284,7 +306,9 @@ def read_weekdays(text: str) -> frozenset[int] | None:
         return frozenset(range(7))
     also = frozenset(range(5) if "weekday" in low else ()) | frozenset((5, 6) if "weekend" in low else ())
     named = [WEEKDAYS.index(found["weekday"]) for found in RELATIVE.finditer(low) if found["weekday"]]
-    if len(named) == 2 and re.search(rf"\b{WEEKDAYS[named[0]]}s? (?:to|through|until|till|-) {WEEKDAYS[named[1]]}", low):
+    if len(named) == 2 and re.search(
+        rf"\b{WEEKDAYS[named[0]]}s? (?:to|through|until|till|-) {WEEKDAYS[named[1]]}", low
+    ):
         return frozenset((named[0] + step) % 7 for step in range((named[1] - named[0]) % 7 + 1))
     return also | frozenset(named) or None
 

@@ -92,7 +92,7 @@ def find_meant(text: str, places: Sequence[Place], allowed: Sequence[str] = ()) 
     for number, place in enumerate(places, 1):
         if place.home:
             continue
-        score = sum(
+        score: float = sum(
             len(words & does) for purpose, (does, _) in _FOR.items()
             if purpose in purposes_of(place) and (not allowed or purpose in allowed)
         )  # fmt: skip
