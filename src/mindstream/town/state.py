@@ -141,8 +141,11 @@ def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
     begin, end = new[0].start, new[-1].end
     kept: list[Block] = []
     for block in blocks:
+        if block.end <= begin or block.start >= end:
+            kept.append(block)
+            continue
         if block.start < begin:
-            kept.append(block.model_copy(update={"minutes": min(block.end, begin) - block.start}))
+            kept.append(block.model_copy(update={"minutes": begin - block.start}))
         if block.end > end:
             start = max(block.start, end)
             kept.append(block.model_copy(update={"start": start, "minutes": block.end - start}))
