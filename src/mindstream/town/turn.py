@@ -69,6 +69,7 @@ class Turn:
     percepts: Sequence[Percept] = ()
     places: tuple[str, ...] = ()
     wish: str = ""
+    _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -128,12 +129,16 @@ class Turn:
             await self.resident.written()
         return tuple(await self.resident.stream.build_records(news))
 
-    async def recall(self, query: str, k: int = 0, *, kinds: Sequence[Kind] | None = None) -> Recollection:
+    async def recall(self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None) -> Recollection:
         """Return what comes to mind: of the stream as it was before this step."""
         if not self.profile.recalls or not query.strip():
             return Recollection()
-        await self.resident.written()
-        return await self.resident.stream.recall(query, k or self.profile.recalled, kinds=kinds)
+        asked = (query, k, kinds)
+        if asked not in self._recalled:
+            await self.resident.written()
+            stream = self.resident.stream
+            self._recalled[asked] = await stream.recall(query, k or self.profile.recalled, kinds=kinds)
+        return self._recalled[asked]
 
     async def ask(self, prompt: Prompt[R]) -> R:
         """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""
