@@ -97,7 +97,7 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
         case Acted():
             return state.model_copy(update={"act": event.act, "partner": ""})
         case Decided() if event.other and not event.yes:
-            rested = state.rested | {event.other: event.step + profile.talk_rest // 2}
+            rested = state.rested | {event.other: event.step + profile.talk_rest}
             return state.model_copy(update={"rested": rested})
         case Talked():
             return _after_talk(state, event, profile)

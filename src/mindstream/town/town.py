@@ -7,7 +7,7 @@ async with Town.open("data", new=setting_of(load_town(Path("town.toml")), seed=1
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 from mindstream.clock import ManualClock
@@ -17,6 +17,7 @@ from mindstream.memory.store import Commit, Entry, Store
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
 from mindstream.town import rules as rules  # they stand in for models
 from mindstream.town.clockwork import Clockwork
 from mindstream.town.events import ObjectChanged, TownBegan
@@ -59,7 +60,7 @@ class Town:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, new: Setting | None = None, *, models: Models | str = "rules",
+        cls, data: str | Path | Store, new: Setting | None = None, *, models: Models | Mapping[str, str] | str = "rules",
         embed: Embedder | str = "wordllama",
     ) -> AsyncIterator[Town]:  # fmt: skip
         """Open the town of a data folder, or begin one there.
@@ -75,7 +76,7 @@ class Town:
         """
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         vectors = embedder(embed) if isinstance(embed, str) else embed
-        shared = models if isinstance(models, Models) else Models.named({"default": models})
+        shared = models if isinstance(models, Models) else _models(models)
         streams: list[ResidentStream] = []
         try:
             setting = await _setting_of(store, new)
@@ -161,3 +162,9 @@ async def _setting_of(store: Store, new: Setting | None) -> Setting:
     event = began.event
     profile = Profile.model_validate_json(event.profile)
     return load_source(event.source, seed=event.seed, profile=profile, start=event.start)
+
+
+def _models(named: Mapping[str, str] | str) -> Models:
+    """Return the models of a table; where rules answer everything, nothing stands around them."""
+    table = {"default": named} if isinstance(named, str) else named
+    return Models(Rules()) if set(table.values()) == {Rules.name} else Models.named(table)

@@ -142,16 +142,20 @@ class Turn:
 
     async def ask(self, prompt: Prompt[R]) -> R:
         """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""
+        model = self.resident.models.of(prompt.role)
+        if isinstance(model, Rules):
+            return model.answer(prompt)
         try:
-            return await ask(self.resident.models.of(prompt.role), prompt)
+            return await ask(model, prompt)
         except ReplyInvalid as error:
             self.write(StoodIn(step=self.step, prompt=prompt.label(), reason=str(error)[:200]))
-            return await ask(RULES, prompt)
+            return RULES.answer(prompt)
 
     async def decide(self, question: Question) -> float:
         """Return how probable it is that the answer is yes."""
+        model = self.resident.models.of(question.role)
         try:
-            return (await decide(self.resident.models.of(question.role), question))["yes"]
+            return (await decide(model, question))["yes"]
         except ReplyInvalid as error:
             self.write(StoodIn(step=self.step, prompt=question.label(), reason=str(error)[:200]))
             return (await decide(RULES, question))["yes"]
