@@ -14,7 +14,6 @@ from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Store
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
@@ -24,6 +23,8 @@ from mindstream.town.events import ObjectChanged, TownBegan
 from mindstream.town.journal import TOWN, TownState, digest, journal, read_town
 from mindstream.town.moving_in import move_in
 from mindstream.town.profile import Profile
+from mindstream.town.ranking import policy_of
+from mindstream.town.resident_stream import ResidentStream
 from mindstream.town.setting import Setting
 from mindstream.town.source import load_source
 from mindstream.town.state import ResidentState
@@ -75,14 +76,15 @@ class Town:
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         vectors = embedder(embed) if isinstance(embed, str) else embed
         shared = models if isinstance(models, Models) else Models.named({"default": models})
-        streams: list[Stream] = []
+        streams: list[ResidentStream] = []
         try:
             setting = await _setting_of(store, new)
             state, writing = await read_town(store, setting.profile), Writing(store)
             residents = {}
             for name, person in sorted(setting.people.items()):
                 clock = ManualClock(setting.moment(max(state.step, 0)))
-                stream = Stream(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
+                stream = ResidentStream(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
+                stream.policy = policy_of(setting.profile)
                 streams.append(stream)
                 held = state.states.get(name, ResidentState(name=name, currently=person.currently))
                 residents[name] = Resident(person, stream, clock, shared, held, writing.written)

@@ -13,9 +13,7 @@ from mindstream.errors import ReplyInvalid
 from mindstream.log.events import Event
 from mindstream.memory.recall import Recollection
 from mindstream.memory.record import Kind, New, Record
-from mindstream.memory.store import Commit, Entry, Revision
-from mindstream.memory.stream import Stream
-from mindstream.memory.touch import Touch
+from mindstream.memory.store import Commit, Entry
 from mindstream.models.ask import ask
 from mindstream.models.decide import Question, decide
 from mindstream.models.prompt import Prompt
@@ -25,7 +23,7 @@ from mindstream.town.events import StoodIn
 from mindstream.town.percept import Percept
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
-from mindstream.town.ranking import policy_of
+from mindstream.town.resident_stream import ResidentStream
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
 
@@ -38,7 +36,7 @@ class Resident:
     """Somebody who lives in a town: a person, a stream, models, and a state."""
 
     person: Person
-    stream: Stream
+    stream: ResidentStream
     clock: ManualClock
     models: Models
     state: ResidentState
@@ -68,7 +66,6 @@ class Turn:
     setting: Setting
     state: ResidentState
     rows: list[Entry] = field(default_factory=list)
-    touches: list[Touch] = field(default_factory=list)
     percepts: Sequence[Percept] = ()
     places: tuple[str, ...] = ()
     wish: str = ""
@@ -136,13 +133,7 @@ class Turn:
         if not self.profile.recalls or not query.strip():
             return Recollection()
         await self.resident.written()
-        stream, profile = self.resident.stream, self.profile
-        found = await stream.recall(
-            query, k or profile.recalled, kinds=kinds, policy=policy_of(profile), touch=False
-        )  # fmt: skip
-        if found.touch is not None:
-            self.touches.append(found.touch)
-        return found
+        return await self.resident.stream.recall(query, k or self.profile.recalled, kinds=kinds)
 
     async def ask(self, prompt: Prompt[R]) -> R:
         """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""
@@ -162,9 +153,7 @@ class Turn:
 
     async def commit(self) -> Commit | None:
         """Return what is to be written of this turn; None: nothing."""
-        if self.touches:
-            await self.resident.written()
-        revisions: Sequence[Revision] = await self.resident.stream.touched(self.touches) if self.touches else ()
+        revisions = await self.resident.stream.take_touched(self.resident.written)
         if not self.rows and not revisions:
             return None
         return Commit(mind=self.name, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))
