@@ -159,9 +159,8 @@ def test_who_promised_goes_and_of_those_who_heard_some_do() -> None:
 
 def test_one_event_told_twice_is_one_and_a_refusal_counts() -> None:
     day = date(2024, 5, 14)
-    told = [(date(2024, 5, 13), text) for text in (
-        PARTY.partition(") ")[2],
-        "Jo Kim will help Mara Voss to decorate for the lantern feast tomorrow at 6pm at The Blue Anchor.")]  # fmt: skip
+    help_ = "Jo Kim will help Mara Voss to decorate for the lantern feast tomorrow at 6pm at The Blue Anchor."
+    told = [(date(2024, 5, 13), PARTY.partition(") ")[2]), (date(2024, 5, 13), help_)]
     (one,) = read_appointments("Jo Kim", day, told, PLACES)
     assert (one.role, one.start, one.end, NAMES[one.place]) == ("helper", 1080, 1200, "tavern of The Blue Anchor")
     no = (date(2024, 5, 13), "Jo Kim cannot come to the lantern feast at The Blue Anchor tomorrow at 6pm.")

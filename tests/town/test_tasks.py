@@ -19,7 +19,8 @@ from mindstream.town.turn import Turn
 
 HOME = tuple(
     f"{thing} of Mill House" for thing in (
-        "bed in the bedroom", "closet in the bedroom", "stove in the kitchen", "fridge in the kitchen", "table in the kitchen",
+        "bed in the bedroom", "closet in the bedroom", "stove in the kitchen", "fridge in the kitchen",
+        "table in the kitchen",
         "shower in the bathroom", "toilet in the bathroom", "bathroom sink in the bathroom",
     )
 )  # fmt: skip
