@@ -41,6 +41,8 @@ GOES = re.compile(
     r"^(?:goes|go|walks?|returns?|heads?|comes?|drives?|cycles)\b.{0,80}? to (?P<verb>(?!the\b|a\b"
     r"|work\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$"
 )
+COUNTER = re.compile(r"(?:the|a|his|her) (?P<which>(?:\w{2,14} ){1,2}(?:counter|desk|till|bar))\b")
+AT_WORK = re.compile(r"(?:at|behind|in|for|on|as)\b")
 GOING = re.compile(r"(?:going|walking|heading|driving) to ")
 SLEEP_OR_MEAL = re.compile(
     r"\b(?:awakes?|wakes?|asleep|sleeps?|(?:to|in) bed|(?:eats?|has|having) (?:\w+ )?(?:dinner|supper|breakfast)"
@@ -231,7 +233,8 @@ def _better(what: str, clause: str, who: str) -> str:
     """Return where at a place somebody works, as far as the clause says so."""
     if _verb(clause, who) not in TENDS:
         return what
-    return activity(clause, who) or what
+    said = activity(clause, who)
+    return said if len(said) > len(what) else what
 
 
 def activity(clause: str, who: str) -> str:
@@ -244,11 +247,9 @@ def activity(clause: str, who: str) -> str:
     if not verb or not verb[0].isalpha() or len(verb) > 16:
         return ""
     if verb.lower() in TENDS:
-        return (
-            f"working {rest}".strip()[:80]
-            if rest.split(" ")[0] in ("at", "behind", "in", "for", "on", "as")
-            else "working"
-        )
+        if counter := COUNTER.match(rest):
+            return f"working at the {counter['which']}"
+        return f"working {rest}".strip()[:80] if AT_WORK.match(rest) else "working"
     if verb.lower() in ("frequent", "frequents", "visit", "visits"):
         target = re.split(r" to (?=[a-z])", rest, maxsplit=1)
         return gerund(f"{target[1]}")[:80] if len(target) == 2 else f"visiting {rest}"[:80]

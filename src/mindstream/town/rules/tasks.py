@@ -133,7 +133,7 @@ def _at_its_thing(ask: BreakDown, what: str, minutes: int, names: Sequence[str])
     guest = not (
         ask.is_home or ask.what.startswith(("working", "closing", "hosting", "preparing", "teaching", "helping"))
     )
-    number = find_thing(what, names, guest)
+    number = find_thing(f"{ask.what} {what}" if AT_A_COUNTER.cues.match(ask.what) else what, names, guest)
     if number < 0 and what == "cooking":
         what = "preparing something simple"
     if number < 0:
