@@ -26,8 +26,8 @@ def test_one_unit_is_one_tile_and_everything_on_the_map_is_named() -> None:
     picture = draw(HAMLET)
     assert picture.get("viewBox") == "0 0 20 8"
     titles = [title.text for title in picture.iter(f"{NS}title")]
-    assert "piano, cafe, Oak Cafe" in titles and len(titles) == 6
-    names = ["".join(text.itertext()) for text in picture.iter(f"{NS}text")]
+    assert "piano, cafe, Oak Cafe" in titles and len(titles) == 7
+    names = [" ".join(text.itertext()) for text in picture.iter(f"{NS}text")]
     assert names == ["Mill House", "Elm House", "Oak Cafe"]
 
 
@@ -35,4 +35,4 @@ def test_a_room_is_drawn_around_its_tiles_and_names_are_escaped() -> None:
     picture = draw(HAMLET.replace("Elm House", "Elm <& House"))
     floors = {each.get("class"): each.get("d") for each in picture.iter(f"{NS}path")}
     assert floors["floor treat"] == "M13 1h6v3h-6v-3z"
-    assert "Elm <& House" in ["".join(text.itertext()) for text in picture.iter(f"{NS}text")]
+    assert "Elm <& House" in [" ".join(text.itertext()) for text in picture.iter(f"{NS}text")]

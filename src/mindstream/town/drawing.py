@@ -171,7 +171,7 @@ def _names(world: TileWorld) -> list[str]:
         if address.level == SECTOR and (tiles := world.tiles(address)):
             left, right = min(x for x, _ in tiles), max(x for x, _ in tiles) + 1
             top = min(y for _, y in tiles)
-            lines = _lines(address.last, max(8, (right - left) * 1.6))
+            lines = _lines(address.last, max(14, (right - left) * 1.6))
             spans = "".join(
                 f'<tspan x="{(left + right) / 2:g}" dy="{1.15 * bool(number):g}">{escape(line)}</tspan>'
                 for number, line in enumerate(lines)
