@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from html import escape
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from mindstream import chance
@@ -26,6 +26,7 @@ FLOORS = (
 )
 """What kind of floor a place has: the first whose words stand in the arena's name, or else in the sector's."""
 OUTDOORS = ("green", "paved")
+ROOMS = tuple(kind for kind, _ in FLOORS if kind not in OUTDOORS)
 SHAPES = (
     ("water", ("pond", "fountain", "lake", "river"), "M-.3 0q.1-.2.2 0t.2 0t.2 0"),
     ("plant", ("tree", "flower", "vegetable", "plant", "rose", "garden", "hedge", "herb"),
@@ -49,6 +50,10 @@ SHAPES = (
     ("wood", ("",), "M-.1 0h.2M0-.1v.2"),
 )  # fmt: skip
 """How an object is drawn, by the words in its name: what it is made of, and strokes in a box around (0, 0)."""
+GROWN = ("water", "plant")
+"""What has no corners."""
+NARROW = 9
+"""A place of no more tiles across has its name in small letters."""
 A_TREE = 0.16
 """How probable a tree is on a green tile that has none beside it."""
 
@@ -68,10 +73,12 @@ def draw_map(world: TileWorld) -> str:
         f"<style>{STYLE.read_text('utf-8')}</style><defs>",
         *(f'<path id="thing{number}" d="{shape[2]}"/>' for number, shape in enumerate(SHAPES)),
         f'</defs><rect class="meadow" width="{world.width}" height="{world.height}"/>',
-        f'<path class="ways" d="{_outline(ways)}"/>',
-        *(f'<path class="floor {kind}" d="{_outline(spots)}"/>' for kind, spots in floors.items() if spots),
-        f'<path class="walls" d="{_outline(walls)}"/>',
         *_trees(world, {spot for spots in (ways, walls, *floors.values()) for spot in spots} - floors["green"]),
+        f'<path class="ways" d="{_soft_outline(ways)}"/>',
+        *(f'<path class="floor {kind}" d="{_soft_outline(floors[kind])}"/>' for kind in OUTDOORS if floors[kind]),
+        f'<path class="hedges" d="{_hedges(world, floors["green"] - walls)}"/>',
+        *(f'<path class="floor {kind}" d="{_outline(floors[kind])}"/>' for kind in ROOMS if floors[kind]),
+        f'<path class="walls" d="{_outline(walls)}"/>',
         *_things(world),
         *_names(world),
         "</svg>\n",
@@ -115,6 +122,21 @@ def _walls(world: TileWorld, floors: dict[str, set[Spot]]) -> set[Spot]:
     }
 
 
+def _hedges(world: TileWorld, green: Collection[Spot]) -> str:
+    """Draw a stroke wherever a green place ends and nobody can go on."""
+    lines = []
+    for x, y in sorted(green):
+        for i, j, line in (
+            (0, -1, f"M{x} {y}h1"),
+            (1, 0, f"M{x + 1} {y}v1"),
+            (0, 1, f"M{x} {y + 1}h1"),
+            (-1, 0, f"M{x} {y}v1"),
+        ):
+            if world.walkable((x, y)) and (x + i, y + j) not in green and not world.walkable((x + i, y + j)):
+                lines.append(line)
+    return "".join(lines)
+
+
 def _trees(world: TileWorld, taken: Collection[Spot]) -> list[str]:
     """Plant trees where nobody walks, the same ones every time."""
     planted: set[Spot] = set()
@@ -138,7 +160,8 @@ def _things(world: TileWorld) -> list[str]:
         number = next(n for n, (_, words, _) in enumerate(SHAPES) if any(word in name for word in words))
         heaps = _heaps(world.tiles(address))
         drawn.append(f'<g class="thing {SHAPES[number][0]}"><title>{escape(", ".join(address.names[:0:-1]))}</title>')
-        drawn.append(f'<path d="{"".join(map(_outline, heaps))}"/>')
+        stroke = _soft_stroke if SHAPES[number][0] in GROWN else _stroke
+        drawn.append(f'<path d="{"".join(stroke(_loops(heap)[0]) for heap in heaps)}"/>')
         for heap in heaps:
             x = (min(x for x, _ in heap) + max(x for x, _ in heap) + 1) / 2
             y = (min(y for _, y in heap) + max(y for _, y in heap) + 1) / 2
@@ -170,13 +193,14 @@ def _names(world: TileWorld) -> list[str]:
     for address in world.places:
         if address.level == SECTOR and (tiles := world.tiles(address)):
             left, right = min(x for x, _ in tiles), max(x for x, _ in tiles) + 1
-            top = min(y for _, y in tiles)
-            lines = _lines(address.last, max(14, (right - left) * 1.6))
+            size = 1.2 if right - left > NARROW else 0.8
+            lines = _lines(address.last, max(14, (right - left) * 2.2 / size))
+            top = min(y for _, y in tiles) - 1.4 - size * (len(lines) - 1)
             spans = "".join(
-                f'<tspan x="{(left + right) / 2:g}" dy="{1.15 * bool(number):g}">{escape(line)}</tspan>'
+                f'<tspan x="{(left + right) / 2:g}" dy="{size * bool(number):g}">{escape(line)}</tspan>'
                 for number, line in enumerate(lines)
             )
-            drawn.append(f'<text y="{top - 1.4 - 1.15 * (len(lines) - 1):g}">{spans}</text>')
+            drawn.append(f'<text y="{top:g}" font-size="{size:g}">{spans}</text>')
     return drawn
 
 
@@ -190,8 +214,8 @@ def _lines(text: str, longest: float) -> list[str]:
     return lines
 
 
-def _outline(tiles: Collection[Spot]) -> str:
-    """Return the outlines of tiles as SVG path data; holes are outlines as well."""
+def _loops(tiles: Collection[Spot]) -> list[list[Spot]]:
+    """Return the outlines of tiles, corner by corner; of what is around and in holes."""
     here = tiles if isinstance(tiles, set) else set(tiles)
     edges: dict[Spot, list[Spot]] = {}
     for x, y in sorted(here):
@@ -202,21 +226,38 @@ def _outline(tiles: Collection[Spot]) -> str:
         for beside, start, end in sides:
             if beside not in here:
                 edges.setdefault(start, []).append(end)
-    path = []
+    loops = []
     while edges:
-        start = at = next(iter(edges))
-        corners: list[Spot] = []
-        while at in edges:
-            end = edges[at].pop()
-            if not edges[at]:
-                del edges[at]
-            corners.append((end[0] - at[0], end[1] - at[1]))
-            at = end
-        path.append(f"M{start[0]} {start[1]}{_strokes(corners)}z")
-    return "".join(path)
+        loop = [next(iter(edges))]
+        while loop[-1] in edges:
+            ends = edges[loop[-1]]
+            end = ends.pop()
+            if not ends:
+                del edges[loop[-1]]
+            loop.append(end)
+        loops.append(loop)
+    return loops
 
 
-def _strokes(moves: Iterable[Spot]) -> str:
-    """Write moves by one tile as strokes as long as they go straight on."""
+def _outline(tiles: Collection[Spot]) -> str:
+    """Return the outlines of tiles as SVG path data."""
+    return "".join(map(_stroke, _loops(tiles)))
+
+
+def _stroke(loop: list[Spot]) -> str:
+    moves = [(x - i, y - j) for (i, j), (x, y) in pairwise(loop)]
     runs = ((move, sum(1 for _ in same)) for move, same in groupby(moves))
-    return "".join(f"h{dx * n}" if dx else f"v{dy * n}" for (dx, dy), n in runs)
+    return f"M{loop[0][0]} {loop[0][1]}{''.join(f'h{dx * n}' if dx else f'v{dy * n}' for (dx, dy), n in runs)}z"
+
+
+def _soft_outline(tiles: Collection[Spot]) -> str:
+    """Return the outlines of tiles as SVG path data, without steps."""
+    return "".join(map(_soft_stroke, _loops(tiles)))
+
+
+def _soft_stroke(loop: list[Spot]) -> str:
+    """Draw from the middle of each side to the middle of the next."""
+    middles = [(x + i, y + j) for (i, j), (x, y) in pairwise(loop)]
+    around = zip([middles[-1], *middles], middles, [*middles[1:], middles[0]], strict=False)
+    bends = [at for last, at, to in around if (at[0] - last[0], at[1] - last[1]) != (to[0] - at[0], to[1] - at[1])]
+    return f"M{'L'.join(f'{x / 2:g} {y / 2:g}' for x, y in bends)}z"
