@@ -21,7 +21,7 @@ from mindstream.town.world.address import ARENA, OBJECT, parse_address
 from mindstream.town.world.tiles import TileWorld
 
 SHARED = Path(__file__).parents[3] / "shared/data/town"
-PLAIN = frozenset(["is", "a", "an", "the", "of", "at", "in", "and", "s"])
+PLAIN = frozenset(["to", "is", "a", "an", "the", "of", "at", "in", "and", "s"])
 
 
 @pytest.fixture(scope="module")
