@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from mindstream.errors import InputError
 from mindstream.memory.record import New
+from mindstream.town.compat import act_end, renews_daily_goals
 from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
 from mindstream.town.places import find_place, things_around, words_of
 from mindstream.town.prompts.break_down import BreakDown, Task
@@ -64,7 +65,7 @@ async def plan_day(turn: Turn, day: int) -> None:
     )
     event = DayPlanned(
         step=turn.step, day=day, currently=plan.currently or turn.state.currently or turn.person.currently,
-        broad=broad, blocks=_blocks(turn, plan, places), records=tuple(record.id for record in records),
+        broad=broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad, blocks=_blocks(turn, plan, places), records=tuple(record.id for record in records),
     )  # fmt: skip
     turn.write(event, records)
 
@@ -134,7 +135,7 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
 
 def begin(turn: Turn, block: Block, *, why: str, because: str = "") -> None:
     """Let the resident begin what a block says, at its place, until the block ends."""
-    until = turn.setting.step_at(turn.setting.day(turn.step), block.end)
+    until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
     spot = turn.state.spot(turn.step)
     place = find_place(turn, block.what, block.place)
     path = walk_to(turn, place)

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from mindstream import chance
 from mindstream.clock import Moment
+from mindstream.town.compat import is_unseen_edge
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
 from mindstream.town.world.address import ARENA, OBJECT, Address
@@ -88,7 +89,7 @@ class Setting:
         found = self._near.get(spot)
         if found is None:
             near = self.world.near(spot, self.profile.vision)
-            seen = {self.world.address_at(each) for each in near}
+            seen = {self.world.address_at(each) for each in near if not is_unseen_edge(self.world, each, self.profile)}
             if not self.profile.compat:
                 here = self.world.address_at(spot).upto(ARENA)
                 seen = {each if each.is_within(here) else each.upto(2) for each in seen}

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from mindstream.clock import ManualClock
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import Event
-from mindstream.memory.recall import Recollection
+from mindstream.memory.recall import Recollection, recaller_of
 from mindstream.memory.record import Kind, New, Record
 from mindstream.memory.store import Commit, Entry, Revision
 from mindstream.memory.stream import Stream
@@ -21,11 +21,12 @@ from mindstream.models.decide import Question, decide
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
+from mindstream.town.compat import lookup_words
 from mindstream.town.events import StoodIn
 from mindstream.town.percept import Percept
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
-from mindstream.town.ranking import policy_of
+from mindstream.town.ranking import NO_CHATS, policy_in
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
 
@@ -137,12 +138,25 @@ class Turn:
             return Recollection()
         await self.resident.written()
         stream, profile = self.resident.stream, self.profile
-        found = await stream.recall(
-            query, k or profile.recalled, kinds=kinds, policy=policy_of(profile), touch=False
-        )  # fmt: skip
+        if profile.compat and kinds is None:
+            kinds = NO_CHATS
+        policy = await policy_in(stream, profile)
+        found = await stream.recall(query, k or profile.recalled, kinds=kinds, policy=policy, touch=False)
         if found.touch is not None:
             self.touches.append(found.touch)
         return found
+
+    async def recall_about(self, words: Sequence[str], k: int) -> list[Record]:
+        """Return the newest of what it remembers that has one of these words among its keywords, newest first."""
+        if not self.profile.recalls:
+            return []
+        await self.resident.written()
+        stream = self.resident.stream
+        recaller = recaller_of(stream.store, stream.embedder)
+        kinds = ("observation", "thought")
+        return await recaller.about(
+            stream.name, lookup_words(words, self.profile), k, now=stream.clock.now(), kinds=kinds
+        )
 
     async def ask(self, prompt: Prompt[R]) -> R:
         """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""
