@@ -19,6 +19,7 @@ from mindstream.town.plan import plan_day
 from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.ranking import NO_CHATS, ByRank, policy_in
 from mindstream.town.reflection import is_due
+from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
 from mindstream.town.town import Town
 from mindstream.town.turn import Turn
@@ -26,8 +27,12 @@ from mindstream.town.turn import Turn
 DAY = 8_640
 
 
-async def lived(folder: Path, until: int, **profile: object) -> list[tuple[str, object]]:
-    async with Town.open(folder, hamlet(**profile)) as town:
+def published_hamlet() -> Setting:
+    return hamlet(1, **COMPAT.model_dump())
+
+
+async def lived(folder: Path, until: int) -> list[tuple[str, object]]:
+    async with Town.open(folder, hamlet()) as town:
         await town.run(until=until)
         return [(row.mind, row.event) async for row in rows_after(town.store)]
 
@@ -70,7 +75,7 @@ async def test_recency_goes_by_hours_and_under_compat_by_rank(tmp_path: Path) ->
 async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignancy_one(tmp_path: Path) -> None:
     assert not [seen for _, event in await lived(tmp_path / "a", 3_000) if isinstance(event, Perceived)
                 for seen in event.seen if "idle" in seen]  # fmt: skip
-    async with Town.open(tmp_path / "b", hamlet(**COMPAT.model_dump())) as town:
+    async with Town.open(tmp_path / "b", published_hamlet()) as town:
         await town.run(until=3_000)
         stream = town.residents["Ada Brook"].stream
         records = await stream.store.latest("Ada Brook", ["observation"], 100, now=stream.clock.now())
@@ -87,7 +92,7 @@ async def test_keywords_are_found_whatever_their_case_and_under_compat_only_in_l
         await ada.stream.remember_all([New(text="Ben Hale is singing", keywords=("ben hale", "singing"))])
         turn = Turn(ada, 0, town.setting, ada.state)
         assert [each.text for each in await turn.recall_about(["Ben Hale"], 5)] == ["Ben Hale is singing"]
-        published = Turn(ada, 0, hamlet(**COMPAT.model_dump()), ada.state)
+        published = Turn(ada, 0, published_hamlet(), ada.state)
         assert await published.recall_about(["Ben Hale"], 5) == []
         assert [each.text for each in await published.recall_about(["singing"], 5)] == ["Ben Hale is singing"]
 
@@ -105,7 +110,7 @@ def test_an_act_ends_and_under_compat_only_at_a_step_of_exactly_that_time() -> N
 
 def test_talks_last_as_long_as_their_words_and_under_compat_by_the_published_formula() -> None:
     lines = [("Ada Brook", "x" * 400), ("Ben Hale", "y" * 100)]
-    meant, published = hamlet(), hamlet(**COMPAT.model_dump())
+    meant, published = hamlet(), published_hamlet()
     assert talk_end(meant, 7, lines) == 7 + 3 * 6
     assert talk_end(published, 7, lines) == 12 + 3 * 6, "from the next whole minute on"
     assert COMPAT.talk_lines == 16
@@ -134,7 +139,7 @@ def test_the_last_column_and_row_are_seen_and_under_compat_are_not() -> None:
 
 async def test_a_new_day_has_new_goals_and_under_compat_the_first_days(tmp_path: Path) -> None:
     for name, profile in (("a", Profile()), ("b", COMPAT)):
-        async with Town.open(tmp_path / name, hamlet(**profile.model_dump())) as town:
+        async with Town.open(tmp_path / name, hamlet(1, **profile.model_dump())) as town:
             ada = town.residents["Ada Brook"]
             first = DayPlanned(step=0, day=0, currently="", broad=("08:00 singing",), blocks=())
             turn = Turn(ada, DAY, town.setting, applied(ada.state, first, profile))

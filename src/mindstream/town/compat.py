@@ -64,7 +64,7 @@ def is_unseen_edge(world: World, spot: Spot, profile: Profile) -> bool:
 
 
 def sees_idle(profile: Profile) -> bool:
-    """Tell whether things that are as they should be are percepts ("the bed is idle"): in the published code they are."""
+    """Tell whether what is as it should be is a percept ("the bed is idle"): in the published code."""
     return profile.compat
 
 

@@ -63,9 +63,10 @@ async def plan_day(turn: Turn, day: int) -> None:
     records = await turn.build(
         New(text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",))
     )
+    goals = broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad
     event = DayPlanned(
         step=turn.step, day=day, currently=plan.currently or turn.state.currently or turn.person.currently,
-        broad=broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad, blocks=_blocks(turn, plan, places), records=tuple(record.id for record in records),
+        broad=goals, blocks=_blocks(turn, plan, places), records=tuple(record.id for record in records),
     )  # fmt: skip
     turn.write(event, records)
 

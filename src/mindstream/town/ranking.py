@@ -34,7 +34,7 @@ async def policy_in(stream: Stream, profile: Profile) -> Policy:
 
 @dataclass(frozen=True, slots=True)
 class ByRank:
-    """As the published code ranks: recency by rank instead of hours, relevance by vectors alone, each min-max normalised.
+    """As the published code ranks: recency by rank instead of hours, relevance by vectors alone.
 
     It begins to count at the memory that was returned longest ago, so that the oldest counts as the most recent; that
     is a defect, and `newest_first` is what was meant. `without`: rows that are no candidates.

@@ -153,7 +153,7 @@ class Turn:
         await self.resident.written()
         stream = self.resident.stream
         recaller = recaller_of(stream.store, stream.embedder)
-        kinds = ("observation", "thought")
+        kinds: tuple[Kind, ...] = ("observation", "thought")
         return await recaller.about(
             stream.name, lookup_words(words, self.profile), k, now=stream.clock.now(), kinds=kinds
         )
