@@ -38,7 +38,7 @@ def talk_end(setting: Setting, step: int, lines: Sequence[tuple[str, str]]) -> i
     letters = sum(len(f"{name}: {text}\n") for name, text in lines)
     minute = -int(-setting.moment(step) // 60)
     end = (minute + math.ceil(letters // 8 / 30)) * 60
-    return -int(-(end - setting.start) // setting.profile.step_s)
+    return setting.step_at_moment(end)
 
 
 def act_end(setting: Setting, day: int, minute: int) -> int:

@@ -57,7 +57,11 @@ class Setting:
     def step_at(self, day: int, minute: int) -> int:
         """Return the first step at or after a minute of a day (counted from the first one's midnight)."""
         first = self.when(0).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-        return -int(-(first + day * 86_400 + minute * 60 - self.start) // self.profile.step_s)
+        return self.step_at_moment(first + day * 86_400 + minute * 60)
+
+    def step_at_moment(self, moment: Moment) -> int:
+        """Return the first step at or after a moment."""
+        return -int(-(moment - self.start) // self.profile.step_s)
 
     def draw(self, *key: object) -> float:
         """Draw a number in [0, 1) by the town's seed: the same for the same key, whoever asks first."""
