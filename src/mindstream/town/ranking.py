@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 
+from mindstream.memory.columns import KIND_CODES
 from mindstream.memory.policies import Candidates, Floats, Generative, Policy, Ranking, Rows, best, rated, spread
 from mindstream.memory.record import Kind
 from mindstream.memory.stream import Stream
@@ -27,9 +28,7 @@ def policy_of(profile: Profile) -> Policy:
 async def policy_in(stream: Stream, profile: Profile) -> Policy:
     """Return the ranking of a town in a resident's stream: the published code leaves out what was seen idle."""
     policy = policy_of(profile)
-    if isinstance(policy, ByRank):
-        return replace(policy, without=tuple((await stream.columns()).keywords.get(IDLE, ())))
-    return policy
+    return await policy.within(stream) if isinstance(policy, ByRank) else policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,8 @@ class ByRank:
     """As the published code ranks: recency by rank instead of hours, relevance by vectors alone.
 
     It begins to count at the memory that was returned longest ago, so that the oldest counts as the most recent; that
-    is a defect, and `newest_first` is what was meant. `without`: rows that are no candidates.
+    is a defect, and `newest_first` is what was meant. `without`: rows that are no candidates;
+    `thoughts`: those that come after what was seen at the same moment.
     """
 
     recency: float = 0.5
@@ -46,6 +46,13 @@ class ByRank:
     decay: float = 0.995
     newest_first: bool = False
     without: tuple[int, ...] = ()
+    thoughts: tuple[int, ...] = ()
+
+    async def within(self, stream: Stream) -> ByRank:
+        """Return it for a stream: what was seen idle is left out."""
+        columns = await stream.columns()
+        thoughts = np.flatnonzero(columns.kind.values != KIND_CODES["observation"])
+        return replace(self, without=tuple(columns.keywords.get(IDLE, ())), thoughts=tuple(thoughts.tolist()))
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = np.setdiff1d(candidates.rows, self.without)
@@ -58,7 +65,7 @@ class ByRank:
         return best(rows, parts["recency"] + parts["importance"] + parts["relevance"], n, parts)
 
     def _recency(self, rows: Rows, accessed: Floats) -> Floats:
-        order = np.lexsort((-rows, accessed))
+        order = np.lexsort((-rows, np.isin(rows, self.thoughts), accessed))
         places = np.empty(len(order))
         places[order[::-1] if self.newest_first else order] = np.arange(1, len(order) + 1)
         return np.power(self.decay, places)
