@@ -26,7 +26,7 @@ from mindstream.town.formats.typed import STAMP, parse_stamp
 from mindstream.town.import_memory import KINDS
 from mindstream.town.perceive import is_in_sight, nearest
 from mindstream.town.percept import Percept
-from mindstream.town.ranking import IDLE, NO_CHATS, ByRank
+from mindstream.town.ranking import IDLE, ByRank
 from mindstream.town.reflection import is_due
 from mindstream.town.state import ResidentState, applied
 from mindstream.town.world.world import Spot
@@ -209,9 +209,7 @@ async def recalled(
 ) -> list[list[Recalled]]:
     async with stream_of(persona, now) as stream:
         policy = await ByRank(decay=persona.scratch.recency_decay, newest_first=newest_first).within(stream)
-        return [
-            await stream.recall(focal, RETURNED, kinds=NO_CHATS, policy=policy, touch=False) for focal in focal_points
-        ]
+        return [await stream.recall(focal, RETURNED, policy=policy, touch=False) for focal in focal_points]
 
 
 def focal_points(persona: PersonaSave) -> list[str]:

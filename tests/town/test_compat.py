@@ -9,6 +9,7 @@ from hamlet import hamlet
 
 from mindstream.clock import ManualClock
 from mindstream.log.events import Reflected
+from mindstream.memory.policies import Policy
 from mindstream.memory.record import New
 from mindstream.memory.stream import Stream
 from mindstream.town.compat import NEVER, act_end, talk_end
@@ -17,7 +18,7 @@ from mindstream.town.journal import rows_after
 from mindstream.town.perceive import is_in_sight
 from mindstream.town.plan import plan_day
 from mindstream.town.profile import COMPAT, Profile
-from mindstream.town.ranking import NO_CHATS, ByRank, policy_in
+from mindstream.town.ranking import ByRank, policy_of
 from mindstream.town.reflection import is_due
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
@@ -35,6 +36,11 @@ async def lived(folder: Path, until: int) -> list[tuple[str, object]]:
     async with Town.open(folder, hamlet()) as town:
         await town.run(until=until)
         return [(row.mind, row.event) async for row in rows_after(town.store)]
+
+
+async def policy_in(stream: Stream, profile: Profile) -> Policy:
+    policy = policy_of(profile)
+    return await policy.within(stream) if isinstance(policy, ByRank) else policy
 
 
 async def recency(folder: Path, profile: Profile) -> dict[str, float]:
@@ -81,7 +87,7 @@ async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignanc
         records = await stream.store.latest("Ada Brook", ["observation"], 100, now=stream.clock.now())
         idle = [record for record in records if record.text.endswith(" is idle")]
         policy = await policy_in(stream, COMPAT)
-        found = await stream.recall("What is idle?", 50, policy=policy, kinds=NO_CHATS, touch=False)
+        found = await stream.recall("What is idle?", 50, policy=policy, touch=False)
     assert idle and {record.importance for record in idle} == {1.0}
     assert found and not {each.record.id for each in found} & {record.id for record in idle}, "and never comes to mind"
 

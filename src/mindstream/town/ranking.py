@@ -9,13 +9,11 @@ import numpy as np
 
 from mindstream.memory.columns import KIND_CODES
 from mindstream.memory.policies import Candidates, Floats, Generative, Policy, Ranking, Rows, best, rated, spread
-from mindstream.memory.record import Kind
 from mindstream.memory.stream import Stream
 from mindstream.town.profile import Profile
 
 IDLE = "idle"
 """The keyword of what was seen as it should be."""
-NO_CHATS: tuple[Kind, ...] = ("observation", "note", "thought", "plan")
 
 
 @cache
@@ -23,12 +21,6 @@ def policy_of(profile: Profile) -> Policy:
     """Return the ranking of a town: recency, importance and relevance (Park 2023, 4.1)."""
     weights = profile.recency, profile.importance, profile.relevance, profile.decay
     return ByRank(*weights) if profile.compat else Generative(*weights)
-
-
-async def policy_in(stream: Stream, profile: Profile) -> Policy:
-    """Return the ranking of a town in a resident's stream: the published code leaves out what was seen idle."""
-    policy = policy_of(profile)
-    return await policy.within(stream) if isinstance(policy, ByRank) else policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +41,11 @@ class ByRank:
     thoughts: tuple[int, ...] = ()
 
     async def within(self, stream: Stream) -> ByRank:
-        """Return it for a stream: what was seen idle is left out."""
+        """Return it for a stream: what was said and what was seen idle is left out."""
         columns = await stream.columns()
-        thoughts = np.flatnonzero(columns.kind.values != KIND_CODES["observation"])
-        return replace(self, without=tuple(columns.keywords.get(IDLE, ())), thoughts=tuple(thoughts.tolist()))
+        chats = np.flatnonzero(columns.kind.values == KIND_CODES["chat"]).tolist()
+        thoughts = np.flatnonzero(columns.kind.values != KIND_CODES["observation"]).tolist()
+        return replace(self, without=(*chats, *columns.keywords.get(IDLE, ())), thoughts=tuple(thoughts))
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = np.setdiff1d(candidates.rows, self.without)
