@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import Kind, New, Record, normalised
+from mindstream.town.compat import talk_end
 from mindstream.town.events import Line, Talked
 from mindstream.town.plan import take_up
 from mindstream.town.prompts.take_from_talk import TakeFromTalk
@@ -18,8 +18,6 @@ OF_OTHER, TO_TELL = 6, 12
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
 """What is told: not what everybody can see, nor the lines of earlier talks, of which what matters was kept."""
 OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
-LETTERS_A_MINUTE = 240
-"""So fast people talk; the published code's four times as slow is read from anchors, and its talks never end."""
 MEMO_IMPORTANCE = 5.0
 LONGEST = 600
 """So many characters of a memory are shown."""
@@ -36,8 +34,7 @@ async def converse(first: Turn, second: Turn) -> None:
         lines.append(line)
         if ends and len(lines) > 1:
             break
-    letters = sum(len(line.text) for line in lines)
-    until = first.step + math.ceil(letters / LETTERS_A_MINUTE) * first.profile.a_minute
+    until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
     for one, other in ((first, second), (second, first)):
         await _keep(one, other, tuple(lines), until)
 
