@@ -12,7 +12,8 @@ class Profile(BaseModel):
         step_s: seconds of the town's time a step.
         vision: so many tiles to each side are seen (a square), within the own arena.
         attention: so many of the nearest events are taken in at once.
-        retention: what was among the last so many percepts is not new.
+        retention: what was among the last so many percepts is not new. The published data has 8, with which a full room
+            is new every minute.
         reflect_at: so much importance gathers between two reflections.
         decay: of recency, for each hour since a memory was last returned.
         recency, importance, relevance: weights of what a memory is ranked by.
@@ -29,7 +30,7 @@ class Profile(BaseModel):
     step_s: int = Field(10, ge=1, le=3_600)
     vision: int = Field(8, ge=0, le=100)
     attention: int = Field(8, ge=1, le=100)
-    retention: int = Field(8, ge=0, le=1_000)
+    retention: int = Field(40, ge=0, le=1_000)
     reflect_at: float = Field(150.0, gt=0)
     decay: float = Field(0.995, gt=0, le=1)
     recency: float = Field(1.0, ge=0)
@@ -56,4 +57,6 @@ class Profile(BaseModel):
         return 86_400 // self.step_s
 
 
-COMPAT = Profile(reflect_at=150.0, recency=0.5, importance=2.0, relevance=3.0, recalled=30, talk_lines=16, compat=True)
+COMPAT = Profile(
+    retention=8, reflect_at=150.0, recency=0.5, importance=2.0, relevance=3.0, recalled=30, talk_lines=16, compat=True
+)
