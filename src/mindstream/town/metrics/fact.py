@@ -64,12 +64,11 @@ def read_fact(text: str, setting: Setting) -> Fact:
     Raises:
         InputError: a wording says nothing.
     """
-    people = frozenset(term for name in setting.people for term in terms(name))
     places = frozenset(term for place in setting.world.places for name in place.names[1:] for term in terms(name))
     wordings = []
     for said in text.split("|"):
         words = frozenset(terms(said))
         if not words:
             raise InputError(f"{said.strip()!r:.60} is no fact: say it in words, as in 'there is a market on Saturday'")
-        wordings.append(Wording(words, words & people, (words - people - places) or words))
+        wordings.append(Wording(words, words & setting.name_words, (words - setting.name_words - places) or words))
     return Fact(text.split("|")[0].strip(), tuple(wordings))
