@@ -103,7 +103,7 @@ async def test_an_answer_names_the_memories_that_it_rests_on(folder: Path) -> No
 async def test_several_questions_are_one_conversation(folder: Path) -> None:
     async with open_interview(folder) as interviewer:
         first, second = await interviewer.converse("Ben Hale", ["Who is Ada Brook?", "Your stove is on fire!"])
-        assert "wife" in first.answer and second.answer.startswith("I would stop")
+        assert "wife" in first.answer and second.answer.startswith("I would ")
 
 
 async def test_what_cannot_be_asked_is_said(folder: Path) -> None:

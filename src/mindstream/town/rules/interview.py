@@ -42,6 +42,7 @@ LACKING = re.compile(r"\b(?:empty|out of|run out|missing|gone|broken)\b", re.IGN
 PASSING = re.compile(r"\b(?:walk\w* by|pass\w* by|comes? in|meet|greets?|waves?|friend)\b", re.IGNORECASE)
 SHOPS = ("market", "grocer", "bakery", "store", "shop")
 GIVES = re.compile(r"\b(?:gift|present|book|compliment|surprise|cook|say to|tell)\b", re.IGNORECASE)
+ASKS = re.compile(r"\?$|\b(?:about|knows?|asks?|asking|wonders?|tell) (?:who|whether|if|what)\b", re.IGNORECASE)
 WHO_IS = re.compile(r"\s*who (?:is|are) ", re.IGNORECASE)
 RECENT = re.compile(r"\b(?:recently met|met recently|spend time with|spend an? \w+ with)\b", re.IGNORECASE)
 
@@ -119,7 +120,7 @@ def _about_self(ask: AnswerInterview, question: str) -> str:
         ]
         if "live" in asked:
             own += [f"I know {known}." for known in _relations(ask) if pattern.search(known)]
-        return " ".join(_first(own, 3))
+        return " ".join(_first(own, 3)) or UNKNOWN
     return ""
 
 
@@ -137,13 +138,12 @@ def _of(ask: AnswerInterview, name: str) -> list[str]:
     """Return what is known of somebody, what says most first: what one is, then what it said of itself, then sights."""
     related = [f"{name} is my {each[len(name) + 2 : -1]}." for each in _relations(ask) if each.startswith(f"{name} (")]
     said = [each for each in _remembered(ask) if name in each.text or each.by == name]
-    told = [
-        each.text
-        for each in said
-        if not each.by and each.text.startswith(name) and " is " in each.text[: len(name) + 4]
+    told = [each.text for each in said if each.text.startswith(f"{name} is ")]
+    own = [
+        f"{name} said: {each.text}" for each in said if each.by == name and each.text.startswith(("I am ", "I like "))
     ]
-    own = [f"{name} said: {each.text}" for each in said if each.by == name and worth(each.text) >= TOLD]
-    rest = [each.text for each in said if not each.by and each.text not in told and " talked with " not in each.text]
+    rest = [each.text for each in said if not each.by and not each.text.startswith(f"With {name}")]
+    rest = [each for each in rest if each not in told and " talked with " not in each]
     told.sort(key=lambda text: not re.search(r" is (?:an?|the|my|\w+'s) ", text[: len(name) + 24]))
     return _first([*related, *(_own(ask.who, each) for each in (*told, *own, *rest))], 6)
 
@@ -188,7 +188,7 @@ def _written(memory: str) -> str:
 def _reaction(ask: AnswerInterview, question: str) -> str:
     """Say what one would do about something that happens now."""
     near, doing = " and ".join(ask.near[:2]), ask.doing.partition(" (")[0]
-    stop = f"I would stop {doing}" if doing else "I would stop"
+    stop = "I would get up" if doing.startswith("sleep") else f"I would stop {doing}" if doing else "I would stop"
     if PASSING.search(question):
         name = (
             next((each for each in A_NAME.findall(question) if each in " ".join(ask.memories)), "")
@@ -222,7 +222,7 @@ def _look_up(ask: AnswerInterview, question: str) -> str:
     found: list[tuple[float, str]] = []
     for number, said in enumerate(_remembered(ask)):
         held = wanted & set(terms(f"{said.by} {said.text}"))
-        if len(held) >= OF_QUESTION * len(wanted) and not said.text.endswith("?"):
+        if len(held) >= OF_QUESTION * len(wanted) and not ASKS.search(said.text):
             words = _own(ask.who, said.text)
             found.append(
                 (len(held) - number * 1e-3, f"{said.by} said: {words}" if said.by and said.by != ask.who else words)
