@@ -13,6 +13,8 @@ from mindstream.town.prompts.utter import Utter
 from mindstream.town.turn import Turn
 
 OF_OTHER, TO_TELL = 6, 12
+TELLABLE: tuple[Kind, ...] = ("note", "thought", "observation")
+"""What is told: not the lines of earlier talks, of which what matters was kept."""
 LETTERS_A_MINUTE = 240
 """So fast people talk; the published code's four times as slow is read from anchors, and its talks never end."""
 MEMO_IMPORTANCE = 5.0
@@ -40,8 +42,8 @@ async def converse(first: Turn, second: Turn) -> None:
 async def _come_to_mind(speaker: Turn, other: Turn) -> list[Record]:
     """Return what a speaker remembers of the other, and what its own days bring up."""
     found = [
-        *await speaker.recall(other.name, OF_OTHER),
-        *await speaker.recall(speaker.at_heart, TO_TELL),
+        *await speaker.recall(other.name, OF_OTHER, kinds=TELLABLE),
+        *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
     ]
     return list({each.record.id: each.record for each in found}.values())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mindstream.memory.recall import Recalled
+from mindstream.town.converse import OF_OTHER, TELLABLE, TO_TELL
 from mindstream.town.events import Decided
 from mindstream.town.percept import Percept
 from mindstream.town.places import words_of
@@ -15,7 +16,7 @@ from mindstream.town.state import ResidentState
 from mindstream.town.turn import Turn
 
 LATEST_HOUR = 23
-RECALLED, TO_TELL = 8, 12
+RECALLED = 8
 
 
 async def react(turn: Turn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
@@ -76,9 +77,11 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
     if out_of_question:
         return False
     assert state.act is not None and other.act is not None
-    recalled = await turn.recall(other.name, RECALLED)
+    recalled = await turn.recall(other.name, OF_OTHER, kinds=TELLABLE)
     shared = state.shared.get(other.name, frozenset())
-    at_heart = [each for each in await turn.recall(turn.at_heart, TO_TELL) if each.record.id not in shared]
+    at_heart = [
+        each for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE) if each.record.id not in shared
+    ]
     question = ShouldTalk(
         who=turn.name, identity=turn.identity, doing=state.act.what, other=other.name,
         other_doing=other.act.what, when=turn.date_and_time, relation=turn.relation(other.name),

@@ -86,6 +86,15 @@ class Setting:
                     found.setdefault(str(address.upto(level)), []).append(str(address))
         return {place: tuple(objects) for place, objects in found.items()}
 
+    @cached_property
+    def homes(self) -> Mapping[str, frozenset[str]]:
+        """Who lives in a place, by the addresses of homes and of the sectors around them."""
+        found: dict[str, set[str]] = {}
+        for name, person in self.people.items():
+            for place in {person.home, ":".join(person.home.split(":")[:2])}:
+                found.setdefault(place, set()).add(name)
+        return {place: frozenset(names) for place, names in found.items()}
+
     def places_near(self, spot: Spot) -> tuple[str, ...]:
         """Name the places in sight of a spot, in order: of other arenas only the houses they are in.
 

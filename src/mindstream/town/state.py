@@ -97,7 +97,7 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
         case Acted():
             return state.model_copy(update={"act": event.act, "partner": ""})
         case Decided() if event.other and not event.yes:
-            rested = state.rested | {event.other: event.step + profile.talk_rest // 4}
+            rested = state.rested | {event.other: event.step + profile.talk_rest}
             return state.model_copy(update={"rested": rested})
         case Talked():
             return _after_talk(state, event, profile)
@@ -141,8 +141,11 @@ def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
     begin, end = new[0].start, new[-1].end
     kept: list[Block] = []
     for block in blocks:
+        if block.end <= begin or block.start >= end:
+            kept.append(block)
+            continue
         if block.start < begin:
-            kept.append(block.model_copy(update={"minutes": min(block.end, begin) - block.start}))
+            kept.append(block.model_copy(update={"minutes": begin - block.start}))
         if block.end > end:
             start = max(block.start, end)
             kept.append(block.model_copy(update={"start": start, "minutes": block.end - start}))

@@ -7,22 +7,24 @@ async with Town.open("data", new=setting_of(load_town(Path("town.toml")), seed=1
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Store
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
 from mindstream.town import rules as rules  # they stand in for models
 from mindstream.town.clockwork import Clockwork
 from mindstream.town.events import ObjectChanged, TownBegan
 from mindstream.town.journal import TOWN, TownState, digest, journal, read_setting, read_town
 from mindstream.town.moving_in import move_in
+from mindstream.town.ranking import policy_of
+from mindstream.town.resident_stream import ResidentStream
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Resident
@@ -56,7 +58,7 @@ class Town:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, new: Setting | None = None, *, models: Models | str = "rules",
+        cls, data: str | Path | Store, new: Setting | None = None, *, models: Models | Mapping[str, str] | str = "rules",
         embed: Embedder | str = "wordllama",
     ) -> AsyncIterator[Town]:  # fmt: skip
         """Open the town of a data folder, or begin one there.
@@ -72,15 +74,16 @@ class Town:
         """
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         vectors = embedder(embed) if isinstance(embed, str) else embed
-        shared = models if isinstance(models, Models) else Models.named({"default": models})
-        streams: list[Stream] = []
+        shared = models if isinstance(models, Models) else _models(models)
+        streams: list[ResidentStream] = []
         try:
             setting = await _setting_of(store, new)
             state, writing = await read_town(store, setting.profile), Writing(store)
             residents = {}
             for name, person in sorted(setting.people.items()):
                 clock = ManualClock(setting.moment(max(state.step, 0)))
-                stream = Stream(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
+                stream = ResidentStream(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
+                stream.policy = policy_of(setting.profile)
                 streams.append(stream)
                 held = state.states.get(name, ResidentState(name=name, currently=person.currently))
                 residents[name] = Resident(person, stream, clock, shared, held, writing.written)
@@ -152,3 +155,9 @@ async def _setting_of(store: Store, new: Setting | None) -> Setting:
     if await store.last(TOWN, TownBegan.kind) is not None:
         raise InputError("a town lives in this folder already: go on with it, or begin the new one in another folder")
     return new
+
+
+def _models(named: Mapping[str, str] | str) -> Models:
+    """Return the models of a table; where rules answer everything, nothing stands around them."""
+    table = {"default": named} if isinstance(named, str) else named
+    return Models(Rules()) if set(table.values()) == {Rules.name} else Models.named(table)

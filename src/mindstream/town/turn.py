@@ -13,9 +13,7 @@ from mindstream.errors import ReplyInvalid
 from mindstream.log.events import Event
 from mindstream.memory.recall import Recollection
 from mindstream.memory.record import Kind, New, Record
-from mindstream.memory.store import Commit, Entry, Revision
-from mindstream.memory.stream import Stream
-from mindstream.memory.touch import Touch
+from mindstream.memory.store import Commit, Entry
 from mindstream.models.ask import ask
 from mindstream.models.decide import Question, decide
 from mindstream.models.prompt import Prompt
@@ -25,7 +23,7 @@ from mindstream.town.events import StoodIn
 from mindstream.town.percept import Percept
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
-from mindstream.town.ranking import policy_of
+from mindstream.town.resident_stream import ResidentStream
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
 
@@ -38,7 +36,7 @@ class Resident:
     """Somebody who lives in a town: a person, a stream, models, and a state."""
 
     person: Person
-    stream: Stream
+    stream: ResidentStream
     clock: ManualClock
     models: Models
     state: ResidentState
@@ -68,10 +66,10 @@ class Turn:
     setting: Setting
     state: ResidentState
     rows: list[Entry] = field(default_factory=list)
-    touches: list[Touch] = field(default_factory=list)
     percepts: Sequence[Percept] = ()
     places: tuple[str, ...] = ()
     wish: str = ""
+    _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -131,40 +129,40 @@ class Turn:
             await self.resident.written()
         return tuple(await self.resident.stream.build_records(news))
 
-    async def recall(self, query: str, k: int = 0, *, kinds: Sequence[Kind] | None = None) -> Recollection:
+    async def recall(self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None) -> Recollection:
         """Return what comes to mind: of the stream as it was before this step."""
         if not self.profile.recalls or not query.strip():
             return Recollection()
-        await self.resident.written()
-        stream, profile = self.resident.stream, self.profile
-        found = await stream.recall(
-            query, k or profile.recalled, kinds=kinds, policy=policy_of(profile), touch=False
-        )  # fmt: skip
-        if found.touch is not None:
-            self.touches.append(found.touch)
-        return found
+        asked = (query, k, kinds)
+        if asked not in self._recalled:
+            await self.resident.written()
+            stream = self.resident.stream
+            self._recalled[asked] = await stream.recall(query, k or self.profile.recalled, kinds=kinds)
+        return self._recalled[asked]
 
     async def ask(self, prompt: Prompt[R]) -> R:
         """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""
+        model = self.resident.models.of(prompt.role)
+        if isinstance(model, Rules):
+            return model.answer(prompt)
         try:
-            return await ask(self.resident.models.of(prompt.role), prompt)
+            return await ask(model, prompt)
         except ReplyInvalid as error:
             self.write(StoodIn(step=self.step, prompt=prompt.label(), reason=str(error)[:200]))
-            return await ask(RULES, prompt)
+            return RULES.answer(prompt)
 
     async def decide(self, question: Question) -> float:
         """Return how probable it is that the answer is yes."""
+        model = self.resident.models.of(question.role)
         try:
-            return (await decide(self.resident.models.of(question.role), question))["yes"]
+            return (await decide(model, question))["yes"]
         except ReplyInvalid as error:
             self.write(StoodIn(step=self.step, prompt=question.label(), reason=str(error)[:200]))
             return (await decide(RULES, question))["yes"]
 
     async def commit(self) -> Commit | None:
         """Return what is to be written of this turn; None: nothing."""
-        if self.touches:
-            await self.resident.written()
-        revisions: Sequence[Revision] = await self.resident.stream.touched(self.touches) if self.touches else ()
+        revisions = await self.resident.stream.take_touched(self.resident.written)
         if not self.rows and not revisions:
             return None
         return Commit(mind=self.name, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))

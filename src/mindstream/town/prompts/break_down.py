@@ -36,7 +36,13 @@ class BreakDown(Prompt[Tasks]):
     who: str
     identity: str
     what: str
+    where: str = ""
+    """The place, in words."""
+    is_home: bool = False
+    """The place is the person's home."""
     when: str
+    already: int = 0
+    """So many minutes of it are done."""
     minutes: int
     around: tuple[str, ...]
     """Things that it can be done at, numbered from 1."""

@@ -11,6 +11,22 @@ from mindstream.models.prompt import Prompt
 Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$", description="As HH:MM.")]
 
 
+class Place(BaseModel):
+    """A place that somebody knows and may go to.
+
+    Attributes:
+        words: as in "library of Oak Hill College".
+        things: what is there. home: it is the person's own. hours: when it is open today; "" always, or nobody knows.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    words: str
+    things: tuple[str, ...] = ()
+    home: bool = False
+    hours: str = ""
+
+
 class Item(BaseModel):
     """A part of a day."""
 
@@ -42,9 +58,11 @@ class PlanDay(Prompt[DayPlan]):
     identity: str
     date: str
     memories: tuple[str, ...] = ()
-    """What comes to mind of the days before and of today."""
+    """What comes to mind of the days before and of today, each after the day on which it was written down."""
     yesterday: tuple[str, ...] = ()
     """Yesterday in broad strokes."""
-    places: tuple[str, ...]
+    places: tuple[Place, ...]
     """Where one can go, numbered from 1."""
     home: str = ""
+    currently: str = ""
+    """What the person has been about, as it stands in the identity."""

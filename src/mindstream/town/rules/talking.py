@@ -82,6 +82,7 @@ def _first(name: str) -> str:
 def keep_what_was_said(ask: TakeFromTalk) -> Taken:
     """Keep what the other said that weighs, and what was agreed on."""
     heard = [each for line in ask.lines if (rest := _of(ask.other, line)) for each in sentences(rest)]
+    heard = [each for each in heard if each not in (*HEARD, *ASKED, COMES, STAYS)]
     told = sorted({each for each in heard if worth(each) >= TOLD or _is_of(ask.other, each)}, key=heard.index)
     dated = [each for line in ask.lines for each in sentences(line.partition(": ")[2]) if names_time(each)]
     memo = " ".join(told[:2])[:400]
@@ -99,5 +100,5 @@ def _plan(ask: TakeFromTalk, dated: list[str]) -> str:
         if asked.endswith(ASKED) and _of(ask.who, answer) and COMES in answer:
             fact = next((each for each in sentences(_of(ask.other, asked)) if each in dated), "")
             if fact:
-                return f"{ask.who} will go there: {fact}"[:400]
+                return f"{ask.who} will be there: {fact}"[:400]
     return ""

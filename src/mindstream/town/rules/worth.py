@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from mindstream.memory.rate_importance import Importance, RateImportance, rate_by_words
 
@@ -16,7 +17,8 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _OWN = re.compile(
-    r"'s plan for |\btalked with\b|\bis talking with\b|\b(?:goes to bed|wakes? up|awakes? up)\b", re.IGNORECASE
+    r"'s plan for |\btalked with\b|\bwill be there: |\bis talking with\b|\b(?:goes to bed|wakes? up|awakes? up)\b",
+    re.IGNORECASE,
 )
 
 
@@ -25,11 +27,13 @@ def sentences(text: str) -> list[str]:
     return [each for part in re.split(r"(?<=[.!?。！？])\s+|\n", text[:4_000]) if (each := part.strip())]
 
 
+@lru_cache(maxsize=4_096)
 def names_time(text: str) -> bool:
     """Tell whether a text says when something is."""
     return _TIME.search(text[:2_000]) is not None
 
 
+@lru_cache(maxsize=4_096)
 def worth(text: str) -> float:
     """Return how much something is worth telling, 0 to 13: its weight as a memory, more where it says when."""
     if _OWN.search(text[:2_000]):

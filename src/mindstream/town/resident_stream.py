@@ -1,0 +1,34 @@
+"""A resident's stream: ranked as its town ranks, and what a recall does to memories is written with the step."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mindstream.memory.policies import Policy
+from mindstream.memory.recall import Recollection
+from mindstream.memory.store import Revision
+from mindstream.memory.stream import Stream
+from mindstream.memory.touch import Touch
+
+
+class ResidentStream(Stream):
+    """A stream whose recalls wait to be written until its resident's turn is."""
+
+    policy: Policy | None = None
+    _recalls: tuple[Touch, ...] = ()
+
+    async def recall(self, query: str, k: int = 10, *, touch: bool = True, **asked: Any) -> Recollection:
+        """Return the k records that answer best (see `Stream.recall`)."""
+        found = await super().recall(query, k, touch=False, **({"policy": self.policy} | asked))
+        if touch and found.touch is not None:
+            self._recalls += (found.touch,)
+        return found
+
+    async def take_touched(self, written: Callable[[], Awaitable[None]]) -> list[Revision]:
+        """Return what the recalls since the last time do to memories, once all that came before is `written`."""
+        recalls, self._recalls = self._recalls, ()
+        if not recalls:
+            return []
+        await written()
+        return await self.touched(recalls)
