@@ -120,6 +120,8 @@ def _about_self(ask: AnswerInterview, question: str) -> str:
         ]
         if "live" in asked:
             own += [f"I know {known}." for known in _relations(ask) if pattern.search(known)]
+        if "interest" in asked and not own:  # then it is what one is and does
+            own = [_own(ask.who, each.text) for each in _remembered(ask) if _is_own(ask.who, each)][:2]
         return " ".join(_first(own, 3)) or UNKNOWN
     return ""
 
@@ -144,7 +146,7 @@ def _of(ask: AnswerInterview, name: str) -> list[str]:
     ]
     rest = [each.text for each in said if not each.by and not each.text.startswith(f"With {name}")]
     rest = [each for each in rest if each not in told and " talked with " not in each]
-    told.sort(key=lambda text: not re.search(r" is (?:an?|the|my|\w+'s) ", text[: len(name) + 24]))
+    told.sort(key=lambda text: ("(" in text, not re.search(r" is (?:an?|the|my|\w+'s) ", text[: len(name) + 24])))
     return _first([*related, *(_own(ask.who, each) for each in (*told, *own, *rest))], 6)
 
 
