@@ -43,7 +43,7 @@ PASSING = re.compile(r"\b(?:walk\w* by|pass\w* by|comes? in|meet|greets?|waves?|
 SHOPS = ("market", "grocer", "bakery", "store", "shop")
 GIVES = re.compile(r"\b(?:gift|present|book|compliment|surprise|cook|say to|tell)\b", re.IGNORECASE)
 ASKS = re.compile(r"\?$|\b(?:about|knows?|asks?|asking|wonders?|tell) (?:who|whether|if|what)\b", re.IGNORECASE)
-WHO_IS = re.compile(r"\s*who (?:is|are) ", re.IGNORECASE)
+WHO_IS = re.compile(r"who (?:is|are) ", re.IGNORECASE)
 RECENT = re.compile(r"\b(?:recently met|met recently|spend time with|spend an? \w+ with)\b", re.IGNORECASE)
 
 
@@ -57,7 +57,7 @@ class Said(NamedTuple):
 @rule(AnswerInterview)
 def answer_from_memory(ask: AnswerInterview) -> str:
     """Answer by the kind of the question; what nothing supports is not known."""
-    question = ask.question[:1_000]
+    question = ask.question[:1_000].strip()
     clock = find_clock(question)
     if clock is not None and re.search(r"\b(?:doing|do|be|plans?)\b", question):
         return plan_at(ask, clock, question) or UNKNOWN
@@ -231,5 +231,5 @@ def _look_up(ask: AnswerInterview, question: str) -> str:
             )
     if not found:
         return ""
-    yes = re.match(r"\s*(?:was|is|are|were|did|does|do|has|have|will)\b", question, re.IGNORECASE)
+    yes = re.match(r"(?:was|is|are|were|did|does|do|has|have|will)\b", question, re.IGNORECASE)
     return f"{'Yes. ' if yes else ''}{max(found)[1]}"
