@@ -108,10 +108,30 @@ class MovedIn(TownEvent):
     """Addresses that it knows."""
 
 
+class TownImported(TownEvent):
+    """A town goes on from a saved simulation, after this step; in the town's own stream."""
+
+    kind = "town_imported"
+    source: str
+    """What that simulation was forked from."""
+
+
+class BroughtIn(TownEvent):
+    """A resident comes from a saved simulation, in the midst of its life."""
+
+    kind = "brought_in"
+    seen: tuple[tuple[str, str, str], ...]
+    """Its last percepts."""
+    gathered: float
+    """How much importance has gathered since it last reflected."""
+    rested: dict[str, int]
+    """With whom it will not talk again before a step."""
+
+
 class Perceived(TownEvent):
     """What a resident saw and that was new to it."""
 
-    kind = "perceived"
+    kind = "resident_perceived"
     seen: tuple[tuple[str, str, str], ...]
     """Subject, predicate, object."""
     records: tuple[str, ...] = ()
@@ -147,7 +167,7 @@ class TasksPlanned(TownEvent):
 class Acted(TownEvent):
     """A resident began to do something."""
 
-    kind = "acted"
+    kind = "resident_acted"
     act: Act
     because: str = ""
     """What led to it, in words."""
@@ -156,7 +176,7 @@ class Acted(TownEvent):
 class Decided(TownEvent):
     """A resident decided whether to do something about what it saw."""
 
-    kind = "decided"
+    kind = "resident_decided"
     about: str
     other: str = ""
     """Whom it was to talk to."""
@@ -184,7 +204,7 @@ class Line(BaseModel):
 class Talked(TownEvent):
     """Two residents talked; it stands in the streams of both."""
 
-    kind = "talked"
+    kind = "residents_talked"
     partner: str
     lines: tuple[Line, ...]
     until: int
@@ -220,5 +240,6 @@ class TownSaved(TownEvent):
 
 
 register(
-    TownBegan, MovedIn, Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownSaved,
+    TownBegan, TownImported, MovedIn, BroughtIn,
+    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownSaved,
 )  # fmt: skip

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from mindstream.errors import InputError
 from mindstream.memory.record import New
+from mindstream.town.compat import act_end, renews_daily_goals
 from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
 from mindstream.town.places import bed_of, find_place, is_home, known_places, shops_known, things_around, words_of
 from mindstream.town.prompts.break_down import BreakDown, Task
@@ -71,9 +73,11 @@ async def plan_day(turn: Turn, day: int) -> None:
     written = await turn.build(
         New(text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",))
     )
+    goals = broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad
+    blocks = blocks_of(turn, plan, [address for address, _ in known], day)
     event = DayPlanned(
-        step=turn.step, day=day, currently=plan.currently or currently, broad=broad,
-        blocks=blocks_of(turn, plan, [address for address, _ in known], day), records=tuple(each.id for each in written),
+        step=turn.step, day=day, currently=plan.currently or currently, broad=goals, blocks=blocks,
+        records=tuple(each.id for each in written),
     )  # fmt: skip
     turn.write(event, written)
 
@@ -121,7 +125,7 @@ def blocks_of(turn: Turn, plan: DayPlan, places: Sequence[str], day: int) -> tup
 def _on_time(turn: Turn, items: Sequence[tuple[int, str, str]]) -> list[int]:
     """Return when to set out for each item but the first: so that one is there when it begins."""
     starts: list[int] = []
-    for (before, _, there), (start, _, place) in zip(items, items[1:], strict=False):
+    for (before, _, there), (start, _, place) in pairwise(items):
         ahead = 0 if place == turn.person.home else _minutes_between(turn, there, place)
         starts.append(max(start - ahead, before + 10, *starts[-1:]) if start - before > 10 else start)
     return starts
@@ -206,7 +210,7 @@ async def break_down(turn: Turn, block: Block, minute: int, because: str = "", m
     reply = await turn.ask(
         BreakDown(
             who=turn.name, identity=turn.person.identity(turn.state.currently), what=block.what,
-            where=words_of(block.place) if block.place else "", is_home=is_home(turn.setting, turn.person, block.place),
+            where=words_of(block.place) if block.place else "", is_home=is_home(turn.person, block.place),
             when=f"{minute // 60:02d}:{minute % 60:02d}", minutes=minutes, around=tuple(map(words_of, things)),
             already=_minutes_done(turn, block, minute),
             day=turn.state.broad, because=because, memories=tuple(memories),
@@ -247,7 +251,7 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
 
 def begin(turn: Turn, block: Block, *, why: str, because: str = "") -> None:
     """Let the resident begin what a block says, at its place, until the block ends."""
-    until = turn.setting.step_at(turn.setting.day(turn.step), block.end)
+    until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
     spot = turn.state.spot(turn.step)
     place = find_place(turn, block.what, block.place)
     path = walk_to(turn, place)

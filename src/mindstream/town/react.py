@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mindstream.memory.recall import Recalled
-from mindstream.town.converse import OF_OTHER, TELLABLE, TO_TELL
+from mindstream.town.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL
 from mindstream.town.events import Decided
 from mindstream.town.percept import Percept
 from mindstream.town.places import words_of
 from mindstream.town.plan import begin, break_down
 from mindstream.town.prompts.should_act import ShouldAct
 from mindstream.town.prompts.should_talk import ShouldTalk
+from mindstream.town.ranking import IDLE
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Turn
 
@@ -24,7 +25,7 @@ async def react(turn: Turn, new: Sequence[Percept], others: Mapping[str, Residen
     if turn.state.is_talking(turn.step):
         return
     for percept in new:
-        if not percept.who and await _acts(turn, percept):
+        if not percept.who and percept.object != IDLE and await _acts(turn, percept):
             return
     for percept in new:
         if percept.who and await _wants_to_talk(turn, others[percept.who]):
@@ -36,7 +37,7 @@ async def _acts(turn: Turn, percept: Percept) -> bool:
     """Decide about a thing that is not as it should be; if so, what is planned for now changes."""
     act = turn.state.act
     assert act is not None
-    recalled = await turn.recall(percept.text, RECALLED)
+    recalled = await turn.recall(percept.text, RECALLED, touch=False)
     question = ShouldAct(
         who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text,
         uses_it=act.place == percept.place, is_home=percept.place.startswith(_sector(turn.person.home)),
@@ -77,15 +78,18 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
     if out_of_question:
         return False
     assert state.act is not None and other.act is not None
-    recalled = await turn.recall(other.name, OF_OTHER, kinds=TELLABLE)
+    about = await turn.recall_about([other.name], OF_OTHER)
+    recalled = await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
     shared = state.shared.get(other.name, frozenset())
     at_heart = [
-        each for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE) if each.record.id not in shared
+        each
+        for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
+        if each.record.id not in shared and not each.record.data.get("habit")
     ]
     question = ShouldTalk(
         who=turn.name, identity=turn.identity, doing=state.act.what, other=other.name,
         other_doing=other.act.what, when=turn.date_and_time, relation=turn.relation(other.name),
-        memories=tuple(each.record.text for each in recalled),
+        memories=tuple(dict.fromkeys([*(each.text for each in about), *(each.record.text for each in recalled)])),
         news=tuple(each.record.text for each in at_heart),
         last_talk="today" if other.name in state.rested else "",
     )  # fmt: skip

@@ -10,6 +10,7 @@ from mindstream.memory.recall import Recollection
 from mindstream.memory.store import Revision
 from mindstream.memory.stream import Stream
 from mindstream.memory.touch import Touch
+from mindstream.town.ranking import ByRank
 
 
 class ResidentStream(Stream):
@@ -20,10 +21,16 @@ class ResidentStream(Stream):
 
     async def recall(self, query: str, k: int = 10, *, touch: bool = True, **asked: Any) -> Recollection:
         """Return the k records that answer best (see `Stream.recall`)."""
-        found = await super().recall(query, k, touch=False, **({"policy": self.policy} | asked))
+        policy = await self.policy.within(self) if isinstance(self.policy, ByRank) else self.policy
+        found = await super().recall(query, k, touch=False, **({"policy": policy} | asked))
         if touch and found.touch is not None:
-            self._recalls += (found.touch,)
+            self.touch_later(found.touch)
         return found
+
+    def touch_later(self, touch: Touch) -> None:
+        """Let a recall do to memories what it does, with the next turn that is written; each counts once."""
+        if touch not in self._recalls:
+            self._recalls += (touch,)
 
     async def take_touched(self, written: Callable[[], Awaitable[None]]) -> list[Revision]:
         """Return what the recalls since the last time do to memories, once all that came before is `written`."""

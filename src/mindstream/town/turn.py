@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from mindstream.clock import ManualClock
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import Event
-from mindstream.memory.recall import Recollection
+from mindstream.memory.recall import Recollection, recaller_of
 from mindstream.memory.record import Kind, New, Record
 from mindstream.memory.store import Commit, Entry
 from mindstream.models.ask import ask
@@ -19,6 +19,7 @@ from mindstream.models.decide import Question, decide
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
+from mindstream.town.compat import lookup_words
 from mindstream.town.events import StoodIn
 from mindstream.town.percept import Percept
 from mindstream.town.person import Person
@@ -129,16 +130,37 @@ class Turn:
             await self.resident.written()
         return tuple(await self.resident.stream.build_records(news))
 
-    async def recall(self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None) -> Recollection:
-        """Return what comes to mind: of the stream as it was before this step."""
+    async def recall(
+        self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None, touch: bool = True
+    ) -> Recollection:
+        """Return what comes to mind: of the stream as it was before this step.
+
+        Args:
+            touch: False: it only crosses the mind, and is remembered no better for it.
+        """
         if not self.profile.recalls or not query.strip():
             return Recollection()
-        asked = (query, k, kinds)
+        stream, asked = self.resident.stream, (query, k, kinds)
         if asked not in self._recalled:
             await self.resident.written()
-            stream = self.resident.stream
-            self._recalled[asked] = await stream.recall(query, k or self.profile.recalled, kinds=kinds)
-        return self._recalled[asked]
+            found = await stream.recall(query, k or self.profile.recalled, kinds=kinds, touch=False)
+            self._recalled[asked] = found
+        found = self._recalled[asked]
+        if found.touch is not None and (touch or self.profile.compat):
+            stream.touch_later(found.touch)
+        return found
+
+    async def recall_about(self, words: Sequence[str], k: int) -> list[Record]:
+        """Return the newest of what it remembers that has one of these words among its keywords, newest first."""
+        if not self.profile.recalls:
+            return []
+        await self.resident.written()
+        stream = self.resident.stream
+        recaller = recaller_of(stream.store, stream.embedder)
+        kinds: tuple[Kind, ...] = ("observation", "thought")
+        return await recaller.about(
+            stream.name, lookup_words(words, self.profile), k, now=stream.clock.now(), kinds=kinds
+        )
 
     async def ask(self, prompt: Prompt[R]) -> R:
         """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""
