@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mindstream.memory.rate_importance import RateImportance
-from mindstream.memory.record import Kind, New, Record
+from mindstream.memory.record import Kind, New, Record, normalised
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Line, Talked
+from mindstream.town.plan import take_up
 from mindstream.town.prompts.take_from_talk import TakeFromTalk
 from mindstream.town.prompts.utter import Utter
+from mindstream.town.sentences import sentences
 from mindstream.town.turn import Turn
 
 OF_OTHER, TO_TELL = 6, 12
-TELLABLE: tuple[Kind, ...] = ("note", "thought", "observation")
-"""What is told: not the lines of earlier talks, of which what matters was kept."""
+TELLABLE: tuple[Kind, ...] = ("note", "thought")
+"""What is told: not what everybody can see, nor the lines of earlier talks, of which what matters was kept."""
+OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
 MEMO_IMPORTANCE = 5.0
 LONGEST = 600
 """So many characters of a memory are shown."""
@@ -39,10 +42,11 @@ async def converse(first: Turn, second: Turn) -> None:
 async def _come_to_mind(speaker: Turn, other: Turn) -> list[Record]:
     """Return what a speaker remembers of the other, and what its own days bring up."""
     found = [
-        *await speaker.recall(other.name, OF_OTHER, kinds=TELLABLE),
+        *await speaker.recall(other.name, OF_OTHER, kinds=OF_PEOPLE),
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
     ]
-    return list({each.record.id: each.record for each in found}.values())
+    told = {each.record.id: each.record for each in found if not each.record.data.get("habit")}
+    return list(told.values())
 
 
 async def _say(
@@ -86,16 +90,14 @@ async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int) -> 
         )
     )  # fmt: skip
     evidence = tuple(each.id for each in spoken)
-    kinds: tuple[tuple[str, Kind, float], ...] = (
-        (about, "observation", importance),
-        (taken.memo, "thought", MEMO_IMPORTANCE),
-        (taken.plan, "thought", MEMO_IMPORTANCE),
-    )
+    learned = [each for text in (taken.memo, taken.plan) for each in sentences(text)]
+    known = await one.resident.stream.find_same("thought", learned)
+    kinds: list[tuple[str, Kind, float]] = [(about, "observation", importance)]
+    kinds += [(each, "thought", MEMO_IMPORTANCE) for each in dict.fromkeys(learned) if normalised(each) not in known]
     kept = await one.build(
         *(
             New(text=text, kind=kind, by=one.name, importance=weight, evidence=evidence, keywords=keywords)
             for text, kind, weight in kinds
-            if text.strip()
         )
     )
     records = (*spoken, *kept)
@@ -104,3 +106,4 @@ async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int) -> 
         gathered=importance,
     )  # fmt: skip
     one.write(event, records)
+    take_up(one, taken.plan)

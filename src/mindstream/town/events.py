@@ -131,7 +131,7 @@ class BroughtIn(TownEvent):
 class Perceived(TownEvent):
     """What a resident saw and that was new to it."""
 
-    kind = "perceived"
+    kind = "resident_perceived"
     seen: tuple[tuple[str, str, str], ...]
     """Subject, predicate, object."""
     records: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ class TasksPlanned(TownEvent):
 class Acted(TownEvent):
     """A resident began to do something."""
 
-    kind = "acted"
+    kind = "resident_acted"
     act: Act
     because: str = ""
     """What led to it, in words."""
@@ -176,7 +176,7 @@ class Acted(TownEvent):
 class Decided(TownEvent):
     """A resident decided whether to do something about what it saw."""
 
-    kind = "decided"
+    kind = "resident_decided"
     about: str
     other: str = ""
     """Whom it was to talk to."""
@@ -204,7 +204,7 @@ class Line(BaseModel):
 class Talked(TownEvent):
     """Two residents talked; it stands in the streams of both."""
 
-    kind = "talked"
+    kind = "residents_talked"
     partner: str
     lines: tuple[Line, ...]
     until: int

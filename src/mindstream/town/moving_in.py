@@ -23,10 +23,17 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
     for name, resident in residents.items():
         spot, knows = find_home(setting, resident.person)
         moved = MovedIn(step=0, spot=spot, knows=knows)
-        texts = resident.person.first_memories()
+        texts, habits = resident.person.first_memories(), resident.person.habits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=texts))
         news = [
-            New(text=text, kind="note", by=name, importance=float(rating), keywords=(name.lower(),))
+            New(
+                text=text,
+                kind="note",
+                by=name,
+                importance=float(rating),
+                keywords=(name.lower(),),
+                data={"habit": True} if text in habits else {},
+            )
             for text, rating in zip(texts, rated.ratings, strict=True)
         ]
         records = tuple(await resident.stream.build_records(news))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from mindstream.town.sentences import sentences
 from mindstream.town.world.world import Spot
 
 
@@ -57,7 +58,20 @@ class Person(BaseModel):
         return "\n".join(line for line in lines if line)
 
     def first_memories(self) -> tuple[str, ...]:
-        """Return what its stream holds before it lives: who it is, whom it knows, what it remembers."""
-        told = [self.learned, self.currently, self.lifestyle, self.routine]
+        """Return what its stream holds before it lives, a sentence each that stands on its own."""
         known = [f"{each.name} is {self.name}'s {each.what}." for each in self.relations]
-        return tuple(dict.fromkeys(text.strip() for text in (*told, *known, *self.memories) if text.strip()))
+        texts = (self.learned, self.currently, *self.memories)
+        told = [_named(each, self.name) for text in texts for each in sentences(text)]
+        return tuple(dict.fromkeys((*told, *known, *self.habits())))
+
+    def habits(self) -> tuple[str, ...]:
+        """Return what it does every day, a sentence each: known to it, and nothing to talk about."""
+        return tuple(dict.fromkeys(each for text in (self.lifestyle, self.routine) for each in sentences(text)))
+
+
+def _named(sentence: str, name: str) -> str:
+    """Put a name in the place of the pronoun that a sentence begins with."""
+    first, _, rest = sentence.partition(" ")
+    if first in ("He", "She", "They") and rest:
+        return f"{name} {rest}"
+    return f"{name}'s {rest}" if first in ("His", "Her", "Their") and rest else sentence

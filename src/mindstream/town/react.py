@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mindstream.memory.recall import Recalled
-from mindstream.town.converse import OF_OTHER, TELLABLE, TO_TELL
+from mindstream.town.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL
 from mindstream.town.events import Decided
 from mindstream.town.percept import Percept
 from mindstream.town.places import words_of
@@ -37,7 +37,7 @@ async def _acts(turn: Turn, percept: Percept) -> bool:
     """Decide about a thing that is not as it should be; if so, what is planned for now changes."""
     act = turn.state.act
     assert act is not None
-    recalled = await turn.recall(percept.text, RECALLED)
+    recalled = await turn.recall(percept.text, RECALLED, touch=False)
     question = ShouldAct(
         who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text,
         uses_it=act.place == percept.place, is_home=percept.place.startswith(_sector(turn.person.home)),
@@ -79,10 +79,12 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
         return False
     assert state.act is not None and other.act is not None
     about = await turn.recall_about([other.name], OF_OTHER)
-    recalled = await turn.recall(other.name, OF_OTHER, kinds=TELLABLE)
+    recalled = await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
     shared = state.shared.get(other.name, frozenset())
     at_heart = [
-        each for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE) if each.record.id not in shared
+        each
+        for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
+        if each.record.id not in shared and not each.record.data.get("habit")
     ]
     question = ShouldTalk(
         who=turn.name, identity=turn.identity, doing=state.act.what, other=other.name,

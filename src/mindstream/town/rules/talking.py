@@ -9,10 +9,11 @@ from mindstream import chance
 from mindstream.models.prompt import rule
 from mindstream.town.prompts.take_from_talk import TakeFromTalk, Taken
 from mindstream.town.prompts.utter import Utter, Utterance
-from mindstream.town.rules.worth import TOLD, names_time, sentences, worth
+from mindstream.town.rules.worth import TOLD, names_time, worth
+from mindstream.town.sentences import sentences
 
 ASKED = ("Would you like to come?", "Will you be there?", "Can I count on you?")
-COMES, STAYS = "I would love to.", "I am afraid I cannot."
+COMES, STAYS, KNOWN = "I would love to.", "I am afraid I cannot.", "I know."
 LIKELY, LIKELY_OF_FRIENDS = 0.5, 0.75
 """How probable it is that somebody takes an invitation up."""
 HEARD = ("Have you heard?", "Did you know?", "Let me tell you something.")
@@ -54,6 +55,8 @@ def _answer(ask: Utter) -> str:
     last = ask.lines[-1]
     if not last.endswith(ASKED):
         return ""
+    if ask.who in last.partition(": ")[2]:
+        return KNOWN
     likely = LIKELY_OF_FRIENDS if ask.relation else LIKELY
     return COMES if chance.fraction("comes", ask.who, ask.other, last) < likely else STAYS
 
@@ -82,7 +85,7 @@ def _first(name: str) -> str:
 def keep_what_was_said(ask: TakeFromTalk) -> Taken:
     """Keep what the other said that weighs, and what was agreed on."""
     heard = [each for line in ask.lines if (rest := _of(ask.other, line)) for each in sentences(rest)]
-    heard = [each for each in heard if each not in (*HEARD, *ASKED, COMES, STAYS)]
+    heard = [each for each in heard if each not in (*HEARD, *ASKED, COMES, STAYS, KNOWN)]
     told = sorted({each for each in heard if worth(each) >= TOLD or _is_of(ask.other, each)}, key=heard.index)
     dated = [each for line in ask.lines for each in sentences(line.partition(": ")[2]) if names_time(each)]
     memo = " ".join(told[:2])[:400]

@@ -16,15 +16,15 @@ _TIME = re.compile(
     r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december) \d",
     re.IGNORECASE,
 )
+_SECRET = re.compile(
+    r"\bsecret(?:ly|s)?\b|\bin private\b|\bcrush on\b|\bin love with\b|\b(?:has not|hasn't|have not|never|not yet) "
+    r"(?:told|said|confessed|admitted)\b|\bkeeps? (?:it|this|that) to \w{3,10}sel(?:f|ves)\b",
+    re.IGNORECASE,
+)
 _OWN = re.compile(
     r"'s plan for |\btalked with\b|\bwill be there: |\bis talking with\b|\b(?:goes to bed|wakes? up|awakes? up)\b",
     re.IGNORECASE,
 )
-
-
-def sentences(text: str) -> list[str]:
-    """Return the sentences of a text."""
-    return [each for part in re.split(r"(?<=[.!?。！？])\s+|\n", text[:4_000]) if (each := part.strip())]
 
 
 @lru_cache(maxsize=4_096)
@@ -35,8 +35,11 @@ def names_time(text: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def worth(text: str) -> float:
-    """Return how much something is worth telling, 0 to 13: its weight as a memory, more where it says when."""
-    if _OWN.search(text[:2_000]):
+    """Return how much something is worth telling, 0 to 13: its weight as a memory, more where it says when.
+
+    What is a secret, and what one does every day, is not told.
+    """
+    if _OWN.search(text[:2_000]) or _SECRET.search(text[:2_000]):
         return 0.0
     rated: Importance = rate_by_words(RateImportance(who="", memories=(text,)))
     return rated.ratings[0] + 3.0 * names_time(text)
