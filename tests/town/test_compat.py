@@ -162,3 +162,14 @@ async def test_when_a_memory_was_last_returned_is_kept(tmp_path: Path) -> None:
         await stream.recall("walk")
     async with Stream.open(tmp_path, "ada", clock=clock) as stream:
         assert (await stream.latest("observation"))[0].accessed == 1_500.0
+
+
+async def test_a_compat_town_gives_the_same_journal_whoever_dies_on_the_way(tmp_path: Path) -> None:
+    digests = []
+    for name, stops in (("straight", (3_000,)), ("stops", (17, 2_161, 2_500, 3_000))):
+        for number, stop in enumerate(stops):
+            async with Town.open(tmp_path / name, None if number else published_hamlet()) as town:
+                await town.run(until=stop)
+                digest = await town.digest()
+        digests.append(digest)
+    assert digests[0] == digests[1]
