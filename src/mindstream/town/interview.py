@@ -26,7 +26,7 @@ from mindstream.town.journal import TOWN, TownState, read_setting, read_town
 from mindstream.town.places import words_of
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.ranking import policy_of
-from mindstream.town.rules.worth import sentences
+from mindstream.town.sentences import sentences
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from mindstream.town.prompts.answer_interview import AnswerInterview
-from mindstream.town.rules.worth import sentences
+from mindstream.town.sentences import sentences
 
 CLOCK = re.compile(
     r"\b(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s?(?P<half>[ap])\.?m\b|\b(?P<h>[01]?\d|2[0-3]):(?P<m>\d\d)\b"
