@@ -44,6 +44,7 @@ PASSING = re.compile(r"\b(?:walk\w* by|pass\w* by|comes? in|meet|greets?|waves?|
 SHOPS = ("market", "grocer", "bakery", "store", "shop")
 GIVES = re.compile(r"\b(?:gift|present|book|compliment|surprise|cook|say to|tell)\b", re.IGNORECASE)
 ASKS = re.compile(r"\?$|\b(?:about|knows?|asks?|asking|wonders?|tell) (?:who|whether|if|what)\b", re.IGNORECASE)
+THIRD = re.compile(r"\b(?:he|she|his|her|hers|him|they|their|them)\b", re.IGNORECASE)
 WHO_IS = re.compile(r"who (?:is|are) ", re.IGNORECASE)
 RECENT = re.compile(r"\b(?:recently met|met recently|spend time with|spend an? \w+ with)\b", re.IGNORECASE)
 
@@ -93,9 +94,10 @@ def _remembered(ask: AnswerInterview) -> Iterator[Said]:
 
 
 def _own(who: str, text: str) -> str:
-    """Say a sentence about oneself as one says it oneself."""
-    text = text.replace(f"{who} is ", "I am ").replace(f"{who} has ", "I have ").replace(f"{who}'s ", "my ")
-    text = re.sub(rf"\b{re.escape(who)} was\b", "I was", text)
+    """Say a sentence about oneself as one says it oneself; one with "his" or "her" in it is quoted as it stands."""
+    if not THIRD.search(text):
+        text = text.replace(f"{who} is ", "I am ").replace(f"{who} has ", "I have ").replace(f"{who}'s ", "my ")
+        text = text.replace(f"{who} was ", "I was ")
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
