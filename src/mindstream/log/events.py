@@ -249,7 +249,7 @@ class Unknown(Event):
 
 KINDS: dict[str, type[Event]] = {}
 """The kinds of events that can be read: the ground's, and those that rooms have registered."""
-ROOMS = tuple(f"mindstream.{room}.events" for room in ("coach", "planning", "life", "sharing"))
+ROOMS = tuple(f"mindstream.{room}.events" for room in ("coach", "planning", "life", "sharing", "town"))
 """Where rooms register theirs; loaded when a kind is met that is not known."""
 
 

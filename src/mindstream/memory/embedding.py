@@ -24,7 +24,7 @@ AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
 """How long what is written, a question, and whoever works behind waits for vectors, in seconds."""
 EACH_S = 0.01
 """So much longer for each text."""
-RECENT = 8
+RECENT = 1_024
 """So many texts that were embedded last are remembered with their vectors."""
 BATCH = 256
 """So many texts are given to an embedder at once."""

@@ -26,7 +26,7 @@ from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
 from mindstream.memory.strength import Strength
-from mindstream.memory.touch import Touch, Touches
+from mindstream.memory.touch import Touch, Touches, list_revisions
 from mindstream.memory.undo_sleep import undo_sleep
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
@@ -106,6 +106,10 @@ class Stream:
         """Write the touches that wait, and stop asking for vectors. The store stays open."""
         await self.missing.close()
         await self._touches.close()
+
+    async def touched(self, touches: Sequence[Touch]) -> list[Revision]:
+        """Return what these recalls do to the records that they found, to be written with a commit of one's own."""
+        return list_revisions(await self.columns(), touches, self.strength)
 
     async def settle(self) -> None:
         """Write the touches that wait, now."""

@@ -108,7 +108,7 @@ class Touches:
     async def _write(self, touches: Sequence[Touch], commit: Commit) -> list[Logged]:
         refused: list[Revision] | None = None
         for attempt in itertools.count(1):
-            revisions = _revisions(await self._columns(), touches, self._laws)
+            revisions = list_revisions(await self._columns(), touches, self._laws)
             if not (revisions or commit.entries or commit.revisions):
                 return []
             if attempt > ATTEMPTS or revisions == refused:
@@ -121,7 +121,7 @@ class Touches:
         raise error
 
 
-def _revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:
+def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:
     """Apply the laws, touch by touch, to how the records are held now; return what changes."""
     before: dict[str, StrengthState] = {}
     after: dict[str, tuple[StrengthState, Moment]] = {}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from inspect import signature
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from mindstream.errors import ModelRefused
 from mindstream.models.model import Call, Distribution, Part, Piece, Request, Usage
-from mindstream.models.prompt import RULES
+from mindstream.models.prompt import RULES, Prompt
+
+R = TypeVar("R")
 
 
 class Rules:
@@ -20,10 +22,22 @@ class Rules:
 
     name = "rules"
 
+    def answer(self, prompt: Prompt[R]) -> R:
+        """Return a prompt's answer as it is, without writing and reading it: for whoever asks thousands of times.
+
+        Raises:
+            ModelRefused: no rule answers it.
+        """
+        return self._rule(prompt)(prompt)  # type: ignore[no-any-return]
+
+    def _rule(self, prompt: Prompt[Any]) -> Callable[..., Any]:
+        rule = RULES.get(type(prompt))
+        if rule is None:
+            raise ModelRefused(f"no rule answers the prompt {prompt.label()!r}: configure a model for it")
+        return rule
+
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        answer = RULES.get(type(request.prompt))
-        if answer is None:
-            raise ModelRefused(f"no rule answers the prompt {request.prompt.label()!r}: configure a model for it")
+        answer = self._rule(request.prompt)
         if request.options:
             yield Distribution(tuple((option, float(p)) for option, p in answer(request.prompt).items()))
             yield Usage(0, 0, 0.0)

@@ -70,6 +70,15 @@ async def reflect(stream: Stream, model: Model) -> list[Record]:
         return await stream.store.records(stream.name, [record.id for record in entry.records])
 
 
+async def reflection_entry(stream: Stream, model: Model) -> Entry:
+    """Reflect now, and return what is to be written of it with a commit of one's own.
+
+    Raises:
+        ModelError: there is nothing to write.
+    """
+    return await _entry(stream, await _reflection(stream, model), model)
+
+
 async def reflect_if_due(stream: Stream, model: Model, start: float = START) -> list[Record]:
     """Rate what is not rated yet, and reflect if enough has gathered.
 

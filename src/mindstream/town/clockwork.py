@@ -1,0 +1,279 @@
+"""The clock of a town, in lock-step: who can see something new or has come to an end of something has a turn; all
+others go on as they do, and cost nothing.
+
+A step has three parts. All who have a turn take it at once, each from the town as the step found it; then who wishes to
+talk and can be talked to does so, in the order of names; then everything is one commit. So a process that dies anywhere
+goes on from the last whole step, and whoever is quicker changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from mindstream.memory.store import Commit, Entry
+from mindstream.town.compat import sees_idle
+from mindstream.town.converse import converse
+from mindstream.town.events import Act, ObjectChanged
+from mindstream.town.perceive import is_in_sight, is_news, nearest, perceive
+from mindstream.town.percept import Percept
+from mindstream.town.plan import next_act
+from mindstream.town.ranking import IDLE
+from mindstream.town.react import react
+from mindstream.town.reflection import reflect
+from mindstream.town.setting import Setting
+from mindstream.town.state import ResidentState
+from mindstream.town.turn import Resident, Turn
+from mindstream.town.world.world import Spot
+
+
+class Condition(NamedTuple):
+    """An object is not as it should be: in words, since a step."""
+
+    text: str
+    since: int
+
+
+class Clockwork:
+    """Who has a turn at which step.
+
+    Args:
+        conditions: of objects that are not as they should be, by address.
+        step: the last step that is done; -1: none.
+    """
+
+    def __init__(
+        self, setting: Setting, residents: Mapping[str, Resident], conditions: dict[str, Condition], step: int = -1
+    ) -> None:
+        self.setting = setting
+        self.residents = dict(sorted(residents.items()))
+        self.conditions = conditions
+        self.step = step
+        self._timers: list[tuple[int, str]] = []
+        self._due: dict[str, int] = {}
+        self._walking: dict[str, Act] = {}
+        self._spots: dict[str, Spot] = {}
+        self._arenas: dict[int, dict[str, None]] = {}
+        self._arena: dict[str, int] = {}
+        self._marked: set[str] = set()
+        self._entered: set[str] = set()
+        for name, resident in self.residents.items():
+            self._place(name, resident.state.spot(max(step, 0)))
+            self._wind(name, resident.state)
+        self._mark_as_after(step)
+
+    def _mark_as_after(self, step: int) -> None:
+        """Mark who has a turn next by what the step before it did, as if this process had done it."""
+        self._marked.clear()
+        self._entered.clear()
+        if step < 0:
+            self._entered.update(self.residents)
+            self._marked.update(self.residents)
+        for name, resident in self.residents.items():
+            if resident.state.act and resident.state.act.since == step:
+                self._mark_arena(name)
+        for place, condition in self.conditions.items():
+            if condition.since == step:
+                self._marked.update(self._arenas.get(self._arena_of_object(place), ()))
+
+    def _mark_arena(self, name: str) -> None:
+        """Mark who could see what somebody does now."""
+        self._marked.update(other for other in self._arenas[self._arena[name]] if other != name)
+
+    def next_step(self) -> int:
+        """Return the next step in which something may happen."""
+        if self._walking or self._marked:
+            return self.step + 1
+        while self._timers and self._due.get(self._timers[0][1]) != self._timers[0][0]:
+            heapq.heappop(self._timers)
+        return max(self.step + 1, self._timers[0][0]) if self._timers else self.step + 1
+
+    async def advance(self, step: int) -> list[Commit]:
+        """Let a step happen; return what is to be written of it, nothing where nobody had a turn."""
+        self.step = step
+        self._walk(step)
+        ended = self._ended(step)
+        marked, self._marked = self._marked, set()
+        turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
+        await asyncio.gather(*(self._live(turn, name in ended) for name, turn in turns.items()))
+        await self._encounters(turns, step)
+        commits = [commit for name in sorted(turns) if (commit := await turns[name].commit())]
+        changes = [change for name in sorted(turns) if (change := self._left_behind(name, turns[name]))]
+        for name in sorted(turns):
+            self._take_over(name, turns[name].state)
+        if changes:
+            commits.append(self.change_objects(*changes))
+        return commits
+
+    def change_objects(self, *changes: ObjectChanged) -> Commit:
+        """Let objects be in another condition from now on; return what is to be written of it."""
+        for change in changes:
+            if change.condition:
+                self.conditions[change.place] = Condition(change.condition, change.step)
+            else:
+                self.conditions.pop(change.place, None)
+            self._marked.update(self._arenas.get(self._arena_of_object(change.place), ()))
+        step = max(change.step for change in changes)
+        entries = tuple(Entry(change, change.by or "town") for change in changes)
+        return Commit(mind="town", at=self.setting.moment(step), entries=entries)
+
+    # Who stands where.
+
+    def _walk(self, step: int) -> None:
+        """Move whoever is on the way, and mark who could see something new by it."""
+        for name, act in list(self._walking.items()):
+            if step >= act.arrives:
+                del self._walking[name]
+            spot = act.spot(step)
+            if spot != self._spots[name]:
+                self._place(name, spot)
+                self._mark_around(name, spot)
+
+    def _place(self, name: str, spot: Spot) -> None:
+        arena, before = self.setting.world.arena_of(spot), self._arena.get(name)
+        self._spots[name] = spot
+        if arena != before:
+            if before is not None:
+                del self._arenas[before][name]
+            self._arenas.setdefault(arena, {})[name] = None
+            self._arena[name] = arena
+            self._marked.add(name)
+            self._entered.add(name)
+
+    def _mark_around(self, name: str, spot: Spot) -> None:
+        arena = self._arena[name]
+        if len(self._arenas[arena]) > 1 or arena in self._odd_arenas or sees_idle(self.setting.profile):
+            distance, vision = self.setting.world.distance, self.setting.profile.vision
+            self._marked.add(name)
+            self._marked.update(
+                other for other in self._arenas[arena] if distance(self._spots[other], spot) <= vision
+            )  # fmt: skip
+
+    @property
+    def _odd_arenas(self) -> set[int]:
+        """Arenas in which something is not as it should be."""
+        return {self._arena_of_object(place) for place in self.conditions}
+
+    def _arena_of_object(self, place: str) -> int:
+        return self.setting.world.arena_of(self.setting.world.spots(self.setting.addresses[place])[0])
+
+    def _ended(self, step: int) -> set[str]:
+        """Return whose act has come to its end."""
+        ended = set()
+        while self._timers and self._timers[0][0] <= step:
+            due, name = heapq.heappop(self._timers)
+            if self._due.get(name) == due:
+                ended.add(name)
+        return ended
+
+    # Turns.
+
+    def _turn(self, name: str, step: int, ended: bool) -> Turn | None:
+        """Return a turn where somebody has come to an end of something or sees something new; else None."""
+        resident = self.residents[name]
+        turn = Turn(resident, step, self.setting, resident.state)
+        if not resident.state.asleep or ended:
+            turn.percepts = self._percepts(name)
+            if name in self._entered:
+                self._entered.discard(name)
+                known = resident.state.knows
+                turn.places = tuple(each for each in self.setting.places_near(self._spots[name]) if each not in known)
+        return turn if ended or resident.state.act is None or turn.places or is_news(turn) else None
+
+    def _percepts(self, name: str) -> list[Percept]:
+        """Return what somebody can see: people and odd things in its arena, within its vision, the nearest first."""
+        if not self.setting.profile.observes:
+            return []
+        spot, arena, profile = self._spots[name], self._arena[name], self.setting.profile
+        distance = self.setting.world.distance
+        seen = [
+            Percept(other, "is", act.what, self._spots[other], who=other, place=act.place)
+            for other in self._arenas[arena]
+            if other != name and is_in_sight(self.setting, spot, self._spots[other])
+            and (act := self.residents[other].state.act)
+        ]  # fmt: skip
+        for place, condition in self.conditions.items():
+            spots = self.setting.world.spots(self.setting.addresses[place])
+            near = min(spots, key=lambda each: distance(each, spot))
+            if is_in_sight(self.setting, spot, near):
+                seen.append(Percept(f"the {place.rsplit(':', 1)[-1]}", "is", condition.text, near, place=place))
+        if sees_idle(profile):
+            seen += self._idle_things(spot)
+        with_whom = self.residents[name].state.partner  # whom one talks to is no news
+        return [each for each in nearest(seen, spot, profile.attention) if not with_whom or each.who != with_whom]
+
+    def _idle_things(self, spot: Spot) -> list[Percept]:
+        """Return the things in sight that are as they should be, each where it is nearest."""
+        world, found = self.setting.world, dict[int, Spot]()
+        for at, number in world.objects_in(world.arena_of(spot)):
+            if is_in_sight(self.setting, spot, at):
+                found[number] = min(found.get(number, at), at, key=lambda each: world.distance(each, spot))
+        places = {number: str(world.places[number]) for number in found}
+        return [
+            Percept(f"the {place.rsplit(':', 1)[-1]}", "is", IDLE, found[number], place=place)
+            for number, place in places.items()
+            if place not in self.conditions
+        ]
+
+    async def _live(self, turn: Turn, ended: bool) -> None:
+        """Perceive, react, plan, reflect."""
+        turn.resident.clock.advance(turn.now - turn.resident.clock.now())
+        new = await perceive(turn)
+        if turn.state.act is None:
+            await next_act(turn)
+            return
+        others = {each.who: self.residents[each.who].state for each in new if each.who}
+        await react(turn, new, others)
+        if ended and turn.state.act is self.residents[turn.name].state.act:  # nothing else has come between
+            await next_act(turn)
+        await reflect(turn)
+
+    async def _encounters(self, turns: dict[str, Turn], step: int) -> None:
+        """Let those talk who wish to, in the order of their names, each with one other at most."""
+        busy: set[str] = set()
+        for name in sorted(turns):
+            wish = turns[name].wish
+            if not wish or {name, wish} & busy:
+                continue
+            if wish not in turns:
+                other = self.residents[wish]
+                other.clock.advance(turns[name].now - other.clock.now())
+                turns[wish] = Turn(other, step, self.setting, other.state)
+            busy |= {name, wish}
+            await converse(turns[name], turns[wish])
+
+    def _left_behind(self, name: str, turn: Turn) -> ObjectChanged | None:
+        """Return in which condition somebody leaves what it was done with."""
+        done = self.residents[name].state.act
+        if done is None or done is turn.state.act or not done.place or not done.has_arrived(turn.step):
+            return None
+        is_there = self.conditions.get(done.place)
+        condition = condition_of(done)
+        if not done.leaves or turn.step < done.until or condition == (is_there.text if is_there else ""):
+            return None
+        return ObjectChanged(step=turn.step, place=done.place, condition=condition, by=name)
+
+    def _take_over(self, name: str, state: ResidentState) -> None:
+        before = self.residents[name].state
+        self.residents[name].state = state
+        if state.act is before.act or state.act is None:
+            return
+        self._wind(name, state)
+        self._mark_arena(name)
+
+    def _wind(self, name: str, state: ResidentState) -> None:
+        """Set the moment at which somebody comes to an end, and whether it is on its way."""
+        if state.act is None:
+            return
+        self._due[name] = state.act.until
+        heapq.heappush(self._timers, (state.act.until, name))
+        self._walking.pop(name, None)
+        if not state.act.has_arrived(max(self.step, 0)):
+            self._walking[name] = state.act
+
+
+def condition_of(act: Act) -> str:
+    """Return the condition in which an act leaves its object: "" where that is as it should be."""
+    return "" if act.leaves.strip().lower() in ("", "idle", "ok", "repaired", "as it should be") else act.leaves.strip()

@@ -1,0 +1,109 @@
+"""Two residents talk: line by line from what each remembers, and each keeps what it was about (Park 2023, 4.3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindstream.memory.rate_importance import RateImportance
+from mindstream.memory.record import Kind, New, Record, normalised
+from mindstream.town.compat import talk_end
+from mindstream.town.events import Line, Talked
+from mindstream.town.plan import take_up
+from mindstream.town.prompts.take_from_talk import TakeFromTalk
+from mindstream.town.prompts.utter import Utter
+from mindstream.town.sentences import sentences
+from mindstream.town.turn import Turn
+
+OF_OTHER, TO_TELL = 6, 12
+TELLABLE: tuple[Kind, ...] = ("note", "thought")
+"""What is told: not what everybody can see, nor the lines of earlier talks, of which what matters was kept."""
+OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
+MEMO_IMPORTANCE = 5.0
+LONGEST = 600
+"""So many characters of a memory are shown."""
+
+
+async def converse(first: Turn, second: Turn) -> None:
+    """Let two talk; what is said and kept is written in both turns."""
+    lines: list[Line] = []
+    most = first.profile.talk_lines
+    minds = {turn.name: await _come_to_mind(turn, other) for turn, other in ((first, second), (second, first))}
+    while len(lines) < most:
+        speaker, other = (first, second) if len(lines) % 2 == 0 else (second, first)
+        line, ends = await _say(speaker, other, minds[speaker.name], lines, most - len(lines))
+        lines.append(line)
+        if ends and len(lines) > 1:
+            break
+    until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
+    for one, other in ((first, second), (second, first)):
+        await _keep(one, other, tuple(lines), until)
+
+
+async def _come_to_mind(speaker: Turn, other: Turn) -> list[Record]:
+    """Return what a speaker remembers of the other, and what its own days bring up."""
+    found = [
+        *await speaker.recall(other.name, OF_OTHER, kinds=OF_PEOPLE),
+        *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
+    ]
+    told = {each.record.id: each.record for each in found if not each.record.data.get("habit")}
+    return list(told.values())
+
+
+async def _say(
+    speaker: Turn, other: Turn, memories: Sequence[Record], lines: Sequence[Line], left: int
+) -> tuple[Line, bool]:
+    shared = speaker.state.shared.get(other.name, frozenset())
+    said = {id_ for line in lines for id_ in line.told}
+    reply = await speaker.ask(
+        Utter(
+            who=speaker.name, identity=speaker.identity, other=other.name, relation=speaker.relation(other.name),
+            situation=f"It is {speaker.date_and_time}. {speaker.name} is {speaker.doing}.",
+            memories=tuple(record.text[:LONGEST] for record in memories),
+            told=tuple(n for n, record in enumerate(memories, 1) if record.id in shared or record.id in said),
+            lines=tuple(f"{line.by}: {line.text}" for line in lines), left=left,
+        )
+    )  # fmt: skip
+    told = tuple(memories[n - 1].id for n in dict.fromkeys(reply.passes_on) if 0 < n <= len(memories))
+    return Line(by=speaker.name, text=reply.text.strip(), told=told), reply.ends
+
+
+async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int) -> None:
+    """Write what was said into one's stream, what was learned by it, and what it means for one's plans."""
+    said = tuple(f"{line.by}: {line.text}" for line in lines)
+    taken = await one.ask(
+        TakeFromTalk(
+            who=one.name, other=other.name, date=one.date, relation=one.relation(other.name), lines=said,
+            identity=one.identity,
+        )
+    )  # fmt: skip
+    about = f"{one.name} talked with {other.name} about {taken.about}"
+    rated = await one.ask(RateImportance(who=one.name, memories=(about,)))
+    importance, keywords = float(rated.ratings[0]), (other.name.lower(),)
+    episode = f"talk {one.step} {min(one.name, other.name)}"
+    spoken = await one.build(
+        *(
+            New(
+                text=line.text, kind="chat", by=line.by, episode=episode, importance=importance, keywords=keywords,
+                data={"to": other.name if line.by == one.name else one.name, "told": list(line.told)},
+            )
+            for line in lines
+        )
+    )  # fmt: skip
+    evidence = tuple(each.id for each in spoken)
+    learned = [each for text in (taken.memo, taken.plan) for each in sentences(text)]
+    known = await one.resident.stream.find_same("thought", learned)
+    kinds: list[tuple[str, Kind, float]] = [(about, "observation", importance)]
+    kinds += [(each, "thought", MEMO_IMPORTANCE) for each in dict.fromkeys(learned) if normalised(each) not in known]
+    kept = await one.build(
+        *(
+            New(text=text, kind=kind, by=one.name, importance=weight, evidence=evidence, keywords=keywords)
+            for text, kind, weight in kinds
+        )
+    )
+    records = (*spoken, *kept)
+    event = Talked(
+        step=one.step, partner=other.name, lines=lines, until=until, records=tuple(record.id for record in records),
+        gathered=importance,
+    )  # fmt: skip
+    one.write(event, records)
+    take_up(one, taken.plan)

@@ -1,0 +1,245 @@
+"""What can happen in a town. Residents and the town are what these rows make of them (town/state).
+
+Each row says at which step it happened. Canonical order is (step, mind, row), whoever was first to write; no row holds
+a time of the machine.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from mindstream.log.events import Event, register
+from mindstream.town.walk import read_walk
+
+
+class Block(BaseModel):
+    """A stretch of a day's plan.
+
+    Attributes:
+        start, minutes: from midnight, and how long, in minutes.
+        place: the address where it is to be done; "" where it does not matter.
+        asleep: nothing is perceived in it.
+        fine: a task of some minutes; it is not broken down any more.
+        leaves: in which condition it leaves the object it is done at; "" leaves it as it is.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    start: int
+    minutes: int
+    what: str
+    place: str = ""
+    asleep: bool = False
+    fine: bool = False
+    leaves: str = ""
+
+    @property
+    def end(self) -> int:
+        """The minute at which it ends."""
+        return self.start + self.minutes
+
+
+class Act(BaseModel):
+    """What a resident does.
+
+    Attributes:
+        since, until: the steps between which it is done, on the way there included.
+        path: the tiles walked since the step `since`, one a step, the first where it began (see town/walk).
+        why: what it comes from: the plan, a talk, a wait, or something that was perceived.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    what: str
+    place: str = ""
+    since: int
+    until: int
+    path: str
+    asleep: bool = False
+    why: Literal["plan", "talk", "wait", "react", ""] = "plan"
+    leaves: str = ""
+
+    def spot(self, step: int) -> tuple[int, int]:
+        """Return where it is done at a step."""
+        tiles = read_walk(self.path)
+        return tiles[max(0, min(step - self.since, len(tiles) - 1))]
+
+    def has_arrived(self, step: int) -> bool:
+        """Tell whether the way there is behind."""
+        return step >= self.arrives
+
+    @property
+    def arrives(self) -> int:
+        """The step at which the way there is behind."""
+        return self.since + len(read_walk(self.path)) - 1
+
+
+class TownEvent(Event):
+    """Something that happened in a town.
+
+    Attributes:
+        step: at which step.
+    """
+
+    step: int
+
+
+class TownBegan(TownEvent):
+    """A town began to live; written once, to the town's own stream."""
+
+    kind = "town_began"
+    seed: int
+    start: float
+    """The moment of step 0, in seconds since 1970; the town's own time is taken for UTC."""
+    profile: str
+    """As JSON."""
+    source: str
+    """The town file that it is made of, as JSON."""
+
+
+class MovedIn(TownEvent):
+    """A resident stands somewhere at the beginning."""
+
+    kind = "moved_in"
+    spot: tuple[int, int]
+    knows: tuple[str, ...]
+    """Addresses that it knows."""
+
+
+class TownImported(TownEvent):
+    """A town goes on from a saved simulation, after this step; in the town's own stream."""
+
+    kind = "town_imported"
+    source: str
+    """What that simulation was forked from."""
+
+
+class BroughtIn(TownEvent):
+    """A resident comes from a saved simulation, in the midst of its life."""
+
+    kind = "brought_in"
+    seen: tuple[tuple[str, str, str], ...]
+    """Its last percepts."""
+    gathered: float
+    """How much importance has gathered since it last reflected."""
+    rested: dict[str, int]
+    """With whom it will not talk again before a step."""
+
+
+class Perceived(TownEvent):
+    """What a resident saw and that was new to it."""
+
+    kind = "resident_perceived"
+    seen: tuple[tuple[str, str, str], ...]
+    """Subject, predicate, object."""
+    records: tuple[str, ...] = ()
+    gathered: float = 0.0
+    """How much importance it has together."""
+    places: tuple[str, ...] = ()
+    """Addresses that it sees for the first time."""
+    gone: tuple[str, ...] = ()
+    """Addresses that it knew and that are there no more."""
+
+
+class DayPlanned(TownEvent):
+    """A resident planned its day."""
+
+    kind = "day_planned"
+    day: int
+    """Days since the town began."""
+    currently: str
+    broad: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    records: tuple[str, ...] = ()
+
+
+class TasksPlanned(TownEvent):
+    """A part of the day was planned anew: broken down as it came near, or changed by what happened."""
+
+    kind = "tasks_planned"
+    blocks: tuple[Block, ...]
+    """They take the place of whatever was planned from the first one's start to the last one's end."""
+    because: str = ""
+
+
+class Acted(TownEvent):
+    """A resident began to do something."""
+
+    kind = "resident_acted"
+    act: Act
+    because: str = ""
+    """What led to it, in words."""
+
+
+class Decided(TownEvent):
+    """A resident decided whether to do something about what it saw."""
+
+    kind = "resident_decided"
+    about: str
+    other: str = ""
+    """Whom it was to talk to."""
+    question: str
+    p: float
+    yes: bool
+    recalled: tuple[tuple[str, float], ...] = ()
+    """What came to mind (ids of records), with its score."""
+
+
+class Line(BaseModel):
+    """A line of a conversation.
+
+    Attributes:
+        told: the ids of those of the speaker's records that it passes on.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    by: str
+    text: str
+    told: tuple[str, ...] = ()
+
+
+class Talked(TownEvent):
+    """Two residents talked; it stands in the streams of both."""
+
+    kind = "residents_talked"
+    partner: str
+    lines: tuple[Line, ...]
+    until: int
+    records: tuple[str, ...] = ()
+    gathered: float = 0.0
+    """How much importance it has."""
+
+
+class ObjectChanged(TownEvent):
+    """An object of the town is in another condition; in the town's own stream."""
+
+    kind = "object_changed"
+    place: str
+    condition: str
+    """In words; "" where it is as it should be."""
+    by: str = ""
+
+
+class StoodIn(TownEvent):
+    """A reply could not be read, and a rule stood in for the model."""
+
+    kind = "stood_in"
+    prompt: str
+    reason: str
+
+
+class TownSaved(TownEvent):
+    """The state of all after a step, so that it need not be made again from the first row; in the town's own stream."""
+
+    kind = "town_saved"
+    state: str
+    """As JSON."""
+
+
+register(
+    TownBegan, TownImported, MovedIn, BroughtIn,
+    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownSaved,
+)  # fmt: skip

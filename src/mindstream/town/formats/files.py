@@ -1,0 +1,126 @@
+"""Files of towns: bounded when read, whole or not at all when written; what is wrong is told with the file's name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from mindstream.errors import InputError
+from mindstream.paths import read_text, usable
+
+MOST_BYTES = 256_000_000
+DEEPEST = 50
+
+
+def load_text(path: Path, most: int = MOST_BYTES) -> str:
+    """Return a file's text.
+
+    Raises:
+        InputError: it cannot be read; the message begins with its path.
+    """
+    try:
+        return read_text(usable(path), most)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def load_json(path: Path, most: int = MOST_BYTES) -> JsonValue:
+    """Return what a JSON file holds.
+
+    Raises:
+        InputError: it cannot be read, or is no JSON; the message begins with its path, and names line and column.
+    """
+    return parse_json(load_text(path, most), str(path))
+
+
+def parse_json(text: str, where: str) -> JsonValue:
+    """Read JSON.
+
+    Raises:
+        InputError: it is none, or nested deeper than DEEPEST; the message begins with `where`.
+    """
+    try:
+        data: JsonValue = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}: line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except (RecursionError, ValueError):
+        raise InputError(f"{where}: nested too deeply, or a number too long") from None
+    _check_depth(data, where)
+    if "\\u" in text and not _is_text(data):
+        raise InputError(f"{where}: half a character (a surrogate without its other half)")
+    return data
+
+
+def load_object(path: Path, most: int = MOST_BYTES) -> dict[str, JsonValue]:
+    """Return the object that a JSON file holds.
+
+    Raises:
+        InputError: it cannot be read, is no JSON, or holds something else.
+    """
+    return expect_object(load_json(path, most), str(path))
+
+
+def expect_object(data: JsonValue, where: str) -> dict[str, JsonValue]:
+    """Return data that should be an object.
+
+    Raises:
+        InputError: it is not.
+    """
+    if not isinstance(data, dict):
+        raise InputError(f"{where}: an object is wanted, not {type(data).__name__}")
+    return data
+
+
+def make_new_folder(folder: Path) -> Path:
+    """Make a folder to write into; one that is there must be empty.
+
+    Raises:
+        InputError: it cannot be made, or holds something.
+    """
+    folder = usable(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if next(folder.iterdir(), None) is not None:
+            raise InputError(f"{folder}: holds something already; name a new folder")
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+    return folder
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that is not there yet; its folder is made.
+
+    Raises:
+        InputError: it is there, or cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="") as file:
+            file.write(text)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _is_text(data: JsonValue) -> bool:
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_depth(data: JsonValue, where: str) -> None:
+    layer: list[JsonValue] = [data]
+    for _ in range(DEEPEST):
+        layer = [
+            child
+            for each in layer
+            if isinstance(each, dict | list)
+            for child in (each.values() if isinstance(each, dict) else each)
+            if isinstance(child, dict | list)
+        ]
+        if not layer:
+            return
+    raise InputError(f"{where}: nested deeper than {DEEPEST}")

@@ -1,0 +1,224 @@
+"""A town of one's own in one file: its map, what holds at its places, who lives there (docs/town.md)."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mindstream.errors import InputError
+from mindstream.town.formats.drawing import Drawing, world_of_drawing
+from mindstream.town.formats.files import load_text
+from mindstream.town.formats.maps import load_map
+from mindstream.town.formats.town_tables import MapTable, PlaceTable, ResidentTable, TownTables
+from mindstream.town.person import Person, Relation
+from mindstream.town.world.address import Address, parse_address
+from mindstream.town.world.graph import PlaceWorld, Road, build_places
+from mindstream.town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
+from mindstream.town.world.tiles import TileWorld
+from mindstream.town.world.world import Spot
+
+MOST_BYTES = 32_000_000
+
+
+@dataclass(frozen=True)
+class TownFile:
+    """A town as its file describes it; residents in the order of the file.
+
+    Attributes:
+        start: when the story begins, if the file says so.
+    """
+
+    name: str
+    start: datetime | None
+    world: TileWorld | PlaceWorld
+    rules: PlaceRules
+    residents: tuple[Person, ...]
+
+
+def load_town(path: Path) -> TownFile:
+    """Read a town file.
+
+    Raises:
+        InputError: it cannot be read, or something in it cannot be; with the file and the place in it.
+    """
+    try:
+        return parse_town(load_text(path, MOST_BYTES), path.parent)
+    except InputError as error:
+        text = str(error)
+        raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
+
+
+def parse_town(text: str, folder: Path) -> TownFile:
+    """Read the text of a town file; maps that it names are beside it, in `folder`.
+
+    Raises:
+        InputError: something in it is wrong; with the place in it.
+    """
+    tables = _parse_tables(text)
+    name = Address((tables.town.name,))
+    world = _build_world(name, tables, folder)
+    names = Counter(resident.name for resident in tables.residents)
+    if twice := [each for each, count in names.items() if count > 1]:
+        raise InputError(f"residents: {twice[0]!r} stands there twice")
+    rules = PlaceRules(_rules(name, tables.places, world, names))
+    residents = tuple(_describe(each, name, world, names) for each in tables.residents)
+    _check_ways(world, residents)
+    return TownFile(tables.town.name, tables.town.start, world, rules, residents)
+
+
+def _parse_tables(text: str) -> TownTables:
+    try:
+        return TownTables.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is no TOML: {error}") from None
+    except RecursionError:
+        raise InputError("is nested too deeply") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
+        raise InputError(f"{place}: {first['msg']} (it is {first['input']!r:.60})") from None
+
+
+def _build_world(name: Address, tables: TownTables, folder: Path) -> TileWorld | PlaceWorld:
+    if (tables.map is not None) == bool(tables.roads):
+        raise InputError("a town has either a [map] or [[roads]]")
+    if tables.map is None:
+        roads = [
+            Road(_address(name, each.start, "roads"), _address(name, each.end, "roads"), each.steps)
+            for each in tables.roads
+        ]
+        places = [_address(name, each.address, "places") for each in tables.places]
+        things = [
+            place.child(thing) for place, each in zip(places, tables.places, strict=True) for thing in each.objects
+        ]
+        return build_places(name, [*places, *things], roads)
+    try:
+        return _build_map(name, tables.map, folder)
+    except InputError as error:
+        raise InputError(f"map: {error}") from None
+
+
+def _build_map(name: Address, table: MapTable, folder: Path) -> TileWorld:
+    if bool(table.rows) == bool(table.file):
+        raise InputError("either rows or a file is wanted")
+    if table.file:
+        tables = _beside(folder, table.tables) if table.tables else None
+        world = load_map(_beside(folder, table.file), tables, frozenset(table.skip))
+        if world.name != name.last:
+            raise InputError(f"the world of {table.file} is called {world.name!r}, and the town {name.last!r}")
+        return world
+    drawing = Drawing(
+        rows=tuple(table.rows.strip("\n").split("\n")),
+        things=tuple(table.things.strip("\n").split("\n")) if table.things else (),
+        wall=table.wall,
+        ground=table.ground,
+        places={mark: _address(name, text, "places") for mark, text in table.places.items()},
+        objects=table.objects,
+        spawns=table.spawns,
+    )
+    return world_of_drawing(name, drawing)
+
+
+def _beside(folder: Path, name: str) -> Path:
+    """Return a file that a town file names; whoever is handed a town is not made to read what lies elsewhere."""
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise InputError(f"{name!r:.99} is not beside the town file")
+    return folder / path
+
+
+def _rules(
+    name: Address, tables: list[PlaceTable], world: TileWorld | PlaceWorld, residents: Collection[str]
+) -> Mapping[Address, PlaceRule]:
+    rules: dict[Address, PlaceRule] = {}
+    for number, table in enumerate(tables, start=1):
+        where = f"places.{number} ({table.address})"
+        try:
+            address = _address(name, table.address, "address")
+            world.spots(address)
+            if address in rules:
+                raise InputError("the place stands there twice")
+            if table.objects and isinstance(world, TileWorld):
+                raise InputError("objects are drawn on a map, not listed")
+            for owner in table.owners or ():
+                _check_resident(owner, residents)
+            rules[address] = PlaceRule(
+                parse_hours(table.hours) if table.hours is not None else None,
+                parse_days(table.days) if table.days is not None else None,
+                table.capacity,
+                frozenset(table.owners) if table.owners is not None else None,
+            )
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+    return rules
+
+
+def _describe(table: ResidentTable, name: Address, world: TileWorld | PlaceWorld, residents: Collection[str]) -> Person:
+    try:
+        home = _address(name, table.home, "home")
+        start = _address(name, table.start, "start") if table.start else home
+        spots = world.spots(start)
+        if not world.spots(home) or not spots:
+            raise InputError(f"nobody can stand at {str(start if not spots else home)!r}")
+        for relation in table.relations:
+            _check_resident(relation.who, residents)
+            if relation.who == table.name:
+                raise InputError("relations: with themselves")
+    except InputError as error:
+        raise InputError(f"residents: {table.name}: {error}") from None
+    return Person(
+        name=table.name,
+        age=table.age,
+        innate=table.innate,
+        learned=table.learned,
+        currently=table.currently,
+        lifestyle=table.lifestyle,
+        routine=table.routine,
+        home=str(home),
+        start=_first_spot(world, spots),
+        knows=tuple(str(_address(name, each, "knows")) for each in table.knows),
+        relations=tuple(Relation(each.who, each.kind) for each in table.relations),
+        memories=(*((table.about,) if table.about else ()), *table.seeds),
+    )
+
+
+def _first_spot(world: TileWorld | PlaceWorld, spots: tuple[Spot, ...]) -> Spot:
+    """Return the first spot that is a spawn point, else the first."""
+    spawns = world.spawns if isinstance(world, TileWorld) else {}
+    return next((spot for spot in spots if spot in spawns), spots[0])
+
+
+def _check_ways(world: TileWorld | PlaceWorld, residents: tuple[Person, ...]) -> None:
+    """Refuse a town where somebody cannot reach a place that has been given a name."""
+    placed = [(each, each.start) for each in residents if each.start is not None]
+    if not placed:
+        return
+    first, begin = placed[0]
+    for address in world.places:
+        if not world.routes.is_reachable(begin, address):
+            raise InputError(f"map: nobody can come to {str(address)!r} from {begin}, where {first.name} is")
+    for resident, start in placed:
+        if not world.routes.is_reachable(begin, start):
+            raise InputError(f"residents: {resident.name}: there is no way from {start} to {first.home!r}")
+
+
+def _address(world: Address, text: str, where: str) -> Address:
+    """Read an address with or without the world's name before it."""
+    try:
+        address = parse_address(text)
+        return address if address.is_within(world) else Address((*world.names, *address.names))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _check_resident(name: str, residents: Collection[str]) -> None:
+    if name not in residents:
+        near = difflib.get_close_matches(name, residents, 1)
+        raise InputError(f"no resident is called {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))

@@ -1,0 +1,97 @@
+"""The tables of a town file, as they stand in it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MOST_RESIDENTS, MOST_LINES = 10_000, 1_000
+Line = Annotated[str, Field(min_length=1, max_length=1_000)]
+Paragraph = Annotated[str, Field(max_length=20_000)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Mark = Annotated[str, Field(min_length=1, max_length=1)]
+Marks = Annotated[str, Field(min_length=1, max_length=20)]
+
+
+class Table(BaseModel):
+    """A table of which every key is known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class TownTable(Table):
+    """`[town]`: what it is called, and when its story begins."""
+
+    name: Name
+    start: datetime | None = None
+
+
+class MapTable(Table):
+    """`[map]`: a drawing, or a file beside the town file."""
+
+    rows: str = ""
+    things: str = ""
+    wall: Marks = "#"
+    ground: Mark = "."
+    places: dict[str, Line] = Field(default_factory=dict)
+    objects: dict[str, Name] = Field(default_factory=dict)
+    spawns: dict[str, Name] = Field(default_factory=dict)
+    file: str = ""
+    tables: str = ""
+    skip: list[int] = Field(default_factory=list)
+
+
+class RoadTable(Table):
+    """`[[roads]]`: a way between two places, for a town without tiles."""
+
+    start: Line = Field(alias="from")
+    end: Line = Field(alias="to")
+    steps: int = Field(ge=1)
+
+
+class PlaceTable(Table):
+    """`[[places]]`: what holds at a place, and, without tiles, what is in it."""
+
+    address: Line
+    hours: str | None = None
+    days: list[str] | None = None
+    capacity: int | None = Field(default=None, ge=1)
+    owners: list[Name] | None = None
+    objects: list[Name] = Field(default_factory=list)
+
+
+class RelationTable(Table):
+    """Who somebody is to a resident."""
+
+    who: Name
+    kind: Name = Field(alias="as")
+
+
+class ResidentTable(Table):
+    """`[[residents]]`: who lives in the town."""
+
+    name: Name
+    age: int = Field(ge=0, le=200)
+    innate: Paragraph = ""
+    learned: Paragraph = ""
+    currently: Paragraph = ""
+    lifestyle: Paragraph = ""
+    routine: Paragraph = ""
+    about: Paragraph = ""
+    home: Line
+    start: str = ""
+    knows: list[Line] = Field(default_factory=list, max_length=MOST_LINES)
+    relations: list[RelationTable] = Field(default_factory=list, max_length=MOST_LINES)
+    seeds: list[Line] = Field(default_factory=list, max_length=MOST_LINES)
+
+
+class TownTables(Table):
+    """A whole town file."""
+
+    town: TownTable
+    map: MapTable | None = None
+    roads: list[RoadTable] = Field(default_factory=list)
+    places: list[PlaceTable] = Field(default_factory=list)
+    residents: list[ResidentTable] = Field(default_factory=list, max_length=MOST_RESIDENTS)

@@ -1,0 +1,151 @@
+"""A town's journal: its log in canonical order, and the state that its rows lead to.
+
+The rows of the log are the town. In canonical order, (step, mind, row), they are the same whoever was quicker and
+however often a process died; what a process writes for itself (`town_saved`) is not among them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel
+
+from mindstream.errors import InputError
+from mindstream.log.events import Logged, Unknown
+from mindstream.memory.record import Record
+from mindstream.memory.store import Store, read_all
+from mindstream.town.clockwork import Condition
+from mindstream.town.events import MovedIn, ObjectChanged, TownBegan, TownEvent, TownSaved
+from mindstream.town.profile import Profile
+from mindstream.town.setting import Setting
+from mindstream.town.source import load_source
+from mindstream.town.state import ResidentState, applied
+
+TOWN = "town"
+"""The stream of what belongs to no resident."""
+A_PAGE = 2_000
+OF_RECORD = ("id", "kind", "text", "by", "episode", "importance", "keywords", "evidence", "depth")
+
+
+class Saved(BaseModel):
+    """All that changes, after a step."""
+
+    step: int
+    states: dict[str, ResidentState]
+    conditions: dict[str, tuple[str, int]]
+
+
+@dataclass
+class TownState:
+    """All that changes, as rows make it.
+
+    Attributes:
+        step: the last step of which something is known; -1: none.
+    """
+
+    profile: Profile
+    states: dict[str, ResidentState] = field(default_factory=dict)
+    conditions: dict[str, Condition] = field(default_factory=dict)
+    step: int = -1
+
+    def apply(self, row: Logged) -> None:
+        """Take in one row."""
+        event = row.event
+        if isinstance(event, TownSaved):
+            self.step = max(self.step, event.step)
+        elif isinstance(event, ObjectChanged):
+            if event.condition:
+                self.conditions[event.place] = Condition(event.condition, event.step)
+            else:
+                self.conditions.pop(event.place, None)
+        elif row.mind != TOWN:
+            before = self.states.get(row.mind)
+            if before is None and isinstance(event, MovedIn):
+                before = ResidentState(name=row.mind)
+            if before is not None:
+                self.states[row.mind] = applied(before, event, self.profile)
+        if isinstance(event, TownEvent) and not isinstance(event, MovedIn | TownBegan):
+            self.step = max(self.step, event.step)
+
+    def saved(self, step: int) -> TownSaved:
+        """Return a row that holds all of it."""
+        conditions = {place: (each.text, each.since) for place, each in sorted(self.conditions.items())}
+        state = Saved(step=step, states=dict(sorted(self.states.items())), conditions=conditions)
+        return TownSaved(step=step, state=state.model_dump_json())
+
+
+async def read_town(store: Store, profile: Profile, upto: int | None = None) -> TownState:
+    """Read what a town is now, or was after a step."""
+    town, after = TownState(profile), 0
+    last = await store.last(TOWN, TownSaved.kind)
+    if last is not None and isinstance(last.event, TownSaved) and (upto is None or last.event.step <= upto):
+        saved, after = Saved.model_validate_json(last.event.state), last.seq
+        town.states, town.step = saved.states, saved.step
+        town.conditions = {place: Condition(*each) for place, each in saved.conditions.items()}
+    async for row in rows_after(store, after):
+        if upto is None or not isinstance(row.event, TownEvent) or row.event.step <= upto:
+            town.apply(row)
+    return town
+
+
+async def read_setting(store: Store) -> Setting:
+    """Return the town that lives in a store.
+
+    Raises:
+        InputError: none does.
+    """
+    began = await store.last(TOWN, TownBegan.kind)
+    if began is None or not isinstance(began.event, TownBegan):
+        raise InputError("no town lives in this folder: begin one with `mindstream town new`")
+    event = began.event
+    profile = Profile.model_validate_json(event.profile)
+    return load_source(event.source, seed=event.seed, profile=profile, start=event.start)
+
+
+async def rows_after(store: Store, after: int = 0) -> AsyncIterator[Logged]:
+    """Yield the rows of a folder's log as they were written."""
+    while rows := await store.events(None, after, limit=A_PAGE):
+        for row in rows:
+            yield row
+        after = rows[-1].seq
+
+
+async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
+    """Yield the journal's lines, in canonical order, with what was remembered of each row; a line is JSON.
+
+    The first says what town it is; each ends with a checksum of itself and of all lines before it.
+    """
+    remembered: dict[tuple[str, int], list[Record]] = {}
+    for mind in (TOWN, *setting.people):
+        async for records in read_all(store, mind):
+            for record in records:
+                remembered.setdefault((mind, record.seq), []).append(record)
+    lines = []
+    async for row in rows_after(store):
+        if isinstance(row.event, Unknown | TownSaved) or (row.mind != TOWN and row.mind not in setting.people):
+            continue
+        step = -(-int(row.at - setting.start) // setting.profile.step_s)
+        of_row = [_line_of(record) for record in remembered.get((row.mind, row.seq), ())]
+        kind, payload = row.event.entry()
+        lines.append((step, row.mind, row.seq, [step, row.mind, kind, row.by, json.loads(payload), of_row]))
+    chain = hashlib.blake2b(digest_size=16)
+    for _, _, _, line in sorted(lines, key=lambda each: each[:3]):
+        said = json.dumps(line, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+        chain.update(said)
+        yield said[:-1] + b',"' + chain.hexdigest().encode() + b'"]\n'
+
+
+def _line_of(record: Record) -> dict[str, object]:
+    line = {name: value for name in OF_RECORD if (value := getattr(record, name)) not in (None, "", (), 0)}
+    return line | ({"data": dict(record.data)} if record.data else {})
+
+
+async def digest(store: Store, setting: Setting) -> str:
+    """Return a checksum of a whole journal: the same for the same town, seed and steps, wherever it was run."""
+    found = hashlib.blake2b(digest_size=16)
+    async for line in journal(store, setting):
+        found.update(line)
+    return found.hexdigest()

@@ -1,0 +1,44 @@
+"""How a town begins: who lives there, where each stands, what each knows and remembers."""
+
+from __future__ import annotations
+
+from mindstream.log.events import Remembered
+from mindstream.memory.rate_importance import RateImportance
+from mindstream.memory.record import New
+from mindstream.memory.store import Commit, Entry, Store
+from mindstream.models.ask import ask
+from mindstream.town.events import MovedIn, TownBegan
+from mindstream.town.journal import TOWN
+from mindstream.town.places import find_home
+from mindstream.town.setting import Setting
+from mindstream.town.source import dump_source
+from mindstream.town.turn import Resident
+
+
+async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:
+    """Write who lives here, where each stands and what each knows: one commit."""
+    profile, source = setting.profile.model_dump_json(), dump_source(setting)
+    began = TownBegan(step=0, seed=setting.seed, start=setting.start, profile=profile, source=source)
+    commits = [Commit(mind=TOWN, at=setting.start, entries=(Entry(began, TOWN),))]
+    for name, resident in residents.items():
+        spot, knows = find_home(setting, resident.person)
+        moved = MovedIn(step=0, spot=spot, knows=knows)
+        texts, habits = resident.person.first_memories(), resident.person.habits()
+        rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=texts))
+        news = [
+            New(
+                text=text,
+                kind="note",
+                by=name,
+                importance=float(rating),
+                keywords=(name.lower(),),
+                data={"habit": True} if text in habits else {},
+            )
+            for text, rating in zip(texts, rated.ratings, strict=True)
+        ]
+        records = tuple(await resident.stream.build_records(news))
+        told = Remembered(count=len(records), kinds={"note": len(records)})
+        entries = (Entry(moved, name), Entry(told, name, records))
+        commits.append(Commit(mind=name, at=setting.start, entries=entries))
+        resident.state = resident.state.model_copy(update={"home": spot, "knows": frozenset(knows)})
+    await store.commit(*commits)

@@ -1,0 +1,77 @@
+"""Who a resident is: what is told of it before it lives."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from mindstream.town.sentences import sentences
+from mindstream.town.world.world import Spot
+
+
+class Relation(NamedTuple):
+    """Whom somebody knows, and as what: `Relation("Mei Lin", "wife")`."""
+
+    name: str
+    what: str
+
+
+class Person(BaseModel):
+    """A resident as it is described.
+
+    Attributes:
+        innate: traits, in words. learned: what it is and does. currently: what it is about these days.
+        lifestyle: when it sleeps and wakes. routine: what its days are bound to.
+        home: the address of where it lives.
+        start: where it stands when the town begins; None: at its bed.
+        knows: addresses that it knows from the beginning, besides its home.
+        memories: what it remembers from before, a sentence each.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    age: int = 0
+    innate: str = ""
+    learned: str = ""
+    currently: str = ""
+    lifestyle: str = ""
+    routine: str = ""
+    home: str
+    start: Spot | None = None
+    knows: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    memories: tuple[str, ...] = ()
+
+    def identity(self, currently: str = "") -> str:
+        """Return who it is, in a few lines; after the identity stable set of Park 2023."""
+        lines = [
+            f"{self.name}, {self.age} years old" if self.age else self.name,
+            self.innate and f"Traits: {self.innate}",
+            self.learned,
+            currently or self.currently,
+            self.lifestyle,
+            self.routine,
+            self.relations and "Knows: " + "; ".join(f"{name} ({what})" for name, what in self.relations),
+        ]
+        return "\n".join(line for line in lines if line)
+
+    def first_memories(self) -> tuple[str, ...]:
+        """Return what its stream holds before it lives, a sentence each that stands on its own."""
+        known = [f"{each.name} is {self.name}'s {each.what}." for each in self.relations]
+        texts = (self.learned, self.currently, *self.memories)
+        told = [_named(each, self.name) for text in texts for each in sentences(text)]
+        return tuple(dict.fromkeys((*told, *known, *self.habits())))
+
+    def habits(self) -> tuple[str, ...]:
+        """Return what it does every day, a sentence each: known to it, and nothing to talk about."""
+        return tuple(dict.fromkeys(each for text in (self.lifestyle, self.routine) for each in sentences(text)))
+
+
+def _named(sentence: str, name: str) -> str:
+    """Put a name in the place of the pronoun that a sentence begins with."""
+    first, _, rest = sentence.partition(" ")
+    if first in ("He", "She", "They") and rest:
+        return f"{name} {rest}"
+    return f"{name}'s {rest}" if first in ("His", "Her", "Their") and rest else sentence

@@ -1,0 +1,274 @@
+"""What a resident will do: the day in broad strokes, its parts minute by minute as they come near, and the next act.
+
+Source: Park 2023, 4.3; what was meant there, where its code does another thing (docs/town.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from mindstream.errors import InputError
+from mindstream.memory.record import New
+from mindstream.town.compat import act_end, renews_daily_goals
+from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
+from mindstream.town.places import bed_of, find_place, is_home, known_places, shops_known, things_around, words_of
+from mindstream.town.prompts.break_down import BreakDown, Task
+from mindstream.town.prompts.plan_day import DayPlan, PlanDay
+from mindstream.town.rules.appointments import read_appointment_today
+from mindstream.town.state import DAY_MINUTES
+from mindstream.town.turn import Turn
+from mindstream.town.walk import write_walk
+
+AHEAD = 60
+"""So many minutes of a plan are broken down at once, at least."""
+SLEEPING = "sleeping"
+PLAN_IMPORTANCE = 5.0
+MOST_AHEAD = 45
+"""So many minutes before the time one sets out at most."""
+DUTIES = ("working", "teaching", "taking classes")
+
+
+async def next_act(turn: Turn) -> None:
+    """Begin what the plan says for now; plan the day first where that is not done."""
+    day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
+    if turn.state.day != day:
+        await plan_day(turn, day)
+    block = turn.state.block_at(minute)
+    assert block is not None  # a plan has no gaps
+    if not (block.fine or block.asleep):
+        await break_down(turn, block, minute)
+        block = turn.state.block_at(minute)
+        assert block is not None
+    begin(turn, block, why="plan")
+
+
+async def plan_day(turn: Turn, day: int) -> None:
+    """Plan a day: when to wake and sleep, and what lies between, with what the days before have taught."""
+    if not turn.profile.plans:
+        turn.write(DayPlanned(step=turn.step, day=day, currently=turn.state.currently, broad=(), blocks=_idle(turn)))
+        return
+    date = turn.setting.when(turn.step)
+    said = f"{date:%A %B} {date.day}, {date.year}"
+    recalled = [
+        *await turn.recall(f"What has {turn.name} planned or agreed on for {said}?"),
+        *await turn.recall(f"Important recent events in {turn.name}'s life"),
+        *await turn.recall(f"Where {turn.name} usually goes, and what {turn.name} often does"),
+    ]
+    records = list({each.record.id: each.record for each in recalled}.values())
+    known = known_places(turn.setting, turn.person, turn.state.knows, date)
+    currently = turn.state.currently or turn.person.currently
+    plan = await turn.ask(
+        PlanDay(
+            who=turn.name, identity=turn.person.identity(turn.state.currently), date=said,
+            memories=tuple(dict.fromkeys(f"({_day_of(each.created)}) {each.text}" for each in records)),
+            yesterday=turn.state.broad, places=tuple(place for _, place in known), home=words_of(turn.person.home),
+            currently=currently,
+        )
+    )  # fmt: skip
+    broad = tuple(f"{item.start} {item.what}" for item in plan.items)
+    text = f"{turn.name}'s plan for {said}: {'; '.join(broad)}."
+    evidence = tuple(each.id for each in records)
+    written = await turn.build(
+        New(text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",))
+    )
+    goals = broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad
+    blocks = blocks_of(turn, plan, [address for address, _ in known], day)
+    event = DayPlanned(
+        step=turn.step, day=day, currently=plan.currently or currently, broad=goals, blocks=blocks,
+        records=tuple(each.id for each in written),
+    )  # fmt: skip
+    turn.write(event, written)
+
+
+def _day_of(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%A %Y-%m-%d}"
+
+
+def _idle(turn: Turn) -> tuple[Block, ...]:
+    return (Block(start=0, minutes=DAY_MINUTES, what="being at home", place=turn.person.home, fine=True),)
+
+
+def blocks_of(turn: Turn, plan: DayPlan, places: Sequence[str], day: int) -> tuple[Block, ...]:
+    """Return a day without gaps: each item until the next one begins, sleep before and after.
+
+    Who goes to bed after midnight has blocks beyond the day's last minute; the next day begins with them.
+    """
+    wake, bed = minute_of(plan.wake), minute_of(plan.bed)
+    until = bed if bed > wake else bed + DAY_MINUTES
+    items = []
+    for item in plan.items:
+        start = minute_of(item.start)
+        start = start if start >= wake or start + DAY_MINUTES >= until else start + DAY_MINUTES
+        if wake <= start < until:
+            place = places[item.place - 1] if 0 < item.place <= len(places) else turn.person.home
+            items.append((start, item.what, place))
+    items = sorted(items, key=lambda each: each[0]) or [(wake, plan.items[0].what, turn.person.home)]
+    starts = [wake, *_on_time(turn, items), until]
+    waking = [
+        Block(start=start, minutes=end - start, what=what, place=place)
+        for (_, what, place), start, end in zip(items, starts, starts[1:], strict=False)
+    ]
+    late = _of_last_night(turn, waking, day)
+    slept_from = min(late[-1].end, wake) if late else 0
+    asleep = {"what": SLEEPING, "place": bed_of(turn.setting, turn.person), "asleep": True}
+    blocks = [
+        *(block.model_copy(update={"minutes": min(block.end, wake) - block.start}) for block in late),
+        Block(start=slept_from, minutes=wake - slept_from, **asleep),
+        *(part for block in waking for part in _at_midnight(block)),
+        Block(start=until, minutes=DAY_MINUTES - until, **asleep),
+    ]
+    return tuple(block for block in blocks if block.minutes > 0)
+
+
+def _on_time(turn: Turn, items: Sequence[tuple[int, str, str]]) -> list[int]:
+    """Return when to set out for each item but the first: so that one is there when it begins."""
+    starts: list[int] = []
+    for (before, _, there), (start, _, place) in pairwise(items):
+        ahead = 0 if place == turn.person.home else _minutes_between(turn, there, place)
+        starts.append(max(start - ahead, before + 10, *starts[-1:]) if start - before > 10 else start)
+    return starts
+
+
+def _minutes_between(turn: Turn, start: str, goal: str) -> int:
+    """Return how long it takes about to get from one place to another."""
+    world, addresses = turn.setting.world, turn.setting.addresses
+    if ":".join(start.split(":")[:2]) == ":".join(goal.split(":")[:2]) or not {start, goal} <= addresses.keys():
+        return 0
+    spots = world.spots(addresses[start])[0], world.spots(addresses[goal])[0]
+    return min(MOST_AHEAD, world.distance(*spots) * turn.profile.step_s // 60 + 2)
+
+
+def _of_last_night(turn: Turn, waking: Sequence[Block], day: int) -> list[Block]:
+    """Return what reaches into this day from the evening before: of its plan, or as of any day where there is none."""
+    before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else waking
+    parts = (part for block in before for part in _at_midnight(block))
+    return [part.model_copy(update={"start": part.start - DAY_MINUTES}) for part in parts if part.start >= DAY_MINUTES]
+
+
+def _at_midnight(block: Block) -> list[Block]:
+    if block.start >= DAY_MINUTES or block.end <= DAY_MINUTES:
+        return [block]
+    first = DAY_MINUTES - block.start
+    return [
+        block.model_copy(update={"minutes": first}),
+        block.model_copy(update={"start": DAY_MINUTES, "minutes": block.minutes - first}),
+    ]
+
+
+def minute_of(clock: str) -> int:
+    """Return the minute of the day that `HH:MM` says."""
+    hours, _, minutes = clock.partition(":")
+    return min(int(hours) * 60 + int(minutes), DAY_MINUTES)
+
+
+def take_up(turn: Turn, text: str) -> bool:
+    """Take into the day what was just agreed on, where it names a time later today; tell whether the plan changed.
+
+    Args:
+        text: what was agreed on, in words: "Ada will go to the concert in the park tonight at 8pm".
+    """
+    when = turn.setting.when(turn.step)
+    known = known_places(turn.setting, turn.person, turn.state.knows, when)
+    agreed = read_appointment_today(turn.name, when.date(), text, [place for _, place in known])
+    minute = when.hour * 60 + when.minute
+    if agreed is None or agreed.end <= minute + 10 or turn.state.day != turn.setting.day(turn.step):
+        return False
+    before = turn.state.block_at(min(agreed.start, DAY_MINUTES - 1))
+    place = known[agreed.place - 1][0] if agreed.place else ""
+    if (
+        before is None
+        or before.asleep
+        or (before.place and before.place == place and before.what.startswith(agreed.what))
+    ):
+        return False
+    is_duty = before.what.startswith(DUTIES) and before.place != place
+    if is_duty and turn.setting.draw("take up", turn.name, turn.step, agreed.start) >= 0.5:
+        return False
+    start = max(minute + 1, agreed.start - _minutes_between(turn, before.place or turn.person.home, place))
+    blocks = [Block(start=start, minutes=agreed.end - start, what=agreed.what, place=place)]
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(_awake(turn, blocks[0])), because=text[:300]))
+    return True
+
+
+def _awake(turn: Turn, block: Block) -> list[Block]:
+    """Cut a block where sleep begins, unless that is only an hour away from its end, and at midnight."""
+    asleep = next((each.start for each in turn.state.blocks if each.asleep and each.start > block.start), DAY_MINUTES)
+    end = min(block.end, asleep + 60, DAY_MINUTES)
+    return [block.model_copy(update={"minutes": end - block.start})]
+
+
+async def break_down(turn: Turn, block: Block, minute: int, because: str = "", memories: Sequence[str] = ()) -> None:
+    """Turn a stretch of the plan into tasks, from this minute on; `because`: something that has just happened."""
+    minutes = min(block.end - minute, max(AHEAD, turn.profile.a_minute))
+    if block.end - minute - minutes < AHEAD // 2:  # no crumbs
+        minutes = block.end - minute
+    things = things_around(turn, block.place)
+    if because:
+        things += tuple(each for each in shops_known(turn) if each not in things)
+    reply = await turn.ask(
+        BreakDown(
+            who=turn.name, identity=turn.person.identity(turn.state.currently), what=block.what,
+            where=words_of(block.place) if block.place else "", is_home=is_home(turn.person, block.place),
+            when=f"{minute // 60:02d}:{minute % 60:02d}", minutes=minutes, around=tuple(map(words_of, things)),
+            already=_minutes_done(turn, block, minute),
+            day=turn.state.broad, because=because, memories=tuple(memories),
+        )
+    )  # fmt: skip
+    tasks = _fitted(reply.tasks, minutes)
+    blocks, start = [], minute
+    for task in tasks:
+        place = things[task.place - 1] if 0 < task.place <= len(things) else block.place
+        what = task.what if because or task.what == block.what else f"{block.what} ({task.what})"
+        blocks.append(Block(start=start, minutes=task.minutes, what=what, place=place, fine=True, leaves=task.leaves))
+        start += task.minutes
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
+
+
+def _minutes_done(turn: Turn, block: Block, minute: int) -> int:
+    """Return for how long what a block says is being done already."""
+    since = start = min(block.start, minute)
+    for before in reversed([each for each in turn.state.blocks if each.end <= start]):
+        if before.end < since or not before.what.startswith(block.what):
+            break
+        since = before.start
+    return minute - since if since < start else 0
+
+
+def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
+    """Return tasks that fill these minutes exactly: the last one is stretched, what is too much goes."""
+    fitted, left = [], minutes
+    for task in tasks:
+        taken = min(task.minutes, left)
+        if taken > 0:
+            fitted.append(task.model_copy(update={"minutes": taken}))
+            left -= taken
+    if left:
+        fitted[-1] = fitted[-1].model_copy(update={"minutes": fitted[-1].minutes + left})
+    return fitted
+
+
+def begin(turn: Turn, block: Block, *, why: str, because: str = "") -> None:
+    """Let the resident begin what a block says, at its place, until the block ends."""
+    until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
+    spot = turn.state.spot(turn.step)
+    place = find_place(turn, block.what, block.place)
+    path = walk_to(turn, place)
+    act = Act(
+        what=block.what, place=place if path is not None else "", since=turn.step, until=max(until, turn.step + 1),
+        path=path or write_walk([spot]), asleep=block.asleep, why=why, leaves=block.leaves,
+    )  # fmt: skip
+    turn.write(Acted(step=turn.step, act=act, because=because))
+
+
+def walk_to(turn: Turn, place: str) -> str | None:
+    """Return the way to a place from where the resident is; None: there is none, or no such place."""
+    address = turn.setting.addresses.get(place)
+    if address is None:
+        return None
+    spot = turn.state.spot(turn.step)
+    try:
+        return write_walk([spot, *turn.setting.world.routes.path(spot, address)])
+    except InputError:
+        return None

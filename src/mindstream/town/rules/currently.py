@@ -1,0 +1,56 @@
+"""What somebody is about these days, a day later: what is over goes, what happened and what comes is added."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from mindstream.town.rules.times import read_days
+
+SENTENCES = re.compile(r"(?<=[a-z)*\d][.!?])\s+")
+ADDED = ("Yesterday, ", "Since yesterday: ", "Today, ")
+LONGEST, A_PART = 800, 160
+TALKED = re.compile(r"^(?P<who>.{1,60}?) talked with (?P<other>.{1,60}?) about (?P<about>.+)$")
+
+
+def next_currently(before: str, who: str, day: date, told: Sequence[tuple[date, str]], plans: Sequence[str]) -> str:
+    """Return what somebody is about on a day.
+
+    Args:
+        told: what comes to mind, with the day on which it was written down.
+        plans: what was agreed on for this day.
+    """
+    kept = [
+        each
+        for each in SENTENCES.split(before.strip())
+        if each and not each.startswith(ADDED) and not _is_over(each, day)
+    ]
+    lately = [text for when, text in told if when == day - timedelta(days=1) and text.startswith(who.split()[0])]
+    added = []
+    if talks := _talks(lately):
+        added.append(f"Yesterday, {who} talked with {talks}.")
+    thought = next((each for each in lately if not TALKED.match(each) and "'s plan for " not in each), "")
+    if thought:
+        added.append(f"Since yesterday: {thought[:A_PART].rstrip('.')}.")
+    if plans:
+        added.append(f"Today, {who} will be {' and '.join(plans)[:A_PART]}.")
+    if not (kept or added):
+        return before[:LONGEST]
+    room = LONGEST - sum(len(each) + 1 for each in added)
+    return " ".join([" ".join(kept)[: max(0, room)].strip(), *added]).strip()
+
+
+def _is_over(sentence: str, day: date) -> bool:
+    """Tell whether a sentence is about days that have all gone by."""
+    days = read_days(sentence, day)
+    return bool(days) and max(days) < day
+
+
+def _talks(lately: Sequence[str]) -> str:
+    """Say with whom one talked, and about what: the first two."""
+    said = []
+    for text in lately:
+        if found := TALKED.match(text):
+            said.append(f"{found['other']} about {found['about'][:80].strip(' .')}")
+    return " and with ".join(dict.fromkeys(said[:2]))

@@ -1,0 +1,198 @@
+"""A day without a model: from the lifestyle, work and habits, what was agreed on, and what there is to do around."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mindstream import chance
+from mindstream.models.prompt import rule
+from mindstream.town.prompts.plan_day import DayPlan, Item, PlanDay
+from mindstream.town.rules.appointments import Appointment, read_appointments
+from mindstream.town.rules.currently import next_currently
+from mindstream.town.rules.described import Description, describe, end_of, habits_of, hours_of_sleep
+from mindstream.town.rules.habits import (
+    KEEPS_HOUSE,
+    RESTS,
+    Habit,
+    read_pursuits,
+)  # fmt: skip
+from mindstream.town.rules.leisure import fill
+from mindstream.town.rules.meals import add_meals
+from mindstream.town.rules.timeline import DAY, Timeline
+from mindstream.town.rules.times import clock
+from mindstream.town.rules.where import find_meant, find_named, is_open
+
+OUTGOING = re.compile(
+    r"\b(?:outgoing|friendly|sociable|energetic|enthusiastic|curious|cheerful|warm|talkative|open-minded|romantic)\b",
+    re.I,
+)
+RESERVED = re.compile(
+    r"\b(?:shy|introverted|reserved|quiet|rude|toxic|aggressive|withdrawn|lonely|grumpy|solitary|reflective|busy)\b",
+    re.I,
+)
+MOST_ITEMS = 24
+
+
+@rule(PlanDay)
+def plan_by_habit(ask: PlanDay) -> DayPlan:
+    """Put what was agreed on first, then work, meals and habits, then what is pleasant."""
+    who = describe(ask)
+    habits = habits_of(who)
+    wake, bed = hours_of_sleep(who, habits)
+    appointments = [each for each in _appointments(who) if _would_go(who, each, habits)]
+    line = Timeline(wake, bed)
+    line.bed = max(
+        [line.bed, *(min(line.at(each.start) + each.end - each.start + 30, wake + 22 * 60) for each in appointments)]
+    )
+    for each in appointments:
+        _attend(line, each)
+    add_meals(who, line, habits)
+    for habit in sorted(habits, key=lambda each: (not each.duty, each.start is None)):
+        _follow(who, line, habit)
+    _work_on(who, line, habits)
+    fill(line, ask.places, traits=who.traits, age=who.age, pleasures=_pleasures(who), draw=who.draw)
+    items = [
+        Item(start=clock(slot.start), minutes=max(5, slot.end - slot.start), what=slot.what[:200], place=slot.place)
+        for slot in line.slots()
+    ][:MOST_ITEMS]
+    currently = next_currently(ask.currently, ask.who, who.day, who.told, [each.what for each in appointments])
+    return DayPlan(wake=clock(wake), bed=clock(line.bed), items=items, currently=currently)
+
+
+def _appointments(who: Description) -> list[Appointment]:
+    ask = who.ask
+    told = [*((who.day, line) for line in _sentences_in_whole(who.text)), *who.told]
+    return read_appointments(ask.who, who.day, told, ask.places)
+
+
+def _sentences_in_whole(text: str) -> list[str]:
+    """Return the lines of a text: a day and an hour may stand in two sentences of one."""
+    return text.split("\n")
+
+
+def _would_go(who: Description, each: Appointment, habits: Sequence[Habit]) -> bool:
+    """Decide whether to go: a host does, who promised does where work allows it; the others as they are inclined."""
+    if each.role == "host":
+        return True
+    busy = any(
+        habit.duty and habit.start is not None and habit.start < each.end and each.start < end_of(habit)
+        and habit.place != each.place for habit in habits
+    )  # fmt: skip
+    if each.role in ("promised", "helper"):
+        return not busy or who.draw("goes", each.start, each.place) < 0.5
+    p = 0.45 + 0.2 * bool(OUTGOING.search(who.traits)) - 0.25 * bool(RESERVED.search(who.traits))
+    p += 0.2 * bool(each.by and f"{each.by} (" in who.ask.identity)
+    return who.draw("goes", each.start, each.place) < (p * 0.4 if busy else p)
+
+
+def _attend(line: Timeline, each: Appointment) -> None:
+    start = line.at(each.start)
+    end = start + each.end - each.start
+    if each.role in ("host", "helper"):
+        event = re.sub(r"^(?:an?|my|your|our) ", "the ", each.event)
+        ready = (
+            f"{'preparing and decorating' if each.role == 'host' else 'helping to prepare and decorate'} for {event}"
+        )
+        line.add(start, end, each.what, each.place, least=5)
+        line.add(start - 75, start, ready, each.place)
+    else:
+        line.add(start, end, each.what, each.place, least=5)
+
+
+def _follow(who: Description, line: Timeline, habit: Habit) -> None:
+    """Put a habit into the day: at its hours, or for an hour or two within the part of the day that is told."""
+    place = max(habit.place, 0)
+    if habit.start is None:
+        if not habit.minutes:
+            if not habit.what.startswith("eating ") or " and " in habit.what:  # a meal has its time
+                _drop_in(who, line, habit, place)
+            return
+        left = habit.minutes
+        for start, end in line.gaps(line.wake + 60, line.bed - 30, least=45):
+            taken = min(left, end - start)
+            line.add(start, start + taken, habit.what, place)
+            left -= taken
+            if left <= 0:
+                return
+        return
+    start = line.at(habit.start)
+    if (
+        habit.place > 0
+        and not habit.duty
+        and not is_open(who.ask.places[habit.place - 1], start % DAY, start % DAY + 30)
+    ):
+        return
+    end = start + end_of(habit) - habit.start
+    if not habit.duty and habit.what.startswith(
+        ("walking", "going for", "running", "taking a walk", "jogging", "exercising", "swimming")
+    ):
+        end = min(end, max(start, line.wake + 45) + 75)
+    line.add(max(start, line.wake + 60) if not habit.duty else start, end, habit.what, place)
+
+
+def _drop_in(who: Description, line: Timeline, habit: Habit, place: int) -> None:
+    """Do what has no hour in one of the gaps of the day, most days."""
+    if habit.what in ("going home", "returning home", "visiting home") or who.draw("habit", habit.what) > 0.75:
+        return
+    gaps = [(start, end) for start, end in line.gaps(line.wake + 90, line.bed - 60, least=45)
+            if place == 0 or is_open(who.ask.places[place - 1], start % DAY, start % DAY + 45)]  # fmt: skip
+    if gaps:
+        start, end = chance.pick(gaps, who.ask.who, who.day.isoformat(), habit.what)
+        length = min(end - start, 60 + 15 * int(who.draw("length", habit.what) * 5))
+        offset = 15 * int(who.draw("offset", habit.what) * ((end - start - length) // 15 + 1))
+        line.add(start + offset, start + offset + length, habit.what, place)
+
+
+def _work_on(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
+    """Work on what one is at these days, in the hours that others work in; who rests or keeps house does that."""
+    if any(habit.duty and habit.minutes == 0 and end_of(habit) - (habit.start or 0) >= 5 * 60 for habit in habits):
+        return
+    pursuits, _ = read_pursuits(who.text)
+    places = who.ask.places
+    if KEEPS_HOUSE.search(who.text):
+        _keep_house(who, line)
+        pursuits = pursuits[:1]
+    elif RESTS.search(who.text) or who.age >= 67:
+        pursuits = pursuits[:2]
+    elif not pursuits and (0 < who.age < 16 or who.day.weekday() >= 5):
+        return
+    elif not pursuits:
+        pursuits = ["working"]
+    if who.day.weekday() >= 5:
+        pursuits = pursuits[:1]
+    named = next(
+        (
+            habit.place
+            for habit in habits
+            if habit.what.startswith(("studying", "writing", "working")) and habit.place > 0
+        ),
+        0,
+    )
+    begin = max(line.wake + 90, 9 * 60 if line.wake < 9 * 60 else 0)
+    first = int(who.draw("pursuit") * len(pursuits)) if pursuits else 0
+    for n, (start, length) in enumerate([(begin, 180), (begin + 240, 210)]):
+        if pursuits:
+            what = pursuits[(first + n) % len(pursuits)]
+            place = find_named(what, places, who.ask.who) or named
+            if not place and who.draw("away", n) < 0.35:
+                place = find_meant(what, places, ("study", "craft", "train"))
+            if place and not is_open(places[place - 1], start % DAY, start % DAY + 60):
+                place = 0
+            line.add(start, start + length, what, place, least=30)
+
+
+def _keep_house(who: Description, line: Timeline) -> None:
+    """Do a morning's housework, in another order every day."""
+    shop = find_meant("shopping groceries", who.ask.places, ("shop",))
+    chores = [("cleaning the house", 0), ("doing the laundry", 0), ("shopping for groceries", shop)]
+    first = int(who.draw("chores") * len(chores))
+    for n, (what, place) in enumerate(chores[first:] + chores[:first]):
+        start = max(line.wake + 90, 9 * 60) + 60 * n
+        line.add(start, start + 60, what, place, least=30)
+
+
+def _pleasures(who: Description) -> list[tuple[str, int]]:
+    """Return what somebody likes to do, with its place."""
+    pursuits, likes = read_pursuits(who.text)
+    return [(each, find_named(each, who.ask.places, who.ask.who)) for each in (*likes, *pursuits)]

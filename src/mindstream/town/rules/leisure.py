@@ -1,0 +1,116 @@
+"""Free time without a model: out where others are, at noon and in the evening most of all, or at home."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from mindstream.town.prompts.plan_day import Place
+from mindstream.town.rules.timeline import DAY, Timeline
+from mindstream.town.rules.where import find_for, is_open
+
+Draw = Callable[..., float]
+OUT = {
+    "outdoors": ("taking a walk", "enjoying the fresh air"),
+    "eat": ("having coffee", "having a snack and watching people"),
+    "drink": ("having a drink and chatting", "spending the evening with neighbors"),
+    "shop": ("shopping for groceries", "running errands"),
+    "study": ("reading", "browsing books"),
+    "shows": ("looking at what is on show", "enjoying a visit"),
+    "train": ("exercising", "doing sports"),
+}
+WEIGHT = {"outdoors": 3.0, "eat": 3.0, "drink": 3.0, "shop": 1.0, "study": 0.7, "shows": 1.5, "train": 1.0}
+AT_HOME = ("relaxing at home", "reading a book", "tidying up", "listening to music", "writing a letter")
+AT_HOME_YOUNG = ("playing", "doing homework", "drawing", "reading a book")
+LOUD = ("tidying up", "playing", "doing homework")
+GROCERIES = re.compile(r"grocer|market|food|bakery", re.IGNORECASE)
+BOOKS = re.compile(r"librar|book", re.IGNORECASE)
+GROWN = 18
+A_BREAK = 40
+"""Nobody goes home and comes back in less, in minutes."""
+LENGTHS = (45, 60, 75, 90)
+
+
+class Choice(NamedTuple):
+    """Something to do, and how much it is liked."""
+
+    what: str
+    place: int
+    weight: float
+
+
+def fill(
+    line: Timeline, places: Sequence[Place], *, traits: str, age: int, pleasures: Sequence[tuple[str, int]], draw: Draw,
+) -> None:  # fmt: skip
+    """Fill what is free of a day, piece by piece; the same thing is seldom done twice."""
+    done: dict[str, int] = {}
+    sociable = 1.5 if any(each in traits for each in ("outgoing", "friendly", "energetic", "sociable")) else 1.0
+    for start, end in line.gaps():
+        before = next((slot for slot in line.slots() if slot.end == start), None)
+        if end - start < A_BREAK and before is not None and before.place:
+            line.add(start, end, "taking a break", before.place, least=1)
+            continue
+        at = start
+        while at < end:
+            length = LENGTHS[int(draw("length", at) * len(LENGTHS))]
+            until = end if end - at < length + 40 else at + length
+            options = _choices(places, at, until, line, age, pleasures, sociable)
+            choice = _drawn(
+                [each._replace(weight=each.weight / (1 + 3 * done.get(each.what, 0))) for each in options],
+                draw("do", at),
+            )
+            done[choice.what] = done.get(choice.what, 0) + 1
+            line.add(at, until, choice.what, choice.place, least=1)
+            at = until
+
+
+def _choices(
+    places: Sequence[Place],
+    start: int,
+    end: int,
+    line: Timeline,
+    age: int,
+    pleasures: Sequence[tuple[str, int]],
+    sociable: float,
+) -> list[Choice]:
+    """Return what can be done from one minute to another."""
+    minute = start % DAY
+    at_home = AT_HOME_YOUNG if 0 < age < 14 else AT_HOME
+    is_late = minute >= 21 * 60 + 30 or minute < 6 * 60
+    found = [Choice(what, 0, 1.0) for what in at_home if not (is_late and what in LOUD)]
+    found += [Choice(what, place, 1.5) for what, place in pleasures[:4]
+              if not place or is_open(places[place - 1], minute, minute + end - start)]  # fmt: skip
+    if any("garden" in place.words for place in places if place.home) and 7 * 60 <= minute < 20 * 60:
+        number = next(n for n, place in enumerate(places, 1) if place.home and "garden" in place.words)
+        found.append(Choice("gardening", number, 1.0))
+    common = next((n for n, place in enumerate(places, 1) if place.home and "common" in place.words), 0)
+    if common:
+        found.append(Choice("spending time in the common room", common, 1.5))
+    if end - start < 40 or start < line.wake + 60 or end > line.bed - 45 or (0 < age < 10 and minute >= 18 * 60):
+        return found
+    busy = 2.0 if 17 * 60 <= minute < 21 * 60 else 1.5 if 11 * 60 <= minute < 14 * 60 else 1.0
+    for purpose, (usual, other) in OUT.items():
+        if purpose == "drink" and (0 < age < GROWN or minute < 17 * 60):
+            continue
+        if purpose == "shop" and 0 < age < 14:
+            continue
+        for number in find_for(purpose, places):
+            place = places[number - 1]
+            if purpose == "study" and not BOOKS.search(place.words):
+                continue
+            if is_open(place, minute, minute + end - start):
+                what = usual if (start // 15) % 3 else other
+                if purpose == "shop":
+                    what = usual if GROCERIES.search(place.words) else other
+                found.append(Choice(what, number, WEIGHT[purpose] * busy * sociable))
+    return found
+
+
+def _drawn(choices: Sequence[Choice], fraction: float) -> Choice:
+    left = fraction * sum(choice.weight for choice in choices)
+    for choice in choices:
+        left -= choice.weight
+        if left < 0:
+            return choice
+    return choices[-1]

@@ -1,0 +1,126 @@
+"""At which thing something is done: by the words that both share, and by what things of everyday life are for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from mindstream.text.words import terms
+
+USES = (
+    ("sleep asleep sleeping nap bed lying", "bed cot mattress"),
+    ("toilet", "toilet lavatory"),
+    ("tooth teeth shave shaving face hands makeup", "bathroom sink basin washbasin mirror"),
+    ("shower bath bathe bathing", "shower bathtub bath tub"),
+    ("dress dressed clothes changing pack night-clothes wardrobe", "closet wardrobe dresser"),
+    ("cook cooking fry boil bake baking prepare preparing", "stove cooking area cooker oven hob hearth"),
+    ("toast", "toaster"),
+    ("fridge refrigerator ingredients milk leftovers", "refrigerator fridge larder pantry"),
+    ("dish dishes", "kitchen sink dishwasher"),
+    (
+        "eat eating breakfast lunch dinner supper meal snack coffee tea ordering food",
+        "dining table customer seating chair bench counter",
+    ),
+    ("drink drinking beer wine evening bar", "bar customer seating stool table chair"),
+    (
+        "relax relaxing rest watch watching chat chatting talk talking sit sitting spend time listen",
+        "sofa couch armchair seating chair bench table",
+    ),
+    ("read reading book books browsing", "sofa armchair bookshelf library desk table chair bench seating"),
+    (
+        "study studying write writing homework work working project plan planning research novel paper course "
+        "letter thesis account notes looking",
+        "desk table computer library seating",
+    ),
+    ("class classes lecture listening", "student seating classroom desk bench"),
+    ("teach teaching lecturing lecture lesson students", "podium blackboard lectern board"),
+    ("paint painting draw drawing sketch watercolor", "easel canvas studio desk table"),
+    (
+        "guitar piano harp music compose composing practice sing song rehearse perform",
+        "guitar piano harp violin microphone instrument stage",
+    ),
+    ("game games gaming stream streaming twitch", "game console computer television"),
+    (
+        "computer code coding program software app animation online web edit email digital photo photography",
+        "computer laptop desk",
+    ),
+    (
+        "exercise exercising lift lifting train training workout stretch stretching",
+        "lifting weight treadmill mat gym garden",
+    ),
+    (
+        "garden gardening plant plants weed weeding flower watering tend tending",
+        "garden flowerbed greenhouse plant",
+    ),
+    ("walk walking stroll run running jog air fresh", "park garden path bench fountain lawn"),
+    (
+        "serve serving customer customers sell welcome welcoming offering pour counter working working pharmacy till",
+        "behind counter register till bar desk",
+    ),
+    (
+        "shop shopping buy buying groceries errand errands restock restocking needed browse pay paying",
+        "shelf store product counter rack aisle",
+    ),
+    ("pool billiards", "pool table"),
+    (
+        "party guest guests attending hosting decorate decorating decorations putting",
+        "customer seating table sofa garden stage counter",
+    ),
+    ("clean cleaning tidy tidying dust sweep wipe", "shelf table sink broom closet"),
+    ("laundry wash washing iron", "washing machine basin sink closet"),
+    ("tool tools fetch fetching", "toolbox shelf closet workbench cupboard supply"),
+    ("call phone telephone", "phone telephone desk"),
+    ("pray praying mass", "altar pew shrine"),
+    ("patient patients examine", "bed desk examination couch"),
+)
+_USES = tuple(
+    (frozenset(terms(does)), {word: n for n, word in reversed(list(enumerate(terms(things))))}) for does, things in USES
+)
+STAFF = frozenset(terms("behind cooking stove oven cooker refrigerator fridge toaster kitchen podium blackboard"))
+"""What is not for guests."""
+SERVES = frozenset(
+    terms("working serving teaching lecturing hosting preparing restocking opening closing cleaning welcoming offering")
+)
+ENOUGH = 0.5
+
+
+def thing_for(what: str, things: Sequence[str], guest: bool = False) -> str:
+    """Return the thing (an address) that fits best what is done; "" where none fits."""
+    number = find_thing(what, [thing.rpartition(":")[2] for thing in things], guest)
+    return things[number] if number >= 0 else ""
+
+
+def find_thing(what: str, names: Sequence[str], guest: bool = False) -> int:
+    """Return the position of the thing that fits best what is done, of several the first; -1 where none fits.
+
+    Args:
+        guest: it is neither one's home nor one's work: nobody goes behind a counter or cooks there.
+    """
+    best, chosen = ENOUGH, -1
+    for number, name in enumerate(names):
+        fit = _fit(what, name, guest)
+        if fit > best + 1e-9:
+            best, chosen = fit, number
+    return chosen
+
+
+@lru_cache(1 << 15)
+def _fit(what: str, name: str, guest: bool) -> float:
+    """Return how well a thing fits: shared words count most, then what such things are for."""
+    words, parts = _words(what), frozenset(terms(name))
+    if guest and parts & STAFF and not words & SERVES:
+        return 0.0
+    score = 1.5 * len(words & parts)
+    for does, things in _USES:
+        if words & does:
+            ranks = [things[part] for part in parts if part in things]
+            if ranks:
+                score += (1.0 + 0.25 * len(words & does)) * (1.0 - 0.08 * min(ranks)) + 0.05 * len(ranks)
+    if "behind" in parts:
+        score += 0.6 if words & SERVES else -2.0
+    return score
+
+
+@lru_cache(4_096)
+def _words(what: str) -> frozenset[str]:
+    return frozenset(terms(what))

@@ -1,0 +1,45 @@
+"""What is worth telling: what weighs, what is still to come, and not what everybody sees."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from mindstream.memory.rate_importance import Importance, RateImportance, rate_by_words
+
+TOLD = 5
+"""From this worth on something is told."""
+_TIME = re.compile(
+    r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b(?:at|from|until|till|by) (?:noon|midnight|\d{1,2}(?::\d\d)?)\b"
+    r"|\b(?:to|this|next|every) ?(?:morrow|night|morning|afternoon|evening|weekend|week)\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december) \d",
+    re.IGNORECASE,
+)
+_SECRET = re.compile(
+    r"\bsecret(?:ly|s)?\b|\bin private\b|\bcrush on\b|\bin love with\b|\b(?:has not|hasn't|have not|never|not yet) "
+    r"(?:told|said|confessed|admitted)\b|\bkeeps? (?:it|this|that) to \w{3,10}sel(?:f|ves)\b",
+    re.IGNORECASE,
+)
+_OWN = re.compile(
+    r"'s plan for |\btalked with\b|\bwill be there: |\bis talking with\b|\b(?:goes to bed|wakes? up|awakes? up)\b",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4_096)
+def names_time(text: str) -> bool:
+    """Tell whether a text says when something is."""
+    return _TIME.search(text[:2_000]) is not None
+
+
+@lru_cache(maxsize=4_096)
+def worth(text: str) -> float:
+    """Return how much something is worth telling, 0 to 13: its weight as a memory, more where it says when.
+
+    What is a secret, and what one does every day, is not told.
+    """
+    if _OWN.search(text[:2_000]) or _SECRET.search(text[:2_000]):
+        return 0.0
+    rated: Importance = rate_by_words(RateImportance(who="", memories=(text,)))
+    return rated.ratings[0] + 3.0 * names_time(text)

@@ -1,0 +1,157 @@
+"""What a resident is at a step, and what a row of the log makes of it: live, resumed and replayed by the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from mindstream.log.events import Event, Reflected
+from mindstream.town.events import (
+    Act,
+    Acted,
+    Block,
+    BroughtIn,
+    DayPlanned,
+    Decided,
+    MovedIn,
+    Perceived,
+    Talked,
+    TasksPlanned,
+)
+from mindstream.town.profile import Profile
+from mindstream.town.world.world import Spot
+
+DAY_MINUTES = 24 * 60
+
+
+class ResidentState(BaseModel):
+    """A resident at a step: what changes of it, beside its stream.
+
+    Attributes:
+        currently: what it is about these days, in words.
+        day: the day that is planned, counted from the town's first; -1: none yet.
+        broad: that day in broad strokes.
+        blocks: that day's plan, in order, without gaps.
+        act: what it does; None before it was ever asked.
+        seen: the last percepts, the newest last.
+        partner: whom it talks to, until `act` ends; "" nobody.
+        rested: with whom it talked, and until which step it will not begin again.
+        knows: addresses that it has seen, or knew from the beginning.
+        talked: how often it has talked.
+        shared: what it told others, or has from them: ids of its records by their names.
+        gathered: how much importance it has perceived since it last reflected.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    currently: str = ""
+    day: int = -1
+    broad: tuple[str, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    home: Spot = (0, 0)
+    act: Act | None = None
+    seen: tuple[tuple[str, str, str], ...] = ()
+    partner: str = ""
+    rested: dict[str, int] = {}
+    knows: frozenset[str] = frozenset()
+    talked: int = 0
+    shared: dict[str, frozenset[str]] = {}
+    gathered: float = 0.0
+
+    def spot(self, step: int) -> Spot:
+        """Return where it is at a step."""
+        return self.act.spot(step) if self.act else self.home
+
+    @property
+    def asleep(self) -> bool:
+        """It sleeps, or is on its way to bed: it is not spoken to."""
+        return self.act is not None and self.act.asleep
+
+    def is_talking(self, step: int) -> bool:
+        """Tell whether it talks with somebody at a step."""
+        return bool(self.partner) and self.act is not None and step < self.act.until
+
+    def block_at(self, minute: int) -> Block | None:
+        """Return what is planned for a minute of the day."""
+        return next((block for block in self.blocks if block.start <= minute < block.end), None)
+
+
+def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentState:
+    """Return what a row makes of a resident."""
+    match event:
+        case MovedIn():
+            return state.model_copy(update={"home": event.spot, "knows": frozenset(event.knows)})
+        case BroughtIn():
+            brought = {"seen": event.seen, "gathered": event.gathered, "rested": event.rested}
+            return state.model_copy(update=brought)
+        case Perceived():
+            seen = (*state.seen, *event.seen)[-profile.retention :] if profile.retention else ()
+            knows = (state.knows | frozenset(event.places)) - frozenset(event.gone)
+            gathered = state.gathered + event.gathered
+            return state.model_copy(update={"seen": seen, "knows": knows, "gathered": gathered})
+        case Reflected():
+            return state.model_copy(update={"gathered": 0.0})
+        case DayPlanned():
+            new = {"day": event.day, "currently": event.currently, "broad": event.broad, "blocks": event.blocks}
+            return state.model_copy(update=new)
+        case TasksPlanned():
+            return state.model_copy(update={"blocks": spliced(state.blocks, event.blocks)})
+        case Acted():
+            return state.model_copy(update={"act": event.act, "partner": ""})
+        case Decided() if event.other and not event.yes:
+            rested = state.rested | {event.other: event.step + profile.talk_rest}
+            return state.model_copy(update={"rested": rested})
+        case Talked():
+            return _after_talk(state, event, profile)
+        case _:
+            return state
+
+
+def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> ResidentState:
+    assert state.act is not None  # who talks is somewhere
+    rested = {name: until for name, until in state.rested.items() if until > event.step}
+    told = {id_ for line in event.lines if line.by == state.name for id_ in line.told}
+    return state.model_copy(
+        update={
+            "act": talk_act(event, state.act),
+            "partner": event.partner,
+            "rested": rested | {event.partner: event.until + profile.talk_rest},
+            "talked": state.talked + 1,
+            "shared": state.shared
+            | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records}},
+            "gathered": state.gathered + event.gathered,
+        }
+    )
+
+
+def talk_act(event: Talked, before: Act) -> Act:
+    """Return what a resident does while it talks: it stands where it is."""
+    x, y = before.spot(event.step)
+    return Act(
+        what=f"talking with {event.partner}", place=before.place if before.has_arrived(event.step) else "",
+        since=event.step, until=event.until, path=f"{x},{y}:", why="talk",
+    )  # fmt: skip
+
+
+def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
+    """Put new blocks in the place of whatever stood from the first one's start to the last one's end.
+
+    What reaches into that time is cut; nothing else moves.
+    """
+    if not new:
+        return tuple(blocks)
+    begin, end = new[0].start, new[-1].end
+    kept: list[Block] = []
+    for block in blocks:
+        if block.end <= begin or block.start >= end:
+            kept.append(block)
+            continue
+        if block.start < begin:
+            kept.append(block.model_copy(update={"minutes": begin - block.start}))
+        if block.end > end:
+            start = max(block.start, end)
+            kept.append(block.model_copy(update={"start": start, "minutes": block.end - start}))
+    kept += new
+    return tuple(sorted((block for block in kept if block.minutes > 0), key=lambda block: block.start))

@@ -1,0 +1,163 @@
+"""A town that is open: begin one, let it live, look in.
+
+async with Town.open("data", new=setting_of(load_town(Path("town.toml")), seed=1)) as town:
+    await town.run(until=town.setting.step_at(day=2, minute=0))
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+
+from mindstream.clock import ManualClock
+from mindstream.errors import InputError
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store import Commit, Entry, Store
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.town import rules as rules  # they stand in for models
+from mindstream.town.clockwork import Clockwork
+from mindstream.town.events import ObjectChanged, TownBegan
+from mindstream.town.journal import TOWN, TownState, digest, journal, read_setting, read_town
+from mindstream.town.moving_in import move_in
+from mindstream.town.ranking import policy_of
+from mindstream.town.resident_stream import ResidentStream
+from mindstream.town.setting import Setting
+from mindstream.town.state import ResidentState
+from mindstream.town.turn import Resident
+from mindstream.town.writing import Writing
+
+SAVE_EVERY = 2_000
+"""So many rows of the log at most lie between two saved states."""
+
+
+class Town:
+    """A town with its residents' minds. Make one with `Town.open`.
+
+    Attributes:
+        setting: its world, people, constants, seed.
+        residents: by name.
+        step: the last step that is done; -1: none.
+    """
+
+    def __init__(
+        self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState, writing: Writing
+    ) -> None:
+        self.setting, self.store, self.residents = setting, store, residents
+        self._clockwork = Clockwork(setting, residents, state.conditions, state.step)
+        self._writing = writing
+        self._rows = 0
+
+    @property
+    def step(self) -> int:
+        return self._clockwork.step
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, data: str | Path | Store, new: Setting | None = None, *,
+        models: Models | Mapping[str, str] | str = "rules", embed: Embedder | str = "wordllama",
+    ) -> AsyncIterator[Town]:  # fmt: skip
+        """Open the town of a data folder, or begin one there.
+
+        Args:
+            new: the town that is to begin; None: the one that lives there.
+            models: who thinks for its residents: `rules`, a name, or a table by role (planner, decider, talker,
+                reasoner, importance).
+
+        Raises:
+            InputError: no town lives there, or one already does.
+            StorageError: the folder cannot be used.
+        """
+        store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
+        vectors = embedder(embed) if isinstance(embed, str) else embed
+        shared = models if isinstance(models, Models) else _models(models)
+        streams: list[ResidentStream] = []
+        try:
+            setting = await _setting_of(store, new)
+            state, writing = await read_town(store, setting.profile), Writing(store)
+            residents = {}
+            for name, person in sorted(setting.people.items()):
+                clock = ManualClock(setting.moment(max(state.step, 0)))
+                stream = ResidentStream(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
+                stream.policy = policy_of(setting.profile)
+                streams.append(stream)
+                held = state.states.get(name, ResidentState(name=name, currently=person.currently))
+                residents[name] = Resident(person, stream, clock, shared, held, writing.written)
+            if new is not None:
+                await move_in(store, setting, residents)
+            yield cls(setting, store, residents, state, writing)
+        finally:
+            for stream in streams:
+                await stream.close()
+            if not isinstance(models, Models):
+                await shared.aclose()
+            if store is not data:
+                await store.close()
+
+    async def run(self, until: int, on_step: Callable[[int], None] = lambda _: None) -> None:
+        """Let it live up to a step, that one included; whatever stops it, what is done is kept.
+
+        Raises:
+            ModelError: a model could not be had; run it again, it goes on where it was.
+            StorageError: it could not be kept.
+        """
+        try:
+            while (step := self._clockwork.next_step()) <= until:
+                commits = await self._clockwork.advance(step)
+                if commits:
+                    self._writing.add(commits)
+                    self._rows += sum(len(commit.entries) for commit in commits)
+                    if self._rows >= SAVE_EVERY:
+                        await self.save()
+                on_step(step)
+            self._clockwork.step = max(self._clockwork.step, until)
+        finally:
+            await self.save()
+
+    async def save(self) -> None:
+        """Write the state of all, so that opening it again is quick."""
+        await self._writing.written()
+        if self.step < 0:
+            return
+        states = {name: each.state for name, each in self.residents.items()}
+        saved = TownState(self.setting.profile, states, self._clockwork.conditions).saved(self.step)
+        await self.store.commit(Commit(mind=TOWN, at=self.setting.moment(self.step), entries=(Entry(saved, TOWN),)))
+        self._rows = 0
+
+    async def set_object(self, place: str, condition: str, by: str = "") -> None:
+        """Put an object into a condition, in words ("leaking"); "" for as it should be. From the next step on.
+
+        Raises:
+            InputError: there is no such object.
+        """
+        if place not in self.setting.addresses:
+            raise InputError(f"there is no {place!r} in {self.setting.name}")
+        change = ObjectChanged(step=max(self.step, 0), place=place, condition=condition, by=by)
+        await self.store.commit(self._clockwork.change_objects(change))
+
+    async def digest(self) -> str:
+        """Return the checksum of its journal."""
+        return await digest(self.store, self.setting)
+
+    def journal(self) -> AsyncIterator[bytes]:
+        """Yield its journal, line by line (see town/journal)."""
+        return journal(self.store, self.setting)
+
+
+async def _setting_of(store: Store, new: Setting | None) -> Setting:
+    """Return the town that begins, or the one that lives here."""
+    if new is None:
+        return await read_setting(store)
+    if await store.last(TOWN, TownBegan.kind) is not None:
+        raise InputError("a town lives in this folder already: go on with it, or begin the new one in another folder")
+    return new
+
+
+def _models(named: Mapping[str, str] | str) -> Models:
+    """Return the models of a table; where rules answer everything, nothing stands around them."""
+    table = {"default": named} if isinstance(named, str) else named
+    return Models(Rules()) if set(table.values()) == {Rules.name} else Models.named(table)

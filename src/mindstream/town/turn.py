@@ -1,0 +1,190 @@
+"""A resident's turn: what it makes of a step. Nothing is written before it is over: all see the same moment."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from mindstream.clock import ManualClock
+from mindstream.errors import ReplyInvalid
+from mindstream.log.events import Event
+from mindstream.memory.recall import Recollection, recaller_of
+from mindstream.memory.record import Kind, New, Record
+from mindstream.memory.store import Commit, Entry
+from mindstream.models.ask import ask
+from mindstream.models.decide import Question, decide
+from mindstream.models.prompt import Prompt
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.town.compat import lookup_words
+from mindstream.town.events import StoodIn
+from mindstream.town.percept import Percept
+from mindstream.town.person import Person
+from mindstream.town.profile import Profile
+from mindstream.town.resident_stream import ResidentStream
+from mindstream.town.setting import Setting
+from mindstream.town.state import ResidentState, applied
+
+R = TypeVar("R", bound=BaseModel)
+RULES = Rules()
+
+
+@dataclass
+class Resident:
+    """Somebody who lives in a town: a person, a stream, models, and a state."""
+
+    person: Person
+    stream: ResidentStream
+    clock: ManualClock
+    models: Models
+    state: ResidentState
+    written: Callable[[], Awaitable[None]]
+    """Returns when all that has happened before this step can be read."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.person.name
+
+
+@dataclass
+class Turn:
+    """What one resident makes of one step.
+
+    Attributes:
+        state: as its rows so far make it.
+        rows: what is to be written, in order.
+        percepts: what it can see.
+        places: addresses in sight that it did not know.
+        wish: whom it wants to talk to; "" nobody.
+    """
+
+    resident: Resident
+    step: int
+    setting: Setting
+    state: ResidentState
+    rows: list[Entry] = field(default_factory=list)
+    percepts: Sequence[Percept] = ()
+    places: tuple[str, ...] = ()
+    wish: str = ""
+    _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.resident.name
+
+    @property
+    def profile(self) -> Profile:
+        return self.setting.profile
+
+    @property
+    def person(self) -> Person:
+        return self.resident.person
+
+    @property
+    def now(self) -> float:
+        """The town's moment of this step."""
+        return self.setting.moment(self.step)
+
+    @property
+    def identity(self) -> str:
+        """Who it is, as of today, in a few lines."""
+        return self.person.identity(self.state.currently)
+
+    @property
+    def doing(self) -> str:
+        """What it does, in words."""
+        return self.state.act.what if self.state.act else "at home"
+
+    @property
+    def date(self) -> str:
+        """The town's date, as people say it."""
+        when = self.setting.when(self.step)
+        return f"{when:%A, %B} {when.day}, {when.year}"
+
+    @property
+    def date_and_time(self) -> str:
+        """The town's date and time of the day."""
+        return f"{self.date}, {self.setting.when(self.step):%H:%M}"
+
+    @property
+    def at_heart(self) -> str:
+        """What is asked of memory for what this resident would tell others."""
+        return f"What matters to {self.name} these days, and is worth telling?"
+
+    def relation(self, other: str) -> str:
+        """Return as what it knows somebody from before; "" where it did not."""
+        return next((each.what for each in self.person.relations if each.name == other), "")
+
+    def write(self, event: Event, records: Sequence[Record] = ()) -> None:
+        """Let something happen: it is written when the step is over, and counts in this turn from now on."""
+        self.rows.append(Entry(event, self.name, tuple(records)))
+        self.state = applied(self.state, event, self.profile)
+
+    async def build(self, *news: New) -> tuple[Record, ...]:
+        """Make records of this moment, to be written with an event."""
+        if any(new.evidence for new in news):
+            await self.resident.written()
+        return tuple(await self.resident.stream.build_records(news))
+
+    async def recall(
+        self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None, touch: bool = True
+    ) -> Recollection:
+        """Return what comes to mind: of the stream as it was before this step.
+
+        Args:
+            touch: False: it only crosses the mind, and is remembered no better for it.
+        """
+        if not self.profile.recalls or not query.strip():
+            return Recollection()
+        stream, asked = self.resident.stream, (query, k, kinds)
+        if asked not in self._recalled:
+            await self.resident.written()
+            found = await stream.recall(query, k or self.profile.recalled, kinds=kinds, touch=False)
+            self._recalled[asked] = found
+        found = self._recalled[asked]
+        if found.touch is not None and (touch or self.profile.compat):
+            stream.touch_later(found.touch)
+        return found
+
+    async def recall_about(self, words: Sequence[str], k: int) -> list[Record]:
+        """Return the newest of what it remembers that has one of these words among its keywords, newest first."""
+        if not self.profile.recalls:
+            return []
+        await self.resident.written()
+        stream = self.resident.stream
+        recaller = recaller_of(stream.store, stream.embedder)
+        kinds: tuple[Kind, ...] = ("observation", "thought")
+        return await recaller.about(
+            stream.name, lookup_words(words, self.profile), k, now=stream.clock.now(), kinds=kinds
+        )
+
+    async def ask(self, prompt: Prompt[R]) -> R:
+        """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""
+        model = self.resident.models.of(prompt.role)
+        if isinstance(model, Rules):
+            return model.answer(prompt)
+        try:
+            return await ask(model, prompt)
+        except ReplyInvalid as error:
+            self.write(StoodIn(step=self.step, prompt=prompt.label(), reason=str(error)[:200]))
+            return RULES.answer(prompt)
+
+    async def decide(self, question: Question) -> float:
+        """Return how probable it is that the answer is yes."""
+        model = self.resident.models.of(question.role)
+        try:
+            return (await decide(model, question))["yes"]
+        except ReplyInvalid as error:
+            self.write(StoodIn(step=self.step, prompt=question.label(), reason=str(error)[:200]))
+            return (await decide(RULES, question))["yes"]
+
+    async def commit(self) -> Commit | None:
+        """Return what is to be written of this turn; None: nothing."""
+        revisions = await self.resident.stream.take_touched(self.resident.written)
+        if not self.rows and not revisions:
+            return None
+        return Commit(mind=self.name, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))

@@ -1,0 +1,107 @@
+"""What a place is called: world, sector, arena, object, from the widest to the narrowest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mindstream.errors import InputError
+
+ALL = "<all>"
+"""In a pattern: any name of this level ("the Ville:<all>:bed" is a bed wherever it stands)."""
+LEVELS = ("world", "sector", "arena", "object")
+WORLD, SECTOR, ARENA, OBJECT = 1, 2, 3, 4
+"""How many names an address of each level has."""
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Address:
+    """A place by its path of one to four names; sorted by their names.
+
+    Raises:
+        InputError: too few or too many names, or one that is empty, too long or holds ":" or a control character.
+    """
+
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.names) <= OBJECT:
+            raise InputError(
+                f"{':'.join(self.names)!r:.99} has {len(self.names)} names: one to four are wanted, {':'.join(LEVELS)}"
+            )
+        for name in self.names:
+            if not name.strip() or len(name) > LONGEST_NAME or ":" in name or not name.isprintable():
+                raise InputError(
+                    f"{name!r:.60} cannot be a name in the address {':'.join(self.names)!r:.99}: "
+                    f"one to {LONGEST_NAME} printable characters without ':' are wanted"
+                )
+
+    def __str__(self) -> str:
+        return ":".join(self.names)
+
+    @property
+    def level(self) -> int:
+        """How many names it has: WORLD, SECTOR, ARENA or OBJECT."""
+        return len(self.names)
+
+    @property
+    def last(self) -> str:
+        """The narrowest name."""
+        return self.names[-1]
+
+    @property
+    def sector(self) -> str | None:
+        """The sector's name, if the address goes so deep."""
+        return self.names[1] if len(self.names) >= SECTOR else None
+
+    @property
+    def arena(self) -> str | None:
+        """The arena's name, if the address goes so deep."""
+        return self.names[2] if len(self.names) >= ARENA else None
+
+    @property
+    def object(self) -> str | None:
+        """The object's name, if the address goes so deep."""
+        return self.names[3] if len(self.names) == OBJECT else None
+
+    @property
+    def parent(self) -> Address | None:
+        """The place around it; None for the world."""
+        return Address(self.names[:-1]) if len(self.names) > 1 else None
+
+    def child(self, name: str) -> Address:
+        """Return the address of something in it."""
+        return Address((*self.names, name))
+
+    def upto(self, level: int) -> Address:
+        """Return the place of that level around it, or itself where it does not go so deep."""
+        return Address(self.names[:level]) if level < len(self.names) else self
+
+    def is_within(self, other: Address) -> bool:
+        """Tell whether it is `other` or lies in it."""
+        return self.names[: len(other.names)] == other.names
+
+    def matches(self, pattern: Address) -> bool:
+        """Tell whether a pattern means it: the same names, where ALL stands for any names in its place.
+
+        ALL right before the last name stands for all names between, so that "the Ville:<all>:bed" is any bed.
+        """
+        wanted = pattern.names
+        if ALL not in wanted:
+            return wanted == self.names
+        if wanted[-2:-1] == (ALL,) and len(wanted) < len(self.names):
+            wanted = wanted[:-1] + (ALL,) * (len(self.names) - len(wanted)) + wanted[-1:]
+        return len(wanted) == len(self.names) and all(
+            want in (ALL, name) for want, name in zip(wanted, self.names, strict=True)
+        )
+
+
+def parse_address(text: str) -> Address:
+    """Read "world:sector:arena:object" (one to four names); blanks around names are dropped.
+
+    Raises:
+        InputError: it is no address.
+    """
+    if len(text) > OBJECT * (LONGEST_NAME + 1):
+        raise InputError(f"{text[:60]!r}… is too long for an address")
+    return Address(tuple(name.strip() for name in text.split(":")))

@@ -1,0 +1,107 @@
+"""What residents need of a world, whether it has tiles (tiles.py) or only places and distances (graph.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from mindstream.town.world.address import Address
+
+Spot = tuple[int, int]
+"""Where somebody stands. In a world of tiles: x from the left, y from the top."""
+MAX_VELOCITY = 1
+"""A resident moves at most one spot in a step, and `distance` changes by at most this."""
+DEFAULT_RADIUS = 8
+"""How far residents see in the data that Park 2023 shipped (`vision_r`)."""
+
+
+class Routes(Protocol):
+    """Shortest ways, never through walls. A goal is a spot or an address (then its nearest spot is gone to)."""
+
+    def distance(self, start: Spot, goal: Address | Spot) -> int:
+        """Count the steps of the shortest way.
+
+        Raises:
+            InputError: there is no way; the message names both ends.
+        """
+
+    def path(self, start: Spot, goal: Address | Spot) -> tuple[Spot, ...]:
+        """Return the spots of a shortest way after `start`, the goal's last; empty if it is reached already.
+
+        The same every time: of equal ways the one that goes up, left, down, right first.
+
+        Raises:
+            InputError: there is no way.
+        """
+
+    def next_spot(self, start: Spot, goal: Address | Spot) -> Spot:
+        """Return the first spot of `path`, or `start` itself where the goal is reached.
+
+        Raises:
+            InputError: there is no way.
+        """
+
+    def is_reachable(self, start: Spot, goal: Address | Spot) -> bool:
+        """Tell whether there is a way."""
+
+
+class Places(Protocol):
+    """What a world is called, and what is in it."""
+
+    @property
+    def name(self) -> str:
+        """Of the world: the first name of every address."""
+
+    @property
+    def places(self) -> tuple[Address, ...]:
+        """Every address, parents before children, the world's own first; its position here is its number."""
+
+    @property
+    def routes(self) -> Routes:
+        """The ways through it."""
+
+    def number(self, address: Address) -> int:
+        """Return a place's position in `places`.
+
+        Raises:
+            InputError: the world has no such place.
+        """
+
+
+class Sight(Protocol):
+    """What can be perceived from where; quick when asked again."""
+
+    def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
+        """Return the spots at most `radius` apart that are in the same arena, in a fixed order."""
+
+    def places_near(self, spot: Spot, radius: int) -> tuple[int, ...]:
+        """Return the numbers of the narrowest places at most `radius` apart, in a fixed order."""
+
+    def objects_in(self, arena: int) -> tuple[tuple[Spot, int], ...]:
+        """Return the spots of the objects in an arena (by its number), with the objects' numbers, in a fixed order."""
+
+
+class World(Places, Sight, Protocol):
+    """Where places lie and what is near. Nothing in it ever changes."""
+
+    def address_at(self, spot: Spot) -> Address:
+        """Return the narrowest address of a spot; the world's own where nothing is."""
+
+    def spots(self, address: Address) -> tuple[Spot, ...]:
+        """Return the spots of a place, the places in it included, walls excluded unless there is nothing else.
+
+        Raises:
+            InputError: the world has no such place.
+        """
+
+    def arena_of(self, spot: Spot) -> int:
+        """Return the number (in `places`) of the arena around a spot, else of the sector, else of the world (0)."""
+
+    def distance(self, a: Spot, b: Spot) -> int:
+        """Return how far two spots are apart for eyes and causes; a step changes it by at most one."""
+
+    def near(self, spot: Spot, radius: int) -> Sequence[Spot]:
+        """Return the spots at most `radius` apart, the spot itself too, in a fixed order."""
+
+    def walkable(self, spot: Spot) -> bool:
+        """Tell whether one can stand there."""

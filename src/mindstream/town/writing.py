@@ -1,0 +1,38 @@
+"""Writing beside the town's life: a step is one commit, and the next step does not wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from mindstream.memory.store import Commit, Store
+
+
+class Writing:
+    """Steps are written one after the other while the town goes on; whoever reads waits for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: list[Sequence[Commit]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, commits: Sequence[Commit]) -> None:
+        """Let what happened in one step be written: all of it or nothing."""
+        if self._task is not None and self._task.done():
+            self._task.result()  # what could not be written ends the run
+        self._waiting.append(tuple(commits))
+        if self._task is None or self._task.done():
+            self._task = asyncio.ensure_future(self._write())
+
+    async def _write(self) -> None:
+        while self._waiting:
+            await self._store.commit(*self._waiting.pop(0))
+
+    async def written(self) -> None:
+        """Return when all of it is written.
+
+        Raises:
+            StorageError: it could not be.
+        """
+        if self._task is not None:
+            await self._task

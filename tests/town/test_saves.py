@@ -1,0 +1,223 @@
+"""Saved simulations: read, written and read again the same; bad ones refused with file and reason."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindstream.errors import InputError
+from mindstream.town.formats.maps import load_map
+from mindstream.town.formats.saves import check_save, read_save, write_save
+from mindstream.town.world.address import parse_address
+from mindstream.town.world.tiles import build_tiles
+
+SHARED = Path(__file__).parents[3] / "shared/data/town"
+NODE: dict[str, Any] = {
+    "node_count": 1,
+    "type_count": 1,
+    "type": "event",
+    "depth": 0,
+    "created": "2023-02-13 08:00:00",
+    "expiration": None,
+    "subject": "bed",
+    "predicate": "is",
+    "object": "idle",
+    "description": "bed is idle",
+    "embedding_key": "bed is idle",
+    "poignancy": 1,
+    "keywords": ["idle", "bed"],
+    "filling": [],
+    "ours": {"kept": 1.0},
+}
+CHAT = NODE | {"node_count": 2, "type": "chat", "filling": [["Ann Poe", "Hello."], ["Bob", "Hi."]]}
+THOUGHT = NODE | {
+    "node_count": 3,
+    "type": "thought",
+    "depth": 1,
+    "created": "2023-02-13 08:00:50",
+    "expiration": "2023-03-15 08:00:00",
+    "filling": ["node_1", "node_2"],
+}
+META: dict[str, Any] = {
+    "fork_sim_code": "base",
+    "start_date": "February 13, 2023",
+    "curr_time": "February 13, 2023, 08:00:10",
+    "sec_per_step": 10,
+    "maze_name": "the_ville",
+    "persona_names": ["Ann Poe"],
+    "step": 1,
+    "ours": [True, None],
+}
+NUMBERS = [
+    "vision_r",
+    "att_bandwidth",
+    "retention",
+    "age",
+    "concept_forget",
+    "daily_reflection_time",
+    "daily_reflection_size",
+    "overlap_reflect_th",
+    "kw_strg_event_reflect_th",
+    "kw_strg_thought_reflect_th",
+    "recency_w",
+    "relevance_w",
+    "importance_w",
+    "recency_decay",
+    "importance_trigger_max",
+    "importance_trigger_curr",
+    "importance_ele_n",
+    "thought_count",
+]
+TEXTS = ["daily_plan_req", "first_name", "last_name", "innate", "learned", "currently", "lifestyle"]
+NULLS = [
+    "act_address",
+    "act_start_time",
+    "act_duration",
+    "act_description",
+    "act_pronunciatio",
+    "act_obj_description",
+    "act_obj_pronunciatio",
+    "chatting_with",
+    "chat",
+    "chatting_end_time",
+]
+SCRATCH: dict[str, Any] = {
+    **dict.fromkeys(NUMBERS, 8),
+    **dict.fromkeys(TEXTS, "words"),
+    **dict.fromkeys(NULLS),
+    "name": "Ann Poe",
+    "recency_decay": 0.99,
+    "living_area": "the Ville:flat:room",
+    "curr_time": "February 13, 2023, 08:00:10",
+    "curr_tile": [1, 0],
+    "daily_req": ["read"],
+    "f_daily_schedule": [["sleeping", 480], ["reading", 960]],
+    "f_daily_schedule_hourly_org": [],
+    "act_event": ["Ann Poe", None, None],
+    "act_obj_event": ["bed", None, None],
+    "chatting_with_buffer": {"Bob": -7},
+    "act_path_set": False,
+    "planned_path": [[0, 0], [1, 0]],
+    "ours": "kept",
+}
+PERSONA = "personas/Ann Poe/bootstrap_memory"
+MEMORY = f"{PERSONA}/associative_memory"
+FILES: dict[str, Any] = {
+    "reverie/meta.json": META,
+    "environment/0.json": {"Ann Poe": {"maze": "the_ville", "x": 0, "y": 0, "ours": 1}},
+    "movement/0.json": {
+        "persona": {"Ann Poe": {"movement": [1, 0], "pronunciatio": "💤", "description": "sleeping @ x", "chat": None}},
+        "meta": {"curr_time": "February 13, 2023, 08:00:00"},
+        "ours": 2,
+    },
+    f"{PERSONA}/scratch.json": SCRATCH,
+    f"{PERSONA}/spatial_memory.json": {"the Ville": {"flat": {"room": ["bed"], "bath": []}}},
+    f"{MEMORY}/nodes.json": {"node_3": THOUGHT, "node_2": CHAT, "node_1": NODE},
+    f"{MEMORY}/embeddings.json": {"bed is idle": [0.1, -1e-17, 1 / 3]},
+    f"{MEMORY}/kw_strength.json": {"kw_strength_event": {"bed": 1}, "kw_strength_thought": {}, "ours": 0},
+}
+ROOM = parse_address("the Ville:flat:room")
+
+
+def write(folder: Path, **changed: Any) -> Path:
+    for name, data in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({**data, **changed.get(path.stem, {})}))
+    return folder
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Return what a folder's JSON files hold; a number's kind counts, the order of keys does not."""
+    files = {str(path.relative_to(folder)): json.loads(path.read_text()) for path in folder.rglob("*.json")}
+    return {name: json.dumps(data, sort_keys=True) for name, data in files.items()}
+
+
+def test_a_save_is_the_same_after_reading_and_writing(tmp_path: Path) -> None:
+    save = read_save(write(tmp_path / "in"))
+    write_save(save, tmp_path / "out")
+    assert contents(tmp_path / "in") == contents(tmp_path / "out")
+    ann = save.personas["Ann Poe"]
+    assert ann.scratch.f_daily_schedule[0] == ("sleeping", 480) and ann.scratch.extra == {"ours": "kept"}
+    assert [node.node_id for node in ann.memory.in_order()] == ["node_1", "node_2", "node_3"]
+    assert ann.memory.nodes[0].evidence == ("node_1", "node_2") and ann.memory.nodes[1].evidence == ()
+    assert ann.places.within(ROOM) == ("bed",)
+    assert ann.memory == read_save(tmp_path / "out").personas["Ann Poe"].memory
+    assert save.recording.environment(0)["Ann Poe"].spot == (0, 0)
+    assert save.recording.movement(0).persona["Ann Poe"].movement == (1, 0)
+    with pytest.raises(InputError, match=r"movement/7.json: the step is not recorded"):
+        save.recording.movement(7)
+
+
+def test_steps_are_read_from_an_archive_too(tmp_path: Path) -> None:
+    folder = write(tmp_path / "in")
+    with tarfile.open(folder / "movement+environment.tar.gz", "w:gz") as archive:
+        for kind in ("environment", "movement"):
+            archive.add(folder / kind, f"{kind}/somewhere/{kind}")
+        evil = tarfile.TarInfo("../../environment/1.json")
+        evil.size = 2
+        archive.addfile(evil, io.BytesIO(b"{}"))
+    write_save(read_save(folder), tmp_path / "folders")
+    for kind in ("environment", "movement"):
+        shutil.rmtree(folder / kind)
+    write_save(read_save(folder), tmp_path / "archive")
+    assert contents(tmp_path / "archive") == contents(tmp_path / "folders")
+    (folder / "movement+environment.tar.gz").write_bytes(b"\x1f\x8b" + bytes(30))
+    with pytest.raises(InputError, match=r"tar.gz: cannot be read"):
+        read_save(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "wrong"),
+    [
+        ("meta", {"persona_names": ["Ann Poe", "Ann Poe"]}, "'Ann Poe' stands there twice"),
+        ("meta", {"persona_names": ["Bob"]}, "Bob/bootstrap_memory/scratch.json: cannot be read"),
+        ("meta", {"persona_names": ["../Ann Poe"]}, "cannot be the name of a folder"),
+        ("meta", {"curr_time": "noon"}, "meta.json: curr_time: .*noon"),
+        ("meta", {"maze_name": "\ud800"}, "meta.json: half a character"),
+        ("meta", {"step": "1"}, "meta.json: step: "),
+        ("scratch", {"name": "Eve"}, "scratch.json: name: 'Eve' is in the folder of 'Ann Poe'"),
+        ("scratch", {"planned_path": [[0, "x"]]}, r"scratch.json: planned_path.0.1: .*'x'"),
+        ("scratch", {"vision_r": 8.0}, "scratch.json: vision_r"),
+        ("nodes", {"node_2": NODE}, "nodes.json: node_2: node_count is 1"),
+        ("nodes", {"node_9": NODE}, "nodes.json: node_4 is missing"),
+        ("nodes", {"node_3": THOUGHT | {"filling": ["node_8"]}}, "node_3: it rests on 'node_8', which is not there"),
+        ("nodes", {"node_3": THOUGHT | {"created": "13/2/2023"}}, "'node_3': created"),
+        ("nodes", {"node_3": {"node_count": 3}}, "'node_3': type_count: Field required"),
+        ("embeddings", {"two": [1.0]}, "'two': 1 numbers, where 3 are wanted"),
+        ("embeddings", {"two": ["a"]}, "'two': a list of numbers"),
+        ("embeddings", {"two": [1.0, float("nan"), 0]}, "'two': a number is not finite"),
+        ("spatial_memory", {"the Ville": []}, "spatial_memory.json: the Ville should be an object"),
+    ],
+)
+def test_a_bad_save_is_refused_with_file_and_reason(tmp_path: Path, file: str, change: Any, wrong: str) -> None:
+    with pytest.raises(InputError, match=wrong):
+        read_save(write(tmp_path, **{file: change}))
+
+
+def test_a_resident_must_be_able_to_go_home(tmp_path: Path) -> None:
+    save = read_save(write(tmp_path / "in"))
+    check_save(save, build_tiles(ROOM.upto(1), (2, 1), bytes(2), [ROOM, ROOM]))
+    with pytest.raises(InputError, match=r"Ann Poe: living_area: .*no place 'the Ville:flat:room'"):
+        check_save(save, build_tiles(ROOM.upto(1), (2, 1), bytes(2), [None, None]))
+    with pytest.raises(InputError, match=r"Ann Poe: living_area: there is no way from \(0, 0\) to"):
+        check_save(save, build_tiles(ROOM.upto(1), (3, 1), bytes([0, 1, 0]), [None, None, ROOM]))
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
+def test_the_authors_saves_are_the_same_after_reading_and_writing(tmp_path: Path) -> None:
+    world = load_map(SHARED / "the_ville")
+    for name in ("base_the_ville_n25", "base_the_ville_n3"):
+        save = read_save(SHARED / name)
+        check_save(save, world)
+        write_save(save, tmp_path / name)
+        assert contents(SHARED / name) == contents(tmp_path / name)
+    recorded = read_save(SHARED / "save-step-3-8")
+    assert [len(each.memory.nodes) for each in recorded.personas.values()] == [278, 120, 139]
+    assert len(recorded.recording.environments) == 4090

@@ -1,0 +1,140 @@
+"""What is done minute by minute: each at its thing; what has happened comes first, and is mended."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hamlet import hamlet
+
+from mindstream.town.events import Acted, DayPlanned, TasksPlanned
+from mindstream.town.journal import rows_after
+from mindstream.town.plan import take_up
+from mindstream.town.prompts.break_down import BreakDown, Task
+from mindstream.town.rules.tasks import break_down_by_habit
+from mindstream.town.rules.things import find_thing
+from mindstream.town.town import Town
+from mindstream.town.turn import Turn
+
+HOME = tuple(
+    f"{thing} of Mill House" for thing in (
+        "bed in the bedroom", "closet in the bedroom", "stove in the kitchen", "fridge in the kitchen",
+        "table in the kitchen",
+        "shower in the bathroom", "toilet in the bathroom", "bathroom sink in the bathroom",
+    )
+)  # fmt: skip
+SHOP = ("grocery shelf in the store of Penny's Market", "behind the counter in the store of Penny's Market")
+
+
+def tasks(
+    what: str, minutes: int = 60, because: str = "", around: tuple[str, ...] = HOME, is_home: bool = True
+) -> list[Task]:
+    ask = BreakDown(
+        who="Jo",
+        identity="Jo",
+        what=what,
+        when="08:00",
+        minutes=minutes,
+        around=around,
+        because=because,
+        is_home=is_home,
+    )
+    reply: list[Task] = break_down_by_habit(ask).tasks
+    assert sum(task.minutes for task in reply) == minutes and all(0 < task.minutes <= 25 for task in reply)
+    return reply
+
+
+def thing(task: Task, around: tuple[str, ...] = HOME) -> str:
+    return around[task.place - 1].partition(" in the ")[0] if task.place else ""
+
+
+def test_a_morning_goes_by_its_things() -> None:
+    done = [(task.what, thing(task)) for task in tasks("waking up and completing the morning routine", 50)]
+    assert done[:5] == [
+        ("getting out of bed", "bed"), ("using the toilet", "toilet"), ("brushing teeth", "bathroom sink"),
+        ("taking a shower", "shower"), ("getting dressed", "closet"),
+    ]  # fmt: skip
+    meal = [thing(task) for task in tasks("having breakfast", 40)]
+    assert meal == ["fridge", "stove", "table", "bathroom sink"]
+
+
+@pytest.mark.parametrize("minutes", [1, 7, 20, 59, 60, 90])
+@pytest.mark.parametrize("what", ["having dinner", "writing a novel", "getting ready for bed", "xyzzy"])
+def test_tasks_fill_their_minutes(what: str, minutes: int) -> None:
+    tasks(what, minutes)
+
+
+def test_guests_stay_on_their_side_of_the_counter() -> None:
+    names = ["behind the bar counter", "cooking area", "bar seating"]
+    assert find_thing("having dinner (ordering food)", names, guest=True) == 2
+    assert find_thing("working (serving customers)", names) == 0
+
+
+@pytest.mark.parametrize(
+    ("because", "first", "at", "leaves"),
+    [
+        ("the shower is leaking", "repairing", "shower", True),
+        ("the shower is dripping on the floor", "repairing", "shower", True),
+        ("the toilet is jammed", "repairing", "toilet", True),
+        ("the stove is burning", "putting out the fire", "stove", True),
+        ("the stove is on fire", "putting out the fire", "stove", True),
+        ("the fridge is empty", "refilling", "fridge", True),
+        ("the fridge is out of milk", "refilling", "fridge", True),
+        ("the table is sticky with jam", "cleaning", "table", True),
+        ("the toilet is occupied", "waiting", "", False),
+    ],
+)
+def test_what_has_happened_is_seen_to_first(because: str, first: str, at: str, leaves: bool) -> None:
+    around = (*HOME, *SHOP)
+    place = next((each for each in HOME if each.startswith(because.split()[1])), "")
+    reply = tasks("having breakfast", 60, f"{because} ({place})", around)
+    number, remedy = next((n, task) for n, task in enumerate(reply) if task.what.startswith(first))
+    assert number <= 1 and thing(remedy, around) == at and bool(remedy.leaves) is leaves
+    if "fridge" in because:
+        assert thing(reply[0], around) == "grocery shelf"
+    assert reply[-1].what not in (remedy.what, ""), "then it goes on as planned"
+
+
+async def test_a_leak_is_repaired(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(until=6 * 360 + 30)
+        await town.set_object("Hamlet:Mill House:room:shower", "dripping")
+        await town.run(until=8 * 360)
+        rows = [row async for row in rows_after(town.store)]
+        again = [row.event for row in rows if row.event.kind == "object_changed"]
+    acts = [row.event.act.what for row in rows if isinstance(row.event, Acted)]
+    assert any("repairing the shower" in what for what in acts)
+    assert [event.model_dump()["condition"] for event in again][-1] == ""
+
+
+async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet(talks=False, reflects=False)) as town:
+        await town.run(until=3 * 8640)
+        rows = [row async for row in rows_after(town.store)]
+        homes = {name: person.home for name, person in town.setting.people.items()}
+    plans = [(row.mind, row.event) for row in rows if isinstance(row.event, DayPlanned)]
+    assert len(plans) == 3 * 4 or len(plans) == 3 * 3
+    for who, plan in plans:
+        today = [block for block in plan.blocks if block.start < 1440]
+        assert today[0].start == 0 and all(a.end == b.start for a, b in pairwise(today))
+        assert today[-1].end >= 1440 and sum(block.minutes for block in plan.blocks if block.asleep) >= 300
+        assert all(block.place.startswith(homes[who]) for block in plan.blocks if block.asleep)
+
+
+async def test_what_is_agreed_on_for_tonight_comes_into_the_day(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(until=12 * 360)
+        resident = town.residents["Cleo Marsh"]
+        turn = Turn(resident, 12 * 360, town.setting, resident.state)
+        assert take_up(turn, "Cleo Marsh will come to a quiz at Oak Cafe tonight at 7pm.")
+        event = turn.rows[-1].event
+        assert isinstance(event, TasksPlanned) and event.blocks[0].place == "Hamlet:Oak Cafe:cafe"
+        block = turn.state.block_at(19 * 60 + 10)
+        assert block is not None and block.what == "attending the quiz"
+        for too_late in (
+            "Cleo Marsh will come to a quiz tomorrow at 7pm.",
+            "Let us have a coffee some day.",
+            "We met at 9am today.",
+        ):
+            assert not take_up(turn, too_late)

@@ -1,0 +1,179 @@
+"""A town of one's own in one file."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from mindstream.errors import InputError
+from mindstream.town.formats.maps import save_map
+from mindstream.town.formats.town_file import load_town, parse_town
+from mindstream.town.formats.whispers import read_whispers
+from mindstream.town.world.address import parse_address
+from mindstream.town.world.tiles import TileWorld
+
+MAP = '''
+[map]
+rows = """
+########
+#kkk#bb#
+#kkkkbb#
+##.#####
+#......#
+########
+"""
+things = """
+........
+.s....1.
+...w....
+........
+........
+........
+"""
+[map.places]
+k = "Lin family's house:kitchen"
+b = "Lin family's house:bedroom"
+[map.objects]
+s = "stove"
+w = "cupboard"
+[map.spawns]
+1 = "sp-A"
+'''
+TOWN = (
+    '[town]\nname = "the Ville"\nstart = 2023-02-13T06:00:00\n'
+    + MAP
+    + """
+[[places]]
+address = "Lin family's house"
+owners = ["Mei Lin", "Eddy Lin"]
+[[places]]
+address = "the Ville:Lin family's house:kitchen"
+hours = "06:00-22:00"
+capacity = 3
+
+[[residents]]
+name = "Mei Lin"
+age = 43
+innate = "kind"
+about = "Mei Lin teaches philosophy."
+home = "Lin family's house:bedroom"
+relations = [{ who = "Eddy Lin", as = "son" }]
+seeds = ["Eddy writes music."]
+
+[[residents]]
+name = "Eddy Lin"
+age = 19
+home = "Lin family's house:bedroom"
+start = "Lin family's house:kitchen:stove"
+"""
+)
+ROADS = """
+[town]
+name = "the Ville"
+[[roads]]
+from = "cafe"
+to = "flat"
+steps = 12
+[[places]]
+address = "flat:room"
+objects = ["bed"]
+[[residents]]
+name = "Ann"
+age = 30
+home = "flat:room:bed"
+"""
+
+
+def test_a_town_is_read_from_one_file(tmp_path: Path) -> None:
+    (tmp_path / "town.toml").write_text(TOWN)
+    town = load_town(tmp_path / "town.toml")
+    assert isinstance(town.world, TileWorld) and (town.world.width, town.world.height) == (8, 6)
+    assert (town.name, town.start) == ("the Ville", datetime(2023, 2, 13, 6))
+    mei, eddy = town.residents
+    assert mei.home == "the Ville:Lin family's house:bedroom" and mei.start == (6, 1)
+    assert mei.relations[0].what == "son"
+    assert mei.memories == ("Mei Lin teaches philosophy.", "Eddy writes music.")
+    assert eddy.start == (1, 1) == town.world.spots(parse_address("the Ville:Lin family's house:kitchen:stove"))[0]
+    kitchen = parse_address(eddy.home).upto(2).child("kitchen")
+    assert town.rules.capacity(kitchen.child("stove")) == 3 and town.rules.owners(kitchen) == {"Mei Lin", "Eddy Lin"}
+    assert not town.rules.is_open(kitchen, datetime(2023, 2, 13, 23))
+    save_map(town.world, tmp_path / "map.tmx")
+    other = TOWN.replace(MAP, '[map]\nfile = "map.tmx"\n')
+    assert parse_town(other, tmp_path).world == town.world
+
+
+def test_a_town_may_have_roads_in_place_of_tiles() -> None:
+    town = parse_town(ROADS, Path())
+    (ann,) = town.residents
+    assert ann.start is not None and town.world.routes.distance(ann.start, parse_address("the Ville:cafe")) == 12
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong"),
+    [
+        ("#......#", "#.....#", "map: rows: row 5 has 7 characters, where 8 are wanted"),
+        ("#......#", "#..?...#", r"map: row 5, column 4: '\?' stands for no place"),
+        (".s....1.", ".s..w.1.", "row 2, column 5: the object 'cupboard' is in no arena"),
+        (".s....1.", ".s..1.1.", "row 2, column 5: the spawn point 'sp-A' is in a wall"),
+        (".s....1.", "..z...1.", "row 2, column 3: 'z' stands for no thing"),
+        ('b = "Lin family\'s house:bedroom"', 'b = "Lin family\'s house:kitchen"', "two characters stand for"),
+        ('s = "stove"', '"#" = "stove"', "objects: '#' stands for wall already"),
+        ("[map]", "[map]\nwall = '#.'", "map: ground: '.' stands for wall already"),
+        ("#kkkkbb#", "#kkk#bb#", "map: nobody can come to .*kitchen"),
+        ('name = "Eddy Lin"\nage', 'name = "Mei Lin"\nage', "residents: 'Mei Lin' stands there twice"),
+        (
+            'home = "Lin family\'s house:bedroom"\nrel',
+            'home = "Lin family\'s flat"\nrel',
+            "Mei Lin: .*no place .*did you mean",
+        ),
+        (
+            'who = "Eddy Lin"',
+            'who = "Eddie Lin"',
+            "Mei Lin: no resident is called 'Eddie Lin'; did you mean 'Eddy Lin'",
+        ),
+        ('who = "Eddy Lin"', 'who = "Mei Lin"', "Mei Lin: relations: with themselves"),
+        ('owners = ["Mei Lin", ', 'owners = ["Tom", ', "places.1 .*no resident is called 'Tom'"),
+        ("06:00-22:00", "six", "places.2 .*'six' are no opening hours"),
+        ("capacity = 3", "capacity = 0", "places.2.capacity: "),
+        ("age = 43", 'age = "43"', "residents.1.age: "),
+        ("age = 43", "age = 43\nshoe = 40", "residents.1.shoe: "),
+        ("[map]", "[map]\nfile = 'x.tmx'", "map: either rows or a file is wanted"),
+        (MAP, "[map]\nfile = '../map.tmx'\n", "map: '../map.tmx' is not beside the town file"),
+        ("[map]", "[map", "is no TOML: .*line 5"),
+    ],
+)
+def test_a_bad_town_is_refused_with_place_and_reason(tmp_path: Path, old: str, new: str, wrong: str) -> None:
+    assert old in TOWN
+    (tmp_path / "town.toml").write_text(TOWN.replace(old, new, 1))
+    with pytest.raises(InputError, match=f"town.toml: .*{wrong}"):
+        load_town(tmp_path / "town.toml")
+
+
+def test_walls_may_be_of_several_kinds() -> None:
+    walls = TOWN.replace("[map]", "[map]\nwall = '#~'", 1)
+    assert "#......#" in walls
+    plain, wet = parse_town(walls, Path()), parse_town(walls.replace("#......#", "#.....~#"), Path())
+    assert isinstance(plain.world, TileWorld) and isinstance(wet.world, TileWorld)
+    assert wet.world.walls.count(1) == plain.world.walls.count(1) + 1
+
+
+def test_whispers_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "history.csv"
+    path.write_text('Name,Whisper\nMei Lin,"You like tea, a lot; You teach"\nAnn,\n')
+    assert read_whispers(path) == {"Mei Lin": ("You like tea, a lot", "You teach"), "Ann": ()}
+    path.write_text("Mei Lin,You like tea, and cake; You teach\n")
+    assert read_whispers(path) == {"Mei Lin": ("You like tea, and cake", "You teach")}, "a comma that nobody quoted"
+    path.write_text("Mei Lin\n")
+    with pytest.raises(InputError, match="row 1: a name and whispers are wanted"):
+        read_whispers(path)
+
+
+def test_the_town_of_the_documentation_is_read() -> None:
+    page = (Path(__file__).parents[2] / "docs/town.md").read_text("utf-8")
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    town = parse_town(text, Path())
+    assert [resident.name for resident in town.residents] == ["Mei Lin"]
+    assert town.world.spots(parse_address("the Ville:Lin family's house:bedroom:bed"))
