@@ -189,7 +189,7 @@ class Clockwork:
         spot, arena, profile = self._spots[name], self._arena[name], self.setting.profile
         distance = self.setting.world.distance
         seen = [
-            Percept(other, "is", act.what, self._spots[other], who=other, place=act.place)
+            Percept(*self._deed(other, act), self._spots[other], who=other, place=act.place)
             for other in self._arenas[arena]
             if other != name and is_in_sight(self.setting, spot, self._spots[other])
             and (act := self.residents[other].state.act)
@@ -216,6 +216,13 @@ class Clockwork:
             for number, place in places.items()
             if place not in self.conditions
         ]
+
+    def _deed(self, name: str, act: Act) -> tuple[str, str, str]:
+        """Return what is seen of somebody: subject, predicate, object; a talk of two is one thing to see."""
+        partner = self.residents[name].state.partner
+        if act.why != "talk" or self.setting.profile.compat or name < partner:
+            return name, "is", act.what
+        return partner, "is", f"talking with {name}"
 
     async def _live(self, turn: Turn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""

@@ -24,8 +24,8 @@ _NOT = re.compile(r"\b(?:not|never|no longer|out of|barely|hardly)\b|n't\b", re.
 @rule(ShouldTalk)
 def likely_to_talk(ask: ShouldTalk) -> dict[str, float]:
     """People talk to whom they know, most of all when they have something to tell, each by its nature."""
-    p = 0.4 if ask.relation else 0.16 if ask.last_talk else 0.12
-    p += 0.16 * any(worth(each) >= TOLD for each in ask.news)
+    p = 0.36 if ask.relation else 0.12 if ask.last_talk else 0.1
+    p += 0.12 * any(worth(each) >= TOLD for each in ask.news)
     p += 0.1 * bool(_OPEN.search(ask.identity[:2_000])) - 0.15 * bool(_SHUT.search(ask.identity[:2_000]))
     p = min(max(p, 0.05), 0.9)
     return {"yes": p, "no": 1 - p}

@@ -14,6 +14,9 @@ from mindstream.town.sentences import sentences
 
 ASKED = ("Would you like to come?", "Will you be there?", "Can I count on you?")
 COMES, STAYS, KNOWN = "I would love to.", "I am afraid I cannot.", "I know."
+HELPS = "And I will help to prepare it."
+HELPFUL = 0.4
+"""How probable it is that somebody whom the host knows, and who comes, helps."""
 LIKELY, LIKELY_OF_FRIENDS = 0.5, 0.75
 """How probable it is that somebody takes an invitation up."""
 HEARD = ("Have you heard?", "Did you know?", "Let me tell you something.")
@@ -57,8 +60,10 @@ def _answer(ask: Utter) -> str:
         return ""
     if ask.who in last.partition(": ")[2]:
         return KNOWN
-    likely = LIKELY_OF_FRIENDS if ask.relation else LIKELY
-    return COMES if chance.fraction("comes", ask.who, ask.other, last) < likely else STAYS
+    comes = chance.fraction("comes", ask.who, ask.other, last) < (LIKELY_OF_FRIENDS if ask.relation else LIKELY)
+    is_host = f"{ask.other} is " in last or f"{ask.other}'s " in last
+    helps = is_host and chance.fraction("helps", ask.who, last) < HELPFUL * (2 if ask.relation else 1)
+    return (f"{COMES} {HELPS}" if helps else COMES) if comes else STAYS
 
 
 def _news(ask: Utter) -> int:
@@ -85,7 +90,7 @@ def _first(name: str) -> str:
 def keep_what_was_said(ask: TakeFromTalk) -> Taken:
     """Keep what the other said that weighs, and what was agreed on."""
     heard = [each for line in ask.lines if (rest := _of(ask.other, line)) for each in sentences(rest)]
-    heard = [each for each in heard if each not in (*HEARD, *ASKED, COMES, STAYS, KNOWN)]
+    heard = [each for each in heard if each not in (*HEARD, *ASKED, COMES, STAYS, KNOWN, HELPS)]
     told = sorted({each for each in heard if worth(each) >= TOLD or _is_of(ask.other, each)}, key=heard.index)
     dated = [each for line in ask.lines for each in sentences(line.partition(": ")[2]) if names_time(each)]
     memo = " ".join(told[:2])[:400]
@@ -103,5 +108,6 @@ def _plan(ask: TakeFromTalk, dated: list[str]) -> str:
         if asked.endswith(ASKED) and _of(ask.who, answer) and COMES in answer:
             fact = next((each for each in sentences(_of(ask.other, asked)) if each in dated), "")
             if fact:
-                return f"{ask.who} will be there: {fact}"[:400]
+                deed = "will help to prepare it" if HELPS in answer else "will be there"
+                return f"{ask.who} {deed}: {fact}"[:400]
     return ""

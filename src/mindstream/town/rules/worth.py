@@ -22,7 +22,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _OWN = re.compile(
-    r"'s plan for |\btalked with\b|\bwill be there: |\bis talking with\b|\b(?:goes to bed|wakes? up|awakes? up)\b",
+    r"'s plan for |\btalked with\b|\bwill (?:be there|help to prepare it): |\bis talking with\b"
+    r"|\b(?:goes to bed|wakes? up|awakes? up)\b",
     re.IGNORECASE,
 )
 
