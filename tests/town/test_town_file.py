@@ -121,6 +121,7 @@ def test_a_town_may_have_roads_in_place_of_tiles() -> None:
         (".s....1.", "..z...1.", "row 2, column 3: 'z' stands for no thing"),
         ('b = "Lin family\'s house:bedroom"', 'b = "Lin family\'s house:kitchen"', "two characters stand for"),
         ('s = "stove"', '"#" = "stove"', "objects: '#' stands for wall already"),
+        ("[map]", "[map]\nwall = '#.'", "map: ground: '.' stands for wall already"),
         ("#kkkkbb#", "#kkk#bb#", "map: nobody can come to .*kitchen"),
         ('name = "Eddy Lin"\nage', 'name = "Mei Lin"\nage', "residents: 'Mei Lin' stands there twice"),
         (
@@ -149,6 +150,14 @@ def test_a_bad_town_is_refused_with_place_and_reason(tmp_path: Path, old: str, n
     (tmp_path / "town.toml").write_text(TOWN.replace(old, new, 1))
     with pytest.raises(InputError, match=f"town.toml: .*{wrong}"):
         load_town(tmp_path / "town.toml")
+
+
+def test_walls_may_be_of_several_kinds() -> None:
+    walls = TOWN.replace("[map]", "[map]\nwall = '#~'", 1)
+    assert "#......#" in walls
+    plain, wet = parse_town(walls, Path()), parse_town(walls.replace("#......#", "#.....~#"), Path())
+    assert isinstance(plain.world, TileWorld) and isinstance(wet.world, TileWorld)
+    assert wet.world.walls.count(1) == plain.world.walls.count(1) + 1
 
 
 def test_whispers_are_read(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ class Drawing:
     Attributes:
         rows: walls, ground and places.
         things: objects and spawn points on them; empty: none.
-        wall: the character of walls.
+        wall: the characters of walls and of whatever else nobody walks through: hedges, water.
         ground: the character of what is no place; in `things`, of nothing (a blank is nothing there, too).
         places: the address of each place's character.
         objects: the name of each object's character; the object is in the arena it is drawn upon.
@@ -60,12 +60,12 @@ def world_of_drawing(world: Address, drawing: Drawing) -> TileWorld:
             narrowest.append(made[key])
             if key[1] in drawing.spawns:
                 spawns[(x, y)] = drawing.spawns[key[1]]
-    walls = bytes(mark == drawing.wall for row in drawing.rows for mark in row)
+    walls = bytes(mark in drawing.wall for row in drawing.rows for mark in row)
     return build_tiles(world, (width, height), walls, narrowest, spawns)
 
 
 def _narrowest(drawing: Drawing, mark: str, thing: str) -> Address | None:
-    if mark not in drawing.places and mark not in (drawing.wall, drawing.ground):
+    if mark not in drawing.places and mark not in drawing.wall + drawing.ground:
         raise InputError(f"{mark!r} stands for no place; give it one in [map.places]")
     place = drawing.places.get(mark)
     if thing in drawing.objects:
@@ -74,7 +74,7 @@ def _narrowest(drawing: Drawing, mark: str, thing: str) -> Address | None:
         return place.child(drawing.objects[thing])
     if thing not in drawing.spawns and thing not in (drawing.ground, " "):
         raise InputError(f"{thing!r} stands for no thing; give it one in [map.objects] or [map.spawns]")
-    if thing in drawing.spawns and mark == drawing.wall:
+    if thing in drawing.spawns and mark in drawing.wall:
         raise InputError(f"the spawn point {drawing.spawns[thing]!r} is in a wall")
     return place
 
@@ -88,7 +88,9 @@ def _check_rows(name: str, rows: tuple[str, ...], width: int, height: int) -> No
 
 
 def _check_legend(drawing: Drawing) -> None:
-    taken: dict[str, str] = {drawing.wall: "wall", drawing.ground: "ground"}
+    if drawing.ground in drawing.wall:
+        raise InputError(f"ground: {drawing.ground!r} stands for wall already")
+    taken: dict[str, str] = {**dict.fromkeys(drawing.wall, "wall"), drawing.ground: "ground"}
     for table, marks in (("places", drawing.places), ("objects", drawing.objects), ("spawns", drawing.spawns)):
         if table != "spawns" and len(set(marks.values())) < len(marks):
             twice = next(value for value in marks.values() if list(marks.values()).count(value) > 1)

@@ -12,6 +12,7 @@ Line = Annotated[str, Field(min_length=1, max_length=1_000)]
 Paragraph = Annotated[str, Field(max_length=20_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Mark = Annotated[str, Field(min_length=1, max_length=1)]
+Marks = Annotated[str, Field(min_length=1, max_length=20)]
 
 
 class Table(BaseModel):
@@ -32,7 +33,7 @@ class MapTable(Table):
 
     rows: str = ""
     things: str = ""
-    wall: Mark = "#"
+    wall: Marks = "#"
     ground: Mark = "."
     places: dict[str, Line] = Field(default_factory=dict)
     objects: dict[str, Name] = Field(default_factory=dict)
