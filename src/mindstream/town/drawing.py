@@ -194,7 +194,7 @@ def _names(world: TileWorld) -> list[str]:
         if address.level == SECTOR and (tiles := world.tiles(address)):
             left, right = min(x for x, _ in tiles), max(x for x, _ in tiles) + 1
             size = 1.2 if right - left > NARROW else 0.8
-            lines = _lines(address.last, max(14, (right - left) * 2.2 / size))
+            lines = _lines(address.last, max(14, (right - left) * 2.0 / size))
             top = min(y for _, y in tiles) - 1.4 - size * (len(lines) - 1)
             spans = "".join(
                 f'<tspan x="{(left + right) / 2:g}" dy="{size * bool(number):g}">{escape(line)}</tspan>'

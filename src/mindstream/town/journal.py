@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
+from mindstream.errors import InputError
 from mindstream.log.events import Logged, Unknown
 from mindstream.memory.record import Record
 from mindstream.memory.store import Store, read_all
@@ -20,6 +21,7 @@ from mindstream.town.clockwork import Condition
 from mindstream.town.events import MovedIn, ObjectChanged, TownBegan, TownEvent, TownSaved
 from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
+from mindstream.town.source import load_source
 from mindstream.town.state import ResidentState, applied
 
 TOWN = "town"
@@ -87,6 +89,20 @@ async def read_town(store: Store, profile: Profile, upto: int | None = None) -> 
         if upto is None or not isinstance(row.event, TownEvent) or row.event.step <= upto:
             town.apply(row)
     return town
+
+
+async def read_setting(store: Store) -> Setting:
+    """Return the town that lives in a store.
+
+    Raises:
+        InputError: none does.
+    """
+    began = await store.last(TOWN, TownBegan.kind)
+    if began is None or not isinstance(began.event, TownBegan):
+        raise InputError("no town lives in this folder: begin one with `mindstream town new`")
+    event = began.event
+    profile = Profile.model_validate_json(event.profile)
+    return load_source(event.source, seed=event.seed, profile=profile, start=event.start)
 
 
 async def rows_after(store: Store, after: int = 0) -> AsyncIterator[Logged]:

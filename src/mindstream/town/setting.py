@@ -9,6 +9,7 @@ from functools import cached_property
 
 from mindstream import chance
 from mindstream.clock import Moment
+from mindstream.text.words import terms
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
 from mindstream.town.world.address import ARENA, OBJECT, Address
@@ -61,6 +62,11 @@ class Setting:
     def draw(self, *key: object) -> float:
         """Draw a number in [0, 1) by the town's seed: the same for the same key, whoever asks first."""
         return chance.fraction(self.seed, *key)
+
+    @cached_property
+    def name_words(self) -> frozenset[str]:
+        """The words of the residents' names, stemmed."""
+        return frozenset(word for name in self.people for word in terms(name))
 
     @cached_property
     def addresses(self) -> Mapping[str, Address]:

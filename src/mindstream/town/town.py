@@ -21,13 +21,11 @@ from mindstream.models.rules import Rules
 from mindstream.town import rules as rules  # they stand in for models
 from mindstream.town.clockwork import Clockwork
 from mindstream.town.events import ObjectChanged, TownBegan
-from mindstream.town.journal import TOWN, TownState, digest, journal, read_town
+from mindstream.town.journal import TOWN, TownState, digest, journal, read_setting, read_town
 from mindstream.town.moving_in import move_in
-from mindstream.town.profile import Profile
 from mindstream.town.ranking import policy_of
 from mindstream.town.resident_stream import ResidentStream
 from mindstream.town.setting import Setting
-from mindstream.town.source import load_source
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Resident
 from mindstream.town.writing import Writing
@@ -152,16 +150,11 @@ class Town:
 
 async def _setting_of(store: Store, new: Setting | None) -> Setting:
     """Return the town that begins, or the one that lives here."""
-    began = await store.last(TOWN, TownBegan.kind)
-    if new is not None and began is not None:
+    if new is None:
+        return await read_setting(store)
+    if await store.last(TOWN, TownBegan.kind) is not None:
         raise InputError("a town lives in this folder already: go on with it, or begin the new one in another folder")
-    if new is not None:
-        return new
-    if began is None or not isinstance(began.event, TownBegan):
-        raise InputError("no town lives in this folder: begin one with `mindstream town new`")
-    event = began.event
-    profile = Profile.model_validate_json(event.profile)
-    return load_source(event.source, seed=event.seed, profile=profile, start=event.start)
+    return new
 
 
 def _models(named: Mapping[str, str] | str) -> Models:

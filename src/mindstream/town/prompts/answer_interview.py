@@ -19,6 +19,10 @@ class AnswerInterview(Prompt[str]):
     memories: tuple[str, ...] = ()
     day: tuple[str, ...] = ()
     """The day's plan; empty where plans are switched off."""
+    near: tuple[str, ...] = ()
+    """Who is in sight."""
+    places: tuple[str, ...] = ()
+    """Houses and shops that it knows."""
     question: str
     lines: tuple[str, ...] = ()
     """What was asked and answered before, `name: words`."""

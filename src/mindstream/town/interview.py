@@ -1,0 +1,218 @@
+"""Ask a resident something, at any step, and leave no trace: nothing is written, touched or taken for known.
+
+Memory can be restricted for a question, as in the ablations of Park 2023 (6.2): the same history, parts of it hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from mindstream.errors import InputError
+from mindstream.memory.filters import Filters
+from mindstream.memory.policies import Generative, Policy
+from mindstream.memory.recall import Recalled, Recaller, recaller_of
+from mindstream.memory.record import Kind, Record
+from mindstream.models.ask import ask
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
+from mindstream.models.roles import Models
+from mindstream.text.support import SHARE
+from mindstream.text.words import terms
+from mindstream.town.history import Source, open_store, step_of
+from mindstream.town.journal import TOWN, TownState, read_setting, read_town
+from mindstream.town.places import words_of
+from mindstream.town.prompts.answer_interview import AnswerInterview
+from mindstream.town.ranking import policy_of
+from mindstream.town.rules.worth import sentences
+from mindstream.town.setting import Setting
+from mindstream.town.state import ResidentState
+
+Condition: TypeAlias = Literal["full", "no_reflection", "no_reflection_no_plan", "none"]
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+OF_WORLD: tuple[Kind, ...] = ("observation", "chat", "note")
+"""What a resident remembers that it has not thought itself."""
+RECALLED, OF_NAME = 30, 10
+LONGEST = 400
+"""So many characters of a memory are shown."""
+
+
+@dataclass(frozen=True)
+class Interview:
+    """A question and its answer.
+
+    Attributes:
+        memories: what came to mind, best first.
+        rests_on: those of them that the answer's words come from.
+    """
+
+    name: str
+    question: str
+    answer: str
+    step: int
+    condition: Condition
+    memories: tuple[Recalled, ...]
+    rests_on: tuple[Record, ...]
+
+
+class Interviewer:
+    """Asks the residents of a town as it was after a step. Open one with `open_interview`."""
+
+    def __init__(
+        self, setting: Setting, town: TownState, recaller: Recaller, policy: Policy, models: Models, step: int
+    ) -> None:
+        self.setting, self.step = setting, step
+        self._town, self._recaller, self._policy, self._models = town, recaller, policy, models
+
+    async def ask(
+        self, name: str, question: str, condition: Condition = "full", lines: Sequence[str] = ()
+    ) -> Interview:  # fmt: skip
+        """Ask one thing; `lines`: what was asked and answered before, `name: words`.
+
+        Raises:
+            InputError: nobody is called so, there is no such condition, or nothing is asked.
+            ModelError: the model that answers could not be had.
+        """
+        person = self.setting.people.get(name)
+        if person is None:
+            raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.setting.people)}")
+        if condition not in CONDITIONS:
+            raise InputError(f"{condition!r} is no condition: wanted is one of {', '.join(CONDITIONS)}")
+        if not question.strip():
+            raise InputError("there is no question")
+        state = self._town.states.get(name, ResidentState(name=name))
+        memories = await self._recall(name, question, condition)
+        plans, sees = condition in ("full", "no_reflection"), condition != "none"
+        when = self.setting.when(max(self.step, 0))
+        prompt = AnswerInterview(
+            who=name, identity=person.identity(state.currently if plans else ""),
+            when=f"{when:%A, %B} {when.day}, {when.year}, {when:%H:%M}",
+            doing=state.act.what if state.act and sees else "",
+            memories=tuple(self._words(each.record) for each in memories),
+            day=day_lines(self.setting, state, self.step) if plans else (),
+            near=self._near(name) if sees else (), places=_houses(state) if sees else (),
+            question=question, lines=tuple(lines),
+        )  # fmt: skip
+        answer = await ask(self._models.of(prompt.role), prompt)
+        names, records = self.setting.name_words, [each.record for each in memories]
+        return Interview(
+            name, question, answer, self.step, condition, tuple(memories),
+            tuple(record for record in records if is_source(record.text, answer, names)),
+        )  # fmt: skip
+
+    async def converse(self, name: str, questions: Iterable[str], condition: Condition = "full") -> list[Interview]:
+        """Ask several things, one after the other; each answer knows those before."""
+        lines: list[str] = []
+        asked = []
+        for question in questions:
+            asked.append(await self.ask(name, question, condition, lines))
+            lines += [f"Interviewer: {question}", f"{name}: {asked[-1].answer}"]
+        return asked
+
+    async def _recall(self, name: str, question: str, condition: Condition) -> list[Recalled]:
+        """Return what a question brings up, and what the names in it do; only what the condition leaves."""
+        if condition == "none":
+            return []
+        now = self.setting.moment(max(self.step, 0))
+        filters = Filters(as_of=now, kinds=None if condition == "full" else OF_WORLD)
+        named = [other for other in self.setting.people if other != name and other in question]
+        found: dict[str, Recalled] = {}
+        for query, k in ((question, RECALLED), *((other, OF_NAME) for other in named)):
+            recall = await self._recaller.recall(name, query, k, now=now, filters=filters, policy=self._policy)
+            found |= {each.record.id: each for each in recall.returned if each.record.id not in found}
+        hidden = condition == "no_reflection_no_plan"
+        return [each for each in found.values() if not (hidden and "plan" in each.record.keywords)]
+
+    def _words(self, record: Record) -> str:
+        """Return a memory as it is shown: when it was, unless from before, and who said it."""
+        said = f"{record.by}: " if record.kind == "chat" else ""
+        step = step_of(self.setting, record.created)
+        dated = f"({self.setting.when(step):%A %Y-%m-%d %H:%M}) " if step > 0 else ""
+        return f"{dated}{said}{record.text[:LONGEST]}"
+
+    def _near(self, name: str) -> tuple[str, ...]:
+        """Name who is in sight."""
+        world, states, step = self.setting.world, self._town.states, max(self.step, 0)
+        if name not in states:
+            return ()
+        spot = states[name].spot(step)
+        return tuple(
+            other
+            for other, state in sorted(states.items())
+            if other != name and other != TOWN and world.arena_of(state.spot(step)) == world.arena_of(spot)
+            and world.distance(state.spot(step), spot) <= self.setting.profile.vision
+        )  # fmt: skip
+
+
+def _houses(state: ResidentState) -> tuple[str, ...]:
+    return tuple(sorted({place.split(":")[1] for place in state.knows if ":" in place}))
+
+
+def _policy(setting: Setting, is_past: bool) -> Policy:
+    """Return the town's ranking; of the past without recency, since when something was last recalled is not history."""
+    profile = setting.profile
+    return Generative(0.0, profile.importance, profile.relevance) if is_past else policy_of(profile)
+
+
+def day_lines(setting: Setting, state: ResidentState, step: int) -> tuple[str, ...]:
+    """Say a day's plan, `HH:MM what (place)`; what goes on is said once."""
+    if state.day != setting.day(max(step, 0)):
+        return ()
+    lines: list[str] = []
+    before = ""
+    for block in state.blocks:
+        said = f"{block.what} ({words_of(block.place)})" if block.place else block.what
+        if said != before:
+            lines.append(f"{block.start // 60 % 24:02d}:{block.start % 60:02d} {said}")
+        before = said
+    return tuple(lines)
+
+
+def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
+    """Tell whether an answer's words come from a memory: it has at least half of one of its sentences, names aside.
+
+    Args:
+        names: the words of names, stemmed; they alone say nothing.
+    """
+    said = set(terms(answer))
+    told = (set(terms(sentence)) for sentence in sentences(memory))
+    return any(
+        len(words & said) > 1 and len((words & said).difference(names)) >= max(1, SHARE * len(words.difference(names)))
+        for words in told
+    )
+
+
+@asynccontextmanager
+async def open_interview(
+    source: Source, step: int | None = None, *, models: Models | str = "rules", embed: Embedder | str = "wordllama"
+) -> AsyncIterator[Interviewer]:
+    """Open a town to ask its residents as they were after a step; None: as they are.
+
+    Raises:
+        InputError: no town lives there, or it has not lived so far.
+    """
+    async with open_store(source) as store:
+        setting = await read_setting(store)
+        now = await read_town(store, setting.profile)
+        if step is not None and not 0 <= step <= now.step:
+            raise InputError(f"the town has lived up to step {now.step}: it cannot be asked at {step}")
+        town = now if step is None else await read_town(store, setting.profile, upto=step)
+        shared = models if isinstance(models, Models) else Models.named({"default": models})
+        try:
+            recaller = recaller_of(store, embedder(embed) if isinstance(embed, str) else embed)
+            at = now.step if step is None else step
+            yield Interviewer(setting, town, recaller, _policy(setting, at < now.step), shared, at)
+        finally:
+            if not isinstance(models, Models):
+                await shared.aclose()
+
+
+async def interview(
+    source: Source, name: str, question: str, step: int | None = None, condition: Condition = "full",
+    *, models: Models | str = "rules",
+) -> Interview:  # fmt: skip
+    """Ask a resident one thing (see `Interviewer.ask`)."""
+    async with open_interview(source, step, models=models) as interviewer:
+        return await interviewer.ask(name, question, condition)

@@ -1,0 +1,112 @@
+"""Whether residents do what they planned, at places where one can and may be; what cannot be is counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from mindstream.town.events import Acted, Talked
+from mindstream.town.history import History
+from mindstream.town.walk import read_walk
+from mindstream.town.world.address import ARENA, SECTOR
+from mindstream.town.world.world import Spot
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """How residents behave.
+
+    Attributes:
+        planned, kept: waking minutes that are planned at a place, and how many of them were spent in its arena.
+        acts, believable: acts at a place, and how many of them where and when one may: it is open, it is one's own or
+            nobody's or an owner is there, and it is not full.
+        not_believable: why the others are not.
+        in_walls: steps that somebody stood in a wall. asleep_elsewhere: sleeps outside the own house.
+        talking_asleep: conversations of somebody who slept.
+    """
+
+    planned: int
+    kept: int
+    acts: int
+    believable: int
+    not_believable: dict[str, int]
+    in_walls: int
+    asleep_elsewhere: int
+    talking_asleep: int
+
+    @property
+    def adherence(self) -> float:
+        """The share of planned minutes that were kept."""
+        return self.kept / self.planned if self.planned else 1.0
+
+    @property
+    def believable_share(self) -> float:
+        """The share of acts at places where one may be."""
+        return self.believable / self.acts if self.acts else 1.0
+
+
+def examine_conduct(history: History) -> Conduct:
+    """Count what residents did against their plans, the rules of places, and what can be."""
+    planned = kept = acts = walls = elsewhere = talking = 0
+    objections: Counter[str] = Counter()
+    for name in history.names:
+        each_planned, each_kept = _adherence(history, name)
+        planned, kept = planned + each_planned, kept + each_kept
+        for _, acted in history.events(name, Acted):
+            act = acted.act
+            tiles = read_walk(act.path)
+            walls += sum(not history.setting.world.walkable(tile) for tile in tiles)
+            elsewhere += act.asleep and not _is_home(history, name, tiles[-1])
+            if act.place and act.arrives <= history.step and history.state(name, act.arrives).act == act:
+                acts += 1
+                objections[_objection(history, name, act.place, act.arrives)] += 1
+        talking += sum(_slept(history, name, talk) for _, talk in history.events(name, Talked))
+    believable = objections.pop("", 0)
+    return Conduct(planned, kept, acts, believable, dict(objections), walls, elsewhere, talking)
+
+
+def _adherence(history: History, name: str) -> tuple[int, int]:
+    """Count the waking minutes planned at a place, and those spent there, by the plan as it stood in each minute."""
+    setting, planned, kept = history.setting, 0, 0
+    for step in range(0, history.step + 1, setting.profile.a_minute):
+        state = history.state(name, step)
+        block = state.block_at(setting.minute(step))
+        if state.day != setting.day(step) or block is None or block.asleep or block.place not in setting.addresses:
+            continue
+        planned += 1
+        wanted = setting.addresses[block.place].upto(ARENA)
+        kept += setting.world.address_at(state.spot(step)).is_within(wanted)
+    return planned, kept
+
+
+def _is_home(history: History, name: str, spot: Spot) -> bool:
+    home = history.setting.addresses[history.setting.people[name].home].upto(SECTOR)
+    return history.setting.world.address_at(spot).is_within(home)
+
+
+def _slept(history: History, name: str, talk: Talked) -> bool:
+    """Tell whether somebody slept when it began to talk."""
+    before = history.state(name, talk.step - 1)
+    return before.asleep and before.act is not None and before.act.until > talk.step
+
+
+def _objection(history: History, name: str, place: str, step: int) -> str:
+    """Say why one may not do something at a place then; "" where one may."""
+    rules, at = history.setting.rules, history.setting.when(step)
+    address = history.setting.addresses[place]
+    owners = rules.owners(address)
+    if not rules.may_enter(name, address, at):
+        if not owners:
+            return "closed"
+        house = address.upto(SECTOR)
+        if not any(
+            owner in history.setting.people and not history.state(owner, step).asleep
+            and history.place(owner, step).is_within(house) for owner in owners
+        ):  # fmt: skip
+            return "nobody let them in"
+    capacity = rules.capacity(address)
+    if capacity is not None:
+        counted = rules.counted_at(address)
+        if sum(history.place(each, step).is_within(counted) for each in history.names) > capacity:
+            return "full"
+    return ""

@@ -1,0 +1,132 @@
+"""What a town's history shows: a fact's way, who knows whom, who was at an event, what cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hamlet import hamlet
+
+from mindstream.errors import InputError
+from mindstream.town.history import History, read_history
+from mindstream.town.metrics.attendance import Event, trace_attendance
+from mindstream.town.metrics.conduct import examine_conduct
+from mindstream.town.metrics.counts import count_events
+from mindstream.town.metrics.curves import curves_csv, draw_curves, hours
+from mindstream.town.metrics.diffusion import trace_fact, write_csv
+from mindstream.town.metrics.fact import read_fact
+from mindstream.town.metrics.relationships import trace_acquaintance
+from mindstream.town.town import Town
+
+EVENING = "there is a reading evening at Oak Cafe"
+TWO_DAYS = 2 * 8_640 - 1
+
+
+def live(folder: Path, **profile: bool) -> Path:
+    async def lived() -> None:
+        async with Town.open(folder, hamlet(**profile)) as town:
+            await town.run(until=TWO_DAYS)
+
+    asyncio.run(lived())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return live(tmp_path_factory.mktemp("hamlet"))
+
+
+@pytest.fixture(scope="module")
+def history(folder: Path) -> History:
+    return asyncio.run(read_history(folder))
+
+
+@pytest.mark.parametrize(
+    ("text", "by", "says"),
+    [
+        ("Ada Brook is planning a reading evening at Oak Cafe on February 14th from 5pm to 7pm.", "", True),
+        ("Come to my reading evening at the cafe!", "Ada Brook", True),
+        ("Ada Brook is working at the Oak Cafe counter", "", False),
+        ("the piano is in the Oak Cafe", "", False),
+        ("Cleo Marsh is reading at Oak Cafe", "", False),
+        ("Good evening. I was at Oak Cafe.", "Ben Hale", False),
+    ],
+)
+def test_seeing_a_place_is_not_knowing_a_fact(text: str, by: str, says: bool) -> None:
+    assert read_fact(EVENING, hamlet()).is_in(text, by) is says
+
+
+def test_a_fact_about_somebody_needs_that_somebody() -> None:
+    fact = read_fact("Ben Hale is running for mayor | Ben Hale is a candidate", hamlet())
+    assert fact.is_in("I am running for mayor.", "Ben Hale") and fact.is_in("Ben Hale is our candidate")
+    assert not fact.is_in("I am running for mayor.", "Cleo Marsh")
+    with pytest.raises(InputError, match="is no fact"):
+        read_fact("mayor | ", hamlet())
+
+
+def test_a_fact_spreads_by_talk_and_its_way_is_known(history: History) -> None:
+    diffusion = trace_fact(history, read_fact(EVENING, history.setting))
+    first, *others = diffusion.knowers
+    assert (first.name, first.step, first.how, first.chain) == ("Ada Brook", 0, "beginning", ("Ada Brook",))
+    assert others, "somebody else heard of it"
+    for knower in others:
+        assert knower.how == "told" and knower.by and knower.chain[0] == "Ada Brook"
+        assert knower.chain[-2:] == (knower.by, knower.name) and knower.traced == knower.step
+    assert diffusion.count(0) == 1 and diffusion.count(history.step) == len(diffusion.knowers)
+    assert write_csv(diffusion).count("\n") == len(diffusion.knowers) + 1
+
+
+def test_without_talk_and_without_recall_nothing_spreads(tmp_path: Path) -> None:
+    for control in ({"talks": False}, {"recalls": False}):
+        past = asyncio.run(read_history(live(tmp_path / next(iter(control)), **control)))
+        assert len(trace_fact(past, read_fact(EVENING, past.setting)).knowers) == 1, control
+
+
+def test_a_look_back_sees_no_later_than_its_step(folder: Path, history: History) -> None:
+    diffusion = trace_fact(history, read_fact(EVENING, history.setting))
+    second = diffusion.knowers[1]
+    early = asyncio.run(read_history(folder, second.step - 1))
+    assert len(trace_fact(early, read_fact(EVENING, early.setting)).knowers) == diffusion.count(second.step - 1)
+    assert early.state("Ada Brook", second.step - 1) == history.state("Ada Brook", second.step - 1)
+
+
+def test_who_talks_knows_each_other(history: History) -> None:
+    known = trace_acquaintance(history)
+    assert known.since["Ada Brook", "Ben Hale"] == 0 and known.density(0) == pytest.approx(1 / 3)
+    assert known.density(history.step) >= known.density(0)
+    talked = {tuple(sorted((name, talk.partner))) for name, talk in history.talks()}
+    assert set(known.since) == talked | {("Ada Brook", "Ben Hale")}
+
+
+def test_an_event_has_guests_minutes_and_invitations(history: History) -> None:
+    setting = history.setting
+    fact = read_fact(EVENING, setting)
+    home = setting.addresses[setting.people["Ada Brook"].home]
+    night = Event(fact, home, setting.step_at(1, 0), setting.step_at(1, 60))
+    assert trace_attendance(history, night).minutes == {}, "who sleeps there does not attend"
+    whole = trace_attendance(history, Event(fact, home.upto(1), setting.step_at(1, 0), history.step))
+    assert set(whole.minutes) == set(history.names)
+    assert set(whole.invited) == {each.name for each in trace_fact(history, fact).knowers} - {"Ada Brook"}
+    assert whole.invitations[0][0] == "Ada Brook"
+    assert set(whole.came_invited) == set(whole.invited)
+    assert len(whole.talked) == sum(talk.step >= setting.step_at(1, 0) for _, talk in history.talks())
+    with pytest.raises(InputError, match="an event needs"):
+        trace_attendance(history, Event(fact, home, 10, 10))
+
+
+def test_what_cannot_be_does_not_happen(history: History) -> None:
+    conduct = examine_conduct(history)
+    assert (conduct.in_walls, conduct.asleep_elsewhere, conduct.talking_asleep) == (0, 0, 0)
+    assert 0.5 < conduct.adherence <= 1 and conduct.planned > 1_000
+    assert conduct.believable + sum(conduct.not_believable.values()) == conduct.acts > 0
+
+
+def test_counts_and_curves(history: History) -> None:
+    counts = count_events(history)
+    assert counts.days == 2 and counts.talks == sum(1 for _ in history.talks()) > 0 and counts.calls == {}
+    steps = hours(history)
+    curves = {"know": trace_acquaintance(history).curve(steps)}
+    assert curves_csv(history, steps, curves).count("\n") == len(steps) + 1
+    assert ElementTree.fromstring(draw_curves(history, steps, curves, "who < knows")).tag.endswith("svg")
