@@ -32,3 +32,7 @@ class ResidentStream(Stream):
             return []
         await written()
         return await self.touched(recalls)
+
+    def drop_touched(self) -> None:
+        """Forget the recalls of a turn that was broken off."""
+        self._recalls = ()
