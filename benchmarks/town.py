@@ -21,10 +21,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from mindstream.town.packs import open_setting
 from town_copies import copied_in_one
 
 from mindstream.town.estimate import cost_usd, count_calls
+from mindstream.town.packs import open_setting
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town
 

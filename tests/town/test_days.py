@@ -77,14 +77,18 @@ def test_verbs_are_said_as_what_is_being_done() -> None:
 
 
 def test_habits_have_their_hours_and_places() -> None:
-    told = "Jo opens the bakery at 5am, stands behind the counter until noon, and then goes to Rowan Park to feed the ducks."
+    told = (
+        "Jo opens the bakery at 5am, stands behind the counter until noon, and then goes to Rowan Park to feed the"
+        " ducks."
+    )
     work, after = read_habits([told], "Jo Kim", PLACES)
     assert (work.start, work.end, NAMES[work.place], work.duty) == (300, 720, "bakery of Fischer's Bakery", True)
     assert (after.what, after.start, NAMES[after.place]) == ("feeding the ducks", 720, "Rowan Park")
 
 
 def planned(identity: str, *memories: str, day: str = "Tuesday May 14, 2024", who: str = "Jo Kim") -> DayPlan:
-    return plan_by_habit(PlanDay(who=who, identity=identity, date=day, memories=memories, places=PLACES))
+    plan: DayPlan = plan_by_habit(PlanDay(who=who, identity=identity, date=day, memories=memories, places=PLACES))
+    return plan
 
 
 def where(plan: DayPlan, at: str) -> tuple[str, str]:
@@ -155,8 +159,8 @@ def test_who_promised_goes_and_of_those_who_heard_some_do() -> None:
 
 def test_one_event_told_twice_is_one_and_a_refusal_counts() -> None:
     day = date(2024, 5, 14)
-    told = [(date(2024, 5, 13), text) for text in (
-        PARTY.partition(") ")[2], "Jo Kim will help Mara Voss to decorate for the lantern feast tomorrow at 6pm at The Blue Anchor.")]  # fmt: skip
+    help_ = "Jo Kim will help Mara Voss to decorate for the lantern feast tomorrow at 6pm at The Blue Anchor."
+    told = [(date(2024, 5, 13), PARTY.partition(") ")[2]), (date(2024, 5, 13), help_)]
     (one,) = read_appointments("Jo Kim", day, told, PLACES)
     assert (one.role, one.start, one.end, NAMES[one.place]) == ("helper", 1080, 1200, "tavern of The Blue Anchor")
     no = (date(2024, 5, 13), "Jo Kim cannot come to the lantern feast at The Blue Anchor tomorrow at 6pm.")

@@ -15,7 +15,7 @@ from hamlet import HAMLET
 
 from mindstream.errors import InputError
 from mindstream.town.formats.town_file import TownFile
-from mindstream.town.packs import find_pack, shipped_packs
+from mindstream.town.packs import find_pack, open_setting, shipped_packs
 from mindstream.town.person import Person
 from mindstream.town.world.address import ARENA, OBJECT, parse_address
 from mindstream.town.world.tiles import TileWorld
@@ -41,6 +41,12 @@ def test_a_town_is_found_by_name_or_path_and_nothing_else(tmp_path: Path) -> Non
     assert find_pack(tmp_path).name == find_pack(str(tmp_path / "town.toml")).name == "Hamlet"
     with pytest.raises(InputError, match=r"nowhere.toml: cannot be read"):
         find_pack("./nowhere.toml")
+
+
+def test_it_begins_on_the_morning_before_the_party_at_the_seed_that_is_asked_for(town: TownFile) -> None:
+    setting = open_setting("smallville", seed=7)
+    assert (setting.seed, list(setting.people)) == (7, [each.name for each in town.residents])
+    assert setting.when(0) == datetime(2023, 2, 13, tzinfo=UTC)
 
 
 def test_everybody_has_a_bed_a_home_and_ways_to_all_that_they_know(town: TownFile) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from mindstream.town.turn import Turn
 
 HOME = tuple(
     f"{thing} of Mill House" for thing in (
-        "bed in the bedroom", "closet in the bedroom", "stove in the kitchen", "fridge in the kitchen", "table in the kitchen",
+        "bed in the bedroom", "closet in the bedroom", "stove in the kitchen", "fridge in the kitchen",
+        "table in the kitchen",
         "shower in the bathroom", "toilet in the bathroom", "bathroom sink in the bathroom",
     )
 )  # fmt: skip
@@ -38,7 +40,7 @@ def tasks(
         because=because,
         is_home=is_home,
     )
-    reply = break_down_by_habit(ask).tasks
+    reply: list[Task] = break_down_by_habit(ask).tasks
     assert sum(task.minutes for task in reply) == minutes and all(0 < task.minutes <= 25 for task in reply)
     return reply
 
@@ -115,7 +117,7 @@ async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) ->
     assert len(plans) == 3 * 4 or len(plans) == 3 * 3
     for who, plan in plans:
         today = [block for block in plan.blocks if block.start < 1440]
-        assert today[0].start == 0 and all(a.end == b.start for a, b in zip(today, today[1:], strict=False))
+        assert today[0].start == 0 and all(a.end == b.start for a, b in pairwise(today))
         assert today[-1].end >= 1440 and sum(block.minutes for block in plan.blocks if block.asleep) >= 300
         assert all(block.place.startswith(homes[who]) for block in plan.blocks if block.asleep)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import Kind, New, Record
 from mindstream.town.events import Line, Talked
+from mindstream.town.plan import take_up
 from mindstream.town.prompts.take_from_talk import TakeFromTalk
 from mindstream.town.prompts.utter import Utter
 from mindstream.town.turn import Turn
@@ -107,3 +108,4 @@ async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int) -> 
         gathered=importance,
     )  # fmt: skip
     one.write(event, records)
+    take_up(one, taken.plan)

@@ -111,7 +111,7 @@ class MovedIn(TownEvent):
 class Perceived(TownEvent):
     """What a resident saw and that was new to it."""
 
-    kind = "perceived"
+    kind = "resident_perceived"
     seen: tuple[tuple[str, str, str], ...]
     """Subject, predicate, object."""
     records: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class TasksPlanned(TownEvent):
 class Acted(TownEvent):
     """A resident began to do something."""
 
-    kind = "acted"
+    kind = "resident_acted"
     act: Act
     because: str = ""
     """What led to it, in words."""
@@ -156,7 +156,7 @@ class Acted(TownEvent):
 class Decided(TownEvent):
     """A resident decided whether to do something about what it saw."""
 
-    kind = "decided"
+    kind = "resident_decided"
     about: str
     other: str = ""
     """Whom it was to talk to."""
@@ -184,7 +184,7 @@ class Line(BaseModel):
 class Talked(TownEvent):
     """Two residents talked; it stands in the streams of both."""
 
-    kind = "talked"
+    kind = "residents_talked"
     partner: str
     lines: tuple[Line, ...]
     until: int

@@ -10,6 +10,7 @@ from mindstream.errors import InputError
 from mindstream.town.person import Person
 from mindstream.town.prompts.plan_day import Place
 from mindstream.town.rules.things import thing_for
+from mindstream.town.rules.times import clock
 from mindstream.town.rules.where import PUBLIC, is_open, purposes_of
 from mindstream.town.setting import Setting
 from mindstream.town.turn import Turn
@@ -39,11 +40,8 @@ def things_around(turn: Turn, place: str) -> tuple[str, ...]:
     known = [each for each in turn.setting.objects_in(sector) if each in turn.state.knows]
     usable = {str(turn.setting.addresses[each].upto(3)) for each in known}
     usable = {each for each in usable if each == arena or may_use(turn.setting, turn.person, each)}
-    return tuple(
-        sorted(
-            (each for each in known if each.rpartition(":")[0] in usable), key=lambda each: not each.startswith(arena + ":")
-        )
-    )  # fmt: skip
+    mine = [each for each in known if each.rpartition(":")[0] in usable]
+    return tuple(sorted(mine, key=lambda each: not each.startswith(arena + ":")))
 
 
 def shops_known(turn: Turn) -> tuple[str, ...]:
@@ -68,19 +66,19 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
         if address not in setting.addresses or not may_use(setting, person, address):
             continue
         things = tuple(each.rpartition(":")[2] for each in setting.objects_in(address) if each in knows)
-        home = is_home(setting, person, address)
+        home = is_home(person, address)
         hours = hours_on(rules, setting.addresses[address], when)
         found.append((address, Place(words=words_of(address), things=things, home=home, hours=hours)))
     return sorted(found, key=lambda each: not each[1].home)
 
 
-def is_home(setting: Setting, person: Person, place: str) -> bool:
+def is_home(person: Person, place: str) -> bool:
     """Tell whether a place belongs to where somebody lives."""
     return ":".join(place.split(":")[:2]) == ":".join(person.home.split(":")[:2])
 
 
 def may_use(setting: Setting, person: Person, place: str) -> bool:
-    """Tell whether somebody may go to an arena or a sector without being asked: no home of others, no room of others."""
+    """Tell whether somebody may go to an arena or a sector unasked: it is no home and no room of others."""
     owners = setting.rules.owners(setting.addresses[place])
     if owners:
         return person.name in owners
@@ -115,9 +113,7 @@ def hours_on(rules: Mapping[Address, PlaceRule], address: Address, when: datetim
         if rule is not None and rule.hours is not None:
             if rule.days is not None and when.weekday() not in rule.days:
                 return "closed"
-            return ", ".join(
-                f"{each.start // 60:02d}:{each.start % 60:02d}-{each.end // 60:02d}:{each.end % 60:02d}" for each in rule.hours
-            )  # fmt: skip
+            return ", ".join(f"{clock(each.start)}-{clock(each.end)}" for each in rule.hours)
     return ""
 
 
@@ -127,7 +123,7 @@ def find_place(turn: Turn, what: str, place: str) -> str:
     if address is None or address.level == OBJECT:
         return place
     known = [each for each in turn.setting.objects_in(place) if each in turn.state.knows]
-    return thing_for(what, known, guest=not is_home(turn.setting, turn.person, place)) or place
+    return thing_for(what, known, guest=not is_home(turn.person, place)) or place
 
 
 def bed_of(setting: Setting, person: Person) -> str:

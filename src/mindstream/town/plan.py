@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from mindstream.errors import InputError
 from mindstream.memory.record import New
@@ -71,9 +72,10 @@ async def plan_day(turn: Turn, day: int) -> None:
     written = await turn.build(
         New(text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",))
     )
+    blocks = blocks_of(turn, plan, [address for address, _ in known], day)
     event = DayPlanned(
-        step=turn.step, day=day, currently=plan.currently or currently, broad=broad,
-        blocks=blocks_of(turn, plan, [address for address, _ in known], day), records=tuple(each.id for each in written),
+        step=turn.step, day=day, currently=plan.currently or currently, broad=broad, blocks=blocks,
+        records=tuple(each.id for each in written),
     )  # fmt: skip
     turn.write(event, written)
 
@@ -121,7 +123,7 @@ def blocks_of(turn: Turn, plan: DayPlan, places: Sequence[str], day: int) -> tup
 def _on_time(turn: Turn, items: Sequence[tuple[int, str, str]]) -> list[int]:
     """Return when to set out for each item but the first: so that one is there when it begins."""
     starts: list[int] = []
-    for (before, _, there), (start, _, place) in zip(items, items[1:], strict=False):
+    for (before, _, there), (start, _, place) in pairwise(items):
         ahead = 0 if place == turn.person.home else _minutes_between(turn, there, place)
         starts.append(max(start - ahead, before + 10, *starts[-1:]) if start - before > 10 else start)
     return starts
@@ -206,7 +208,7 @@ async def break_down(turn: Turn, block: Block, minute: int, because: str = "", m
     reply = await turn.ask(
         BreakDown(
             who=turn.name, identity=turn.person.identity(turn.state.currently), what=block.what,
-            where=words_of(block.place) if block.place else "", is_home=is_home(turn.setting, turn.person, block.place),
+            where=words_of(block.place) if block.place else "", is_home=is_home(turn.person, block.place),
             when=f"{minute // 60:02d}:{minute % 60:02d}", minutes=minutes, around=tuple(map(words_of, things)),
             already=_minutes_done(turn, block, minute),
             day=turn.state.broad, because=because, memories=tuple(memories),

@@ -36,7 +36,7 @@ async def _acts(turn: Turn, percept: Percept) -> bool:
     """Decide about a thing that is not as it should be; if so, what is planned for now changes."""
     act = turn.state.act
     assert act is not None
-    recalled = await turn.recall(percept.text, RECALLED)
+    recalled = await turn.recall(percept.text, RECALLED, touch=False)
     question = ShouldAct(
         who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text,
         uses_it=act.place == percept.place, is_home=percept.place.startswith(_sector(turn.person.home)),
@@ -77,10 +77,12 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
     if out_of_question:
         return False
     assert state.act is not None and other.act is not None
-    recalled = await turn.recall(other.name, OF_OTHER, kinds=TELLABLE)
+    recalled = await turn.recall(other.name, OF_OTHER, kinds=TELLABLE, touch=False)
     shared = state.shared.get(other.name, frozenset())
     at_heart = [
-        each for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE) if each.record.id not in shared
+        each
+        for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
+        if each.record.id not in shared
     ]
     question = ShouldTalk(
         who=turn.name, identity=turn.identity, doing=state.act.what, other=other.name,

@@ -22,8 +22,13 @@ class ResidentStream(Stream):
         """Return the k records that answer best (see `Stream.recall`)."""
         found = await super().recall(query, k, touch=False, **({"policy": self.policy} | asked))
         if touch and found.touch is not None:
-            self._recalls += (found.touch,)
+            self.touch_later(found.touch)
         return found
+
+    def touch_later(self, touch: Touch) -> None:
+        """Let a recall do to memories what it does, with the next turn that is written; each counts once."""
+        if touch not in self._recalls:
+            self._recalls += (touch,)
 
     async def take_touched(self, written: Callable[[], Awaitable[None]]) -> list[Revision]:
         """Return what the recalls since the last time do to memories, once all that came before is `written`."""

@@ -63,8 +63,8 @@ class Town:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, new: Setting | None = None, *, models: Models | Mapping[str, str] | str = "rules",
-        embed: Embedder | str = "wordllama",
+        cls, data: str | Path | Store, new: Setting | None = None, *,
+        models: Models | Mapping[str, str] | str = "rules", embed: Embedder | str = "wordllama",
     ) -> AsyncIterator[Town]:  # fmt: skip
         """Open the town of a data folder, or begin one there.
 

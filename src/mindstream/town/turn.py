@@ -129,16 +129,25 @@ class Turn:
             await self.resident.written()
         return tuple(await self.resident.stream.build_records(news))
 
-    async def recall(self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None) -> Recollection:
-        """Return what comes to mind: of the stream as it was before this step."""
+    async def recall(
+        self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None, touch: bool = True
+    ) -> Recollection:
+        """Return what comes to mind: of the stream as it was before this step.
+
+        Args:
+            touch: False: it only crosses the mind, and is remembered no better for it.
+        """
         if not self.profile.recalls or not query.strip():
             return Recollection()
-        asked = (query, k, kinds)
+        stream, asked = self.resident.stream, (query, k, kinds)
         if asked not in self._recalled:
             await self.resident.written()
-            stream = self.resident.stream
-            self._recalled[asked] = await stream.recall(query, k or self.profile.recalled, kinds=kinds)
-        return self._recalled[asked]
+            found = await stream.recall(query, k or self.profile.recalled, kinds=kinds, touch=False)
+            self._recalled[asked] = found
+        found = self._recalled[asked]
+        if found.touch is not None and (touch or self.profile.compat):
+            stream.touch_later(found.touch)
+        return found
 
     async def ask(self, prompt: Prompt[R]) -> R:
         """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""

@@ -8,6 +8,9 @@ from pathlib import Path
 from mindstream.errors import InputError
 from mindstream.paths import is_path, usable
 from mindstream.town.formats.town_file import TownFile, load_town
+from mindstream.town.profile import Profile
+from mindstream.town.setting import Setting
+from mindstream.town.source import setting_of
 
 SHIPPED = Path(__file__).parent
 FILE = "town.toml"
@@ -38,3 +41,12 @@ def find_pack(name_or_path: str | Path) -> TownFile:
             + "; one of your own is named by its path, as ./town.toml"
         )
     return load_town(SHIPPED / name_or_path / FILE)
+
+
+def open_setting(name_or_path: str | Path, *, seed: int = 0, profile: Profile | None = None) -> Setting:
+    """Return a town that `find_pack` finds, ready to begin.
+
+    Raises:
+        InputError: there is no such town, or something in it cannot be.
+    """
+    return setting_of(find_pack(name_or_path), seed=seed, profile=profile)

@@ -1,4 +1,4 @@
-"""What was agreed on for a day: read from what somebody remembers, with its time, its place and one's own part in it."""
+"""What was agreed on for a day, as somebody remembers it: its time, its place, and one's own part in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ USUAL = 90
 TOLD = re.compile(r"^\(\w{6,9} (\d{4}-\d\d-\d\d)\) ")
 A_PLAN = re.compile(r"^.{0,60}'s plan for ")
 HOSTS = re.compile(
-    r"\b(?:having|holding|hosting|throwing|organi[sz]ing|giving|hosts?|throws?|holds?|organi[sz]es?|has invited|inviting) "
+    r"\b(?:having|holding|hosting|throwing|organi[sz]ing|giving|hosts?|throws?|holds?|organi[sz]es?|has invited"
+    r"|inviting) "
     r"(?P<event>(?:an?|the|her|his|their|our|my) [^.,;:*\n]{3,80})"
 )
 COMES = re.compile(
@@ -30,7 +31,8 @@ COMES = re.compile(
     r"(?P<event>(?:an?|the|her|his|their|our|my|your) [^.,;:*\n]{3,80})"
 )
 SAYS = re.compile(
-    r"\b(?P<event>(?:an?|the|her|his|their|our|my|your) [^.,;:*\n]{3,60}?) (?:at|on|from|this|tomorrow|tonight|today|takes)\b"
+    r"\b(?P<event>(?:an?|the|her|his|their|our|my|your) [^.,;:*\n]{3,60}?) (?:at|on|from|this|tomorrow|tonight"
+    r"|today|takes)\b"
 )
 AFTER_EVENT = re.compile(
     r" (?:at|on|from|with|this|tomorrow|tonight|today|in|next|for|and|is|will|that|there|starting|between|where|to)\b"
@@ -40,12 +42,15 @@ HEARD = re.compile(
 )
 HELPS = re.compile(r"\b(?:help(?:s|ing)?|decorat(?:e|es|ing)|sets? up|setting up|prepar(?:e|es|ing))\b")
 PROMISES = re.compile(
-    r"\b(?:will|'ll|agree[ds]?|promise[ds]?|accept(?:s|ed)?|plans? (?:to|on)|is planning to|going to|wants? to|intends?|said yes"
-    r"|look(?:s|ing) forward|would (?:love|like)|hopes? to|(?:is|am) (?:coming|going|attending|helping|joining|meeting|seeing)"
+    r"\b(?:will|'ll|agree[ds]?|promise[ds]?|accept(?:s|ed)?|plans? (?:to|on)|is planning to|going to|wants? to"
+    r"|intends?|said yes"
+    r"|look(?:s|ing) forward|would (?:love|like)|hopes? to|(?:is|am) (?:coming|going|attending|helping|joining"
+    r"|meeting|seeing)"
     r"|has an?|meets?|attends?|joins?|comes)\b"
 )
 REFUSES = re.compile(
-    r"\b(?:won't|will not|can't|cannot|can not|(?:not|unable) (?:going|coming|able|attend|to)|declines?d?|refuse[sd]?|does not want"
+    r"\b(?:won't|will not|can't|cannot|can not|(?:not|unable) (?:going|coming|able|attend|to)|declines?d?"
+    r"|refuse[sd]?|does not want"
     r"|doesn't want|turned (?:it )?down|too busy)\b"
 )
 NAME = re.compile(r"\b[A-Z][\w'-]{1,20} [A-Z][\w'-]{1,20}\b")

@@ -17,12 +17,14 @@ LONGEST = 6_000
 NOWHERE, HOME = -1, 0
 SENTENCES = re.compile(r"(?<=[a-z\d)])[.!;](?:\s|$)|\n")
 CLAUSES = re.compile(
-    r",? (?:and )?(?:then|afterwards|after that|at which point),? |, (?:and )?|;| and (?=\w{2,12}s (?:to|at|a|the|his|her|home|in|behind|it|as)\b)"
+    r",? (?:and )?(?:then|afterwards|after that|at which point),? |, (?:and )?|;| and (?=\w{2,12}s (?:to|at|a|the"
+    r"|his|her|home|in|behind|it|as)\b)"
 )
 WHEN_ONLY = re.compile(r"(?:in|on|at|every|during|after|most|some) [\w' ]{2,24}$", re.IGNORECASE)
 LATER = re.compile(r"\b(?:then|afterwards|after that|at which point|after work|after school)\b", re.IGNORECASE)
 SIGNS = re.compile(
-    r"\b(?:every|everyday|daily|usually|often|sometimes|mostly|always goes|frequents?|visits?|spends?|likes? to (?:go|walk|sit|talk a"
+    r"\b(?:every|everyday|daily|usually|often|sometimes|mostly|always goes|frequents?|visits?|spends?"
+    r"|likes? to (?:go|walk|sit|talk a"
     r"|take a|swim|run|have|read|play)|goes|opens|works?|on \w{3,6}days?|weekdays?|weekends?)\b",
     re.IGNORECASE,
 )
@@ -30,220 +32,71 @@ HOMEWARD = re.compile(
     r"\b(?:home|(?:his|her|their|your|the) (?:own )?(?:room|apartment|house|flat|desk))\b", re.IGNORECASE
 )
 LEADS = re.compile(
-    r"^\W{0,3}(?:(?:and|also|he|she|they|you|who|often|usually|sometimes|always|mostly|then|likes? to|loves? to|enjoys?|tends? to"
+    r"^\W{0,3}(?:(?:and|also|he|she|they|you|who|often|usually|sometimes|always|mostly|then|likes? to|loves? to"
+    r"|enjoys?|tends? to"
     r"|tries to|in terms of [\w ]{2,30}|in the \w{4,10}|on \w{6,10}s?|every \w{3,9}),? )",
     re.IGNORECASE,
 )
 GOES = re.compile(
-    r"^(?:goes|go|walks?|returns?|heads?|comes?|drives?|cycles)\b.{0,80}? to (?P<verb>(?!the\b|a\b|work\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$"
+    r"^(?:goes|go|walks?|returns?|heads?|comes?|drives?|cycles)\b.{0,80}? to (?P<verb>(?!the\b|a\b"
+    r"|work\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$"
 )
+COUNTER = re.compile(r"(?:the|a|his|her) (?P<which>(?:\w{2,14} ){1,2}(?:counter|desk|till|bar))\b")
+AT_WORK = re.compile(r"(?:at|behind|in|for|on|as)\b")
 GOING = re.compile(r"(?:going|walking|heading|driving) to ")
 SLEEP_OR_MEAL = re.compile(
-    r"\b(?:awakes?|wakes?|asleep|sleeps?|(?:to|in) bed|(?:eats?|has|having) (?:\w+ )?(?:dinner|supper|breakfast)|(?:gets?|is) up|turns? in|retires)\b",
+    r"\b(?:awakes?|wakes?|asleep|sleeps?|(?:to|in) bed|(?:eats?|has|having) (?:\w+ )?(?:dinner|supper|breakfast)"
+    r"|(?:gets?|is) up|turns? in|retires)\b",
     re.IGNORECASE,
 )
-STATES = frozenset(
-    [
-        "is",
-        "are",
-        "am",
-        "was",
-        "were",
-        "has",
-        "have",
-        "had",
-        "lives",
-        "loves",
-        "feels",
-        "knows",
-        "wants",
-        "needs",
-        "thinks",
-        "wonders",
-        "hopes",
-        "does",
-        "did",
-        "will",
-        "can",
-    ]
-)
+STATES_WORDS = """
+is are am was were has have had lives loves feels knows wants needs thinks wonders hopes does did will can
+"""
+STATES = frozenset(STATES_WORDS.split())
 SOME_DAY = date(2000, 1, 1)
 TIMES = re.compile(
-    r"\s?\b(?:(?:at|around|about|from|until|till|starting|starts?|by|between|to|and)\s){0,2}(?:at |around )?\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]m\b|o'clock)?"
-    r"|\s?\b(?:everyday|every day|daily|usually|often|early in the \w{3,9}|in the (?:morning|afternoon|evening)|at night|during the day)\b",
+    r"\s?\b(?:(?:at|around|about|from|until|till|starting|starts?|by|between|to|and)\s){0,2}(?:at "
+    r"|around )?\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]m\b|o'clock)?"
+    r"|\s?\b(?:everyday|every day|daily|usually|often|early in the \w{3,9}|in the (?:morning|afternoon|evening)"
+    r"|at night|during the day)\b",
     re.IGNORECASE,
 )
-TENDS = frozenset(
-    [
-        "opens",
-        "open",
-        "stands",
-        "stand",
-        "runs",
-        "run",
-        "works",
-        "work",
-        "manages",
-        "manage",
-        "staffs",
-        "serves",
-        "serve",
-        "mans",
-        "minds",
-        "keeps",
-    ]
-)
+TENDS_WORDS = """
+opens open stands stand runs run works work manages manage staffs serves serve mans minds keeps
+"""
+TENDS = frozenset(TENDS_WORDS.split())
 CLOSES = re.compile(r"\b(?:closes|close|closing|finishes|leaves|locks up|gets off|is done|until)\b", re.IGNORECASE)
 PURSUIT = re.compile(
-    r"\b(?:is|are|am|be|been)(?: also| currently| now| mostly| always| usually| busy){0,2} (?P<what>[a-z]{2,14}ing\b[^.;,\n]{0,90})"
-    r"|\b(?:spends?|spending) (?:\w+ ){0,2}(?:free )?(?:time|days?|evenings?|hours) (?P<free>[a-z]{2,14}ing\b[^.;,\n]{0,60})",
+    r"\b(?:is|are|am|be|been)(?: also| currently| now| mostly| always| usually"
+    r"| busy){0,2} (?P<what>[a-z]{2,14}ing\b[^.;,\n]{0,90})"
+    r"|\b(?:spends?|spending) (?:\w+ ){0,2}(?:free )?(?:time|days?|evenings?"
+    r"|hours) (?P<free>[a-z]{2,14}ing\b[^.;,\n]{0,60})",
     re.IGNORECASE,
 )
 PLEASURE = re.compile(r"\b(?:loves?|likes?|enjoys?)(?: to)? (?P<what>[a-z]{3,14}\b[^.;,\n]{0,60})", re.IGNORECASE)
-NO_PURSUIT = frozenset(
-    [
-        "living",
-        "looking",
-        "telling",
-        "asking",
-        "being",
-        "having",
-        "staying",
-        "trying",
-        "getting",
-        "going",
-        "interested",
-        "curious",
-        "running",
-        "keen",
-        "loving",
-        "liking",
-        "helping",
-        "making",
-        "thinking",
-        "hoping",
-        "feeling",
-        "growing",
-        "becoming",
-        "retiring",
-        "coming",
-        "leaving",
-        "doing",
-        "talking",
-        "working's",
-        "willing",
-        "knowing",
-        "shopping",
-    ]
-)
-NO_PLEASURE = frozenset(
-    [
-        "help",
-        "make",
-        "be",
-        "live",
-        "meet",
-        "take",
-        "connect",
-        "support",
-        "interact",
-        "see",
-        "feel",
-        "use",
-        "find",
-        "want",
-        "share",
-        "talk",
-        "go",
-        "sit",
-        "the",
-        "a",
-        "an",
-        "her",
-        "his",
-        "their",
-        "them",
-        "themselves",
-        "him",
-        "it",
-        "you",
-        "your",
-        "every",
-        "this",
-        "that",
-        "entertain",
-    ]
-)
+NO_PURSUIT_WORDS = """
+living looking telling asking being having staying trying getting going interested curious running keen loving
+liking helping making thinking hoping feeling growing becoming retiring coming leaving doing talking working's
+willing knowing shopping
+"""
+NO_PURSUIT = frozenset(NO_PURSUIT_WORDS.split())
+NO_PLEASURE_WORDS = """
+help make be live meet take connect support interact see feel use find want share talk go sit the a an her his
+their them themselves him it you your every this that entertain
+"""
+NO_PLEASURE = frozenset(NO_PLEASURE_WORDS.split())
 JOB = re.compile(r"\b(?:is|works as|am|as) (?:an?|the) (?P<job>[^.;,\n]{2,80})", re.IGNORECASE)
 BOTH = re.compile(r"(?P<out>out )?and (?P<second>[a-z]{3,12})(?P<more>$| and .{0,60}$)")
 OWN = re.compile(r"(?:you|i|in terms of [\w ]{2,30}, (?:you|i)) ", re.IGNORECASE)
-HABITUAL = frozenset(
-    [
-        "frequent",
-        "frequents",
-        "visit",
-        "visits",
-        "spend",
-        "spends",
-        "go",
-        "goes",
-        "take",
-        "takes",
-        "walk",
-        "walks",
-        "eat",
-        "eats",
-        "drink",
-        "drinks",
-        "hang",
-        "hangs",
-        "sit",
-        "sits",
-        "read",
-        "reads",
-        "work",
-        "works",
-        "play",
-        "plays",
-        "swim",
-        "swims",
-        "run",
-        "runs",
-        "jog",
-        "jogs",
-        "shop",
-        "shops",
-        "study",
-        "studies",
-        "exercise",
-        "exercises",
-    ]
-)
-OPEN_ENDS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "on",
-        "in",
-        "at",
-        "to",
-        "for",
-        "with",
-        "and",
-        "or",
-        "by",
-        "from",
-        "about",
-        "into",
-        "over",
-        "his",
-        "her",
-        "their",
-        "its",
-    ]
-)
+HABITUAL_WORDS = """
+frequent frequents visit visits spend spends go goes take takes walk walks eat eats drink drinks hang hangs sit
+sits read reads work works play plays swim swims run runs jog jogs shop shops study studies exercise exercises
+"""
+HABITUAL = frozenset(HABITUAL_WORDS.split())
+OPEN_ENDS_WORDS = """
+a an the of on in at to for with and or by from about into over his her their its
+"""
+OPEN_ENDS = frozenset(OPEN_ENDS_WORDS.split())
 RESTS = re.compile(r"\b(?:retired|pensioner|on a pension|unemployed|out of work|between jobs|no job)\b", re.IGNORECASE)
 KEEPS_HOUSE = re.compile(r"\b(?:house ?wife|house ?husband|home ?maker|stay-at-home|keeps? house)\b", re.IGNORECASE)
 LEARNS = re.compile(
@@ -380,7 +233,8 @@ def _better(what: str, clause: str, who: str) -> str:
     """Return where at a place somebody works, as far as the clause says so."""
     if _verb(clause, who) not in TENDS:
         return what
-    return activity(clause, who) or what
+    said = activity(clause, who)
+    return said if len(said) > len(what) else what
 
 
 def activity(clause: str, who: str) -> str:
@@ -393,11 +247,9 @@ def activity(clause: str, who: str) -> str:
     if not verb or not verb[0].isalpha() or len(verb) > 16:
         return ""
     if verb.lower() in TENDS:
-        return (
-            f"working {rest}".strip()[:80]
-            if rest.split(" ")[0] in ("at", "behind", "in", "for", "on", "as")
-            else "working"
-        )
+        if counter := COUNTER.match(rest):
+            return f"working at the {counter['which']}"
+        return f"working {rest}".strip()[:80] if AT_WORK.match(rest) else "working"
     if verb.lower() in ("frequent", "frequents", "visit", "visits"):
         target = re.split(r" to (?=[a-z])", rest, maxsplit=1)
         return gerund(f"{target[1]}")[:80] if len(target) == 2 else f"visiting {rest}"[:80]
@@ -454,7 +306,9 @@ def is_own_habit(text: str, who: str) -> bool:
 def _short(phrase: str) -> str:
     """Cut a phrase before a side clause."""
     phrase = re.split(
-        r" (?:who|which|that|because|so|but|when|since|every|for (?:over|about|almost|more than)|with (?:his|her|their)|to (?:stay|make|share|help)|and how|and (?:is|he|she|they|you|lives|likes|loves|enjoys|works|goes))\b",
+        r" (?:who|which|that|because|so|but|when|since|every|for (?:over|about|almost|more than)|with (?:his|her"
+        r"|their)|to (?:stay|make|share|help)|and how|and (?:is|he|she|they|you|lives|likes|loves|enjoys|works"
+        r"|goes))\b",
         phrase,
         maxsplit=1,
     )[0]

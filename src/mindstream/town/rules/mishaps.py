@@ -16,7 +16,8 @@ FIRE = re.compile(
 )
 TAKEN = re.compile(r"\b(?:occupied|taken|in use|busy|locked|reserved|being used|engaged)\b", re.IGNORECASE)
 MISSING = re.compile(
-    r"\b(?:empty|out of (?!order|use)|run(?:s|ning)? (?:out|low)|used up|nothing (?:left|in)|bare|missing|no more|almost gone|sold out)\b",
+    r"\b(?:empty|out of (?!order|use)|run(?:s|ning)? (?:out|low)|used up|nothing (?:left|in)|bare|missing|no more"
+    r"|almost gone|sold out)\b",
     re.IGNORECASE,
 )
 OUT_OF = re.compile(
@@ -95,6 +96,8 @@ def _shop(around: Sequence[str], names: Sequence[str], at: int) -> int:
     house = around[at - 1].rpartition(" of ")[2] if at else ""
     shelves = [
         n for n, (thing, name) in enumerate(zip(around, names, strict=True), 1)
-        if re.search(r"\b(?:shelf|shelves|counter|aisle|rack)\b", name) and "behind" not in name and thing.rpartition(" of ")[2] != house
+        if re.search(r"\b(?:shelf|shelves|counter|aisle|rack)\b", name)
+        and "behind" not in name
+        and thing.rpartition(" of ")[2] != house
     ]  # fmt: skip
     return next((n for n in shelves if re.search(r"grocer|food|market", names[n - 1])), shelves[0] if shelves else 0)

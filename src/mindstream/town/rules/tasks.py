@@ -1,4 +1,4 @@
-"""Tasks of some minutes without a model: what belongs to a meal, a morning, a lesson, a shop, each at the thing for it."""
+"""Tasks of some minutes without a model: what belongs to a meal, a lesson, a shop, each at the thing for it."""
 
 from __future__ import annotations
 
@@ -30,39 +30,92 @@ def _script(cues: str, opening: Sequence[Step], main: Sequence[Step], closing: S
 
 
 MEALS = r"having (?:\w+ )?(?:breakfast|brunch|lunch|dinner|supper|a meal)|eating(?! and)"
-AT_HOME = (
-    _script(r"waking up|morning routine|getting up",
-            [("getting out of bed", 5), ("using the toilet", 5), ("brushing teeth", 5), ("taking a shower", 15), ("getting dressed", 10)],
-            [("getting ready for the day", 10)]),
-    _script(r"getting ready for bed|evening routine|going to bed",
-            [("brushing teeth", 5), ("using the toilet", 5), ("changing into night clothes", 5)], [("lying in bed, reading", 15)]),
-    _script(MEALS, [("taking food out of the fridge", 5), ("cooking", 15)], [("eating at the table", 15)], [("washing the dishes", 5)]),
+AT_HOME: tuple[Script, ...] = (
+    _script(
+        r"waking up|morning routine|getting up",
+        [
+            ("getting out of bed", 5),
+            ("using the toilet", 5),
+            ("brushing teeth", 5),
+            ("taking a shower", 15),
+            ("getting dressed", 10),
+        ],
+        [("getting ready for the day", 10)],
+    ),
+    _script(
+        r"getting ready for bed|evening routine|going to bed",
+        [("brushing teeth", 5), ("using the toilet", 5), ("changing into night clothes", 5)],
+        [("lying in bed, reading", 15)],
+    ),
+    _script(
+        MEALS,
+        [("taking food out of the fridge", 5), ("cooking", 15)],
+        [("eating at the table", 15)],
+        [("washing the dishes", 5)],
+    ),
     _script(r"cooking", [("taking food out of the fridge", 5)], [("cooking", 15)], [("washing the dishes", 5)]),
-)  # fmt: skip
-OUT = (
+)
+OUT: tuple[Script, ...] = (
     _script(MEALS, [("ordering food", 5)], [("eating", 15), ("chatting at the table", 10)]),
-    _script(r"having (?:a )?(?:coffee|tea|drink|beer|snack)|drinking|spending the evening",
-            [("ordering something to drink", 5)], [("drinking and chatting", 15), ("watching people", 10)]),
-    _script(r"shopping|running errands|buying", [], [("looking for what is needed on the shelf", 15)], [("paying at the counter", 5)]),
-)  # fmt: skip
-ANYWHERE = (
-    _script(r"(?:helping to )?prepar\w+ and decorat|decorating", [("gathering decorations", 10)],
-            [("putting up decorations", 15), ("preparing food and drinks for the guests", 15)]),
-    _script(r"hosting", [], [("welcoming guests", 15), ("offering food and drinks to the guests", 10), ("chatting with the guests", 15)]),
-    _script(r"attending (?:the|a|an|her|his|their) ", [("saying hello to everybody", 5)],
-            [("chatting with other guests", 15), ("enjoying food and drinks", 10)]),
-    _script(r"teaching|lecturing", [("writing on the blackboard", 10)], [("lecturing", 15), ("answering students' questions", 15)]),
-    _script(r"taking classes$|attending (?:\w+ ){0,3}class", [("finding a seat in class", 5)],
-            [("listening to the lecture in class", 15), ("taking notes in class", 15)]),
-    _script(r"taking a walk|walking|enjoying the fresh air|going for a (?:walk|run)|running in|jogging", [],
-            [("walking around", 15), ("walking on", 15), ("sitting and looking around", 10)]),
+    _script(
+        r"having (?:a )?(?:coffee|tea|drink|beer|snack)|drinking|spending the evening",
+        [("ordering something to drink", 5)],
+        [("drinking and chatting", 15), ("watching people", 10)],
+    ),
+    _script(
+        r"shopping|running errands|buying",
+        [],
+        [("looking for what is needed on the shelf", 15)],
+        [("paying at the counter", 5)],
+    ),
+)
+ANYWHERE: tuple[Script, ...] = (
+    _script(
+        r"(?:helping to )?prepar\w+ and decorat|decorating",
+        [("gathering decorations", 10)],
+        [("putting up decorations", 15), ("preparing food and drinks for the guests", 15)],
+    ),
+    _script(
+        r"hosting",
+        [],
+        [("welcoming guests", 15), ("offering food and drinks to the guests", 10), ("chatting with the guests", 15)],
+    ),
+    _script(
+        r"attending (?:the|a|an|her|his|their) ",
+        [("saying hello to everybody", 5)],
+        [("chatting with other guests", 15), ("enjoying food and drinks", 10)],
+    ),
+    _script(
+        r"teaching|lecturing",
+        [("writing on the blackboard", 10)],
+        [("lecturing", 15), ("answering students' questions", 15)],
+    ),
+    _script(
+        r"taking classes$|attending (?:\w+ ){0,3}class",
+        [("finding a seat in class", 5)],
+        [("listening to the lecture in class", 15), ("taking notes in class", 15)],
+    ),
+    _script(
+        r"taking a walk|walking|enjoying the fresh air|going for a (?:walk|run)|running in|jogging",
+        [],
+        [("walking around", 15), ("walking on", 15), ("sitting and looking around", 10)],
+    ),
     _script(r"exercis|training|working out|doing sports", [("stretching", 5)], [("exercising", 15)]),
     _script(r"gardening|tending", [], [("watering the plants", 10), ("weeding", 15)]),
     _script(r"cleaning|tidying", [], [("tidying up the shelf", 15), ("wiping the table", 10)]),
     _script(r"closing", [("cleaning up", 10)], [("counting the money in the till", 10)], [("locking up", 5)]),
-)  # fmt: skip
-AT_A_COUNTER = _script(r"working", [], [("serving customers", 15), ("serving customers", 15), ("restocking", 10), ("serving customers", 15),
-                                        ("counting the till", 10)])  # fmt: skip
+)
+AT_A_COUNTER = _script(
+    r"working",
+    [],
+    [
+        ("serving customers", 15),
+        ("serving customers", 15),
+        ("restocking", 10),
+        ("serving customers", 15),
+        ("counting the till", 10),
+    ],
+)
 COUNTER = re.compile(r"\b(?:counter|till|register)\b")
 
 
@@ -80,7 +133,7 @@ def _at_its_thing(ask: BreakDown, what: str, minutes: int, names: Sequence[str])
     guest = not (
         ask.is_home or ask.what.startswith(("working", "closing", "hosting", "preparing", "teaching", "helping"))
     )
-    number = find_thing(what, names, guest)
+    number = find_thing(f"{ask.what} {what}" if AT_A_COUNTER.cues.match(ask.what) else what, names, guest)
     if number < 0 and what == "cooking":
         what = "preparing something simple"
     if number < 0:

@@ -17,33 +17,62 @@ USES = (
     ("toast", "toaster"),
     ("fridge refrigerator ingredients milk leftovers", "refrigerator fridge larder pantry"),
     ("dish dishes", "kitchen sink dishwasher"),
-    ("eat eating breakfast lunch dinner supper meal snack coffee tea ordering food", "dining table customer seating chair bench counter"),
+    (
+        "eat eating breakfast lunch dinner supper meal snack coffee tea ordering food",
+        "dining table customer seating chair bench counter",
+    ),
     ("drink drinking beer wine evening bar", "bar customer seating stool table chair"),
-    ("relax relaxing rest watch watching chat chatting talk talking sit sitting spend time listen", "sofa couch armchair seating chair bench table"),
+    (
+        "relax relaxing rest watch watching chat chatting talk talking sit sitting spend time listen",
+        "sofa couch armchair seating chair bench table",
+    ),
     ("read reading book books browsing", "sofa armchair bookshelf library desk table chair bench seating"),
-    ("study studying write writing homework work working project plan planning research novel paper course letter thesis account"
-     " notes looking", "desk table computer library seating"),
+    (
+        "study studying write writing homework work working project plan planning research novel paper course "
+        "letter thesis account notes looking",
+        "desk table computer library seating",
+    ),
     ("class classes lecture listening", "student seating classroom desk bench"),
     ("teach teaching lecturing lecture lesson students", "podium blackboard lectern board"),
     ("paint painting draw drawing sketch watercolor", "easel canvas studio desk table"),
-    ("guitar piano harp music compose composing practice sing song rehearse perform", "guitar piano harp violin microphone instrument stage"),
+    (
+        "guitar piano harp music compose composing practice sing song rehearse perform",
+        "guitar piano harp violin microphone instrument stage",
+    ),
     ("game games gaming stream streaming twitch", "game console computer television"),
-    ("computer code coding program software app animation online web edit email digital photo photography", "computer laptop desk"),
-    ("exercise exercising lift lifting train training workout stretch stretching", "lifting weight treadmill mat gym garden"),
-    ("garden gardening plant plants weed weeding flower watering tend tending", "garden flowerbed greenhouse plant"),
+    (
+        "computer code coding program software app animation online web edit email digital photo photography",
+        "computer laptop desk",
+    ),
+    (
+        "exercise exercising lift lifting train training workout stretch stretching",
+        "lifting weight treadmill mat gym garden",
+    ),
+    (
+        "garden gardening plant plants weed weeding flower watering tend tending",
+        "garden flowerbed greenhouse plant",
+    ),
     ("walk walking stroll run running jog air fresh", "park garden path bench fountain lawn"),
-    ("serve serving customer customers sell welcome welcoming offering pour counter working working pharmacy till",
-     "behind counter register till bar desk"),
-    ("shop shopping buy buying groceries errand errands restock restocking needed browse pay paying", "shelf store product counter rack aisle"),
+    (
+        "serve serving customer customers sell welcome welcoming offering pour counter working working pharmacy till",
+        "behind counter register till bar desk",
+    ),
+    (
+        "shop shopping buy buying groceries errand errands restock restocking needed browse pay paying",
+        "shelf store product counter rack aisle",
+    ),
     ("pool billiards", "pool table"),
-    ("party guest guests attending hosting decorate decorating decorations putting", "customer seating table sofa garden stage counter"),
+    (
+        "party guest guests attending hosting decorate decorating decorations putting",
+        "customer seating table sofa garden stage counter",
+    ),
     ("clean cleaning tidy tidying dust sweep wipe", "shelf table sink broom closet"),
     ("laundry wash washing iron", "washing machine basin sink closet"),
     ("tool tools fetch fetching", "toolbox shelf closet workbench cupboard supply"),
     ("call phone telephone", "phone telephone desk"),
     ("pray praying mass", "altar pew shrine"),
     ("patient patients examine", "bed desk examination couch"),
-)  # fmt: skip
+)
 _USES = tuple(
     (frozenset(terms(does)), {word: n for n, word in reversed(list(enumerate(terms(things))))}) for does, things in USES
 )

@@ -41,7 +41,8 @@ PARTS = {
     "day": (9 * 60, 17 * 60), "days": (9 * 60, 17 * 60), "daytime": (9 * 60, 17 * 60),
 }  # fmt: skip
 PART = re.compile(
-    r"\b(?:(?:in|during|of|through|by|at|it's|this|every|each|early|all|spends?|most of|whole) (?:the |her |his |their |your |my )?)?"
+    r"\b(?:(?:in|during|of|through|by|at|it's|this|every|each|early|all|spends?|most of|whole) (?:the |her |his "
+    r"|their |your |my )?)?"
     r"(?P<part>mornings?|forenoon|noon|lunch|afternoons?|evenings?|tonight|nights?|late|daytime|days?)\b",
     re.IGNORECASE,
 )
@@ -54,7 +55,8 @@ WAKES = re.compile(
     re.IGNORECASE,
 )
 SLEEPS = re.compile(
-    r"\b(?:(?:to|in|into) bed|bed ?time|sleep|sleeps|sleeping|asleep|stays? up|turns? in|retires|lights out|nods off)\b",
+    r"\b(?:(?:to|in|into) bed|bed ?time|sleep|sleeps|sleeping|asleep|stays? up|turns? in|retires|lights out"
+    r"|nods off)\b",
     re.IGNORECASE,
 )
 OWL = re.compile(r"\b(?:night[- ]owl|late riser|sleeps (?:in|late)|(?:up|stays up) (?:very )?late)\b", re.IGNORECASE)
@@ -62,7 +64,8 @@ LARK = re.compile(
     r"\b(?:early (?:bird|riser)|morning person|up (?:very )?early|with the (?:sun|chickens))\b", re.IGNORECASE
 )
 AT_NIGHT = re.compile(
-    r"\b(?:night[- ]shifts?|works? (?:at )?nights?|night[- ]?(?:watch\w{0,4}|nurse|porter|guard|clerk|worker|duty|baker))\b",
+    r"\b(?:night[- ]shifts?|works? (?:at )?nights?|night[- ]?(?:watch\w{0,4}|nurse|porter|guard|clerk|worker|duty"
+    r"|baker))\b",
     re.IGNORECASE,
 )
 MONTH_DAY = re.compile(

@@ -9,29 +9,64 @@ from mindstream.text.words import terms
 from mindstream.town.prompts.plan_day import Place
 
 PURPOSES: dict[str, tuple[str, str]] = {
-    "eat": ("eat eats eating lunch dinner breakfast brunch coffee tea meal cook chef waiter waitress barista",
-            "cafe café restaurant diner bistro bakery canteen cafeteria tearoom teahouse pizzeria coffee eatery inn"),
-    "drink": ("drink drinks beer wine cocktail bartender barkeeper", "pub bar tavern saloon brewery nightclub"),
-    "outdoors": ("walk walks stroll run runs jog jogs hike picnic outdoors tree trees bird birds nature gardener",
-                 "park square beach forest wood lake river meadow plaza promenade harbour harbor playground riverside"),
-    "shop": ("shopping buy buys groceries errands purchase shopkeeper grocer cashier merchant",
-             "market store shop supermarket grocery mall pharmacy"),
-    "study": ("study studies studying read reads reading research class classes course courses lecture exam homework"
-              " thesis student pupil teach teaches teaching teacher professor lecturer librarian school",
-              "school college university classroom library academy kindergarten campus lab laboratory"),
-    "heal": ("patient patients nurse doctor physician surgeon midwife medic", "clinic hospital infirmary surgery practice"),
-    "craft": ("paint paints sculpt pottery weld carpenter mechanic repair", "studio atelier workshop garage smithy forge"),
-    "train": ("exercise exercises gym sport sports swim train trains yoga athlete coach",
-              "gym pool stadium court pitch dojo fitness sports"),
-    "desk": ("office clerk lawyer accountant engineer programmer developer manager secretary journalist mayor",
-             "office bureau coworking headquarters newsroom town-hall hall"),
-    "farm": ("farm farmer crops harvest cows milking shepherd", "farm barn field stable orchard vineyard greenhouse"),
-    "faith": ("pray prayer mass worship priest pastor imam rabbi nun", "church chapel temple mosque synagogue shrine"),
-    "shows": ("film movie concert play exhibition show actor musician curator",
-              "cinema theatre theater museum gallery stage hall concert"),
-    "travel": ("train bus ferry passengers conductor stationmaster", "station harbour harbor airport depot"),
-    "guard": ("patrol police policeman officer firefighter warden guard", "police station barracks firehouse gatehouse"),
-}  # fmt: skip
+    "eat": (
+        "eat eats eating lunch dinner breakfast brunch coffee tea meal cook chef waiter waitress barista",
+        "cafe café restaurant diner bistro bakery canteen cafeteria tearoom teahouse pizzeria coffee eatery inn",
+    ),
+    "drink": (
+        "drink drinks beer wine cocktail bartender barkeeper",
+        "pub bar tavern saloon brewery nightclub",
+    ),
+    "outdoors": (
+        "walk walks stroll run runs jog jogs hike picnic outdoors tree trees bird birds nature gardener",
+        "park square beach forest wood lake river meadow plaza promenade harbour harbor playground riverside",
+    ),
+    "shop": (
+        "shopping buy buys groceries errands purchase shopkeeper grocer cashier merchant",
+        "market store shop supermarket grocery mall pharmacy",
+    ),
+    "study": (
+        "study studies studying read reads reading research class classes course courses lecture exam "
+        "homework thesis student pupil teach teaches teaching teacher professor lecturer librarian school",
+        "school college university classroom library academy kindergarten campus lab laboratory",
+    ),
+    "heal": (
+        "patient patients nurse doctor physician surgeon midwife medic",
+        "clinic hospital infirmary surgery practice",
+    ),
+    "craft": (
+        "paint paints sculpt pottery weld carpenter mechanic repair",
+        "studio atelier workshop garage smithy forge",
+    ),
+    "train": (
+        "exercise exercises gym sport sports swim train trains yoga athlete coach",
+        "gym pool stadium court pitch dojo fitness sports",
+    ),
+    "desk": (
+        "office clerk lawyer accountant engineer programmer developer manager secretary journalist mayor",
+        "office bureau coworking headquarters newsroom town-hall hall",
+    ),
+    "farm": (
+        "farm farmer crops harvest cows milking shepherd",
+        "farm barn field stable orchard vineyard greenhouse",
+    ),
+    "faith": (
+        "pray prayer mass worship priest pastor imam rabbi nun",
+        "church chapel temple mosque synagogue shrine",
+    ),
+    "shows": (
+        "film movie concert play exhibition show actor musician curator",
+        "cinema theatre theater museum gallery stage hall concert",
+    ),
+    "travel": (
+        "train bus ferry passengers conductor stationmaster",
+        "station harbour harbor airport depot",
+    ),
+    "guard": (
+        "patrol police policeman officer firefighter warden guard",
+        "police station barracks firehouse gatehouse",
+    ),
+}
 """What people do, and where it is done: the general sense of English words, no town's."""
 PUBLIC = ("eat", "drink", "outdoors", "shop", "study", "train", "faith", "shows")
 OPEN = {"eat": (7 * 60, 21 * 60), "drink": (16 * 60, 25 * 60), "shop": (8 * 60, 20 * 60), "outdoors": (6 * 60, 21 * 60)}

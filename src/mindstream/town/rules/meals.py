@@ -1,0 +1,70 @@
+"""The frame of a day: getting up, three meals, getting ready for bed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mindstream import chance
+from mindstream.town.rules.described import Description, end_of
+from mindstream.town.rules.habits import (
+    Habit,
+)  # fmt: skip
+from mindstream.town.rules.timeline import DAY, Timeline
+from mindstream.town.rules.times import read_stretches
+from mindstream.town.rules.where import find_for, is_open, purposes_of
+
+EVENING_MEAL = re.compile(r"\b(?:dinner|supper)\b[^.;,]{0,30}")
+
+
+def add_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
+    """Get up, eat three times, get ready for bed."""
+    wake, bed, draw = line.wake, line.bed, who.draw
+    first = min((line.at(habit.start) for habit in habits if habit.duty and habit.start is not None), default=bed)
+    hurry = first - wake < 90
+    ready = 25 if hurry else 40 + 5 * int(draw("ready") * 4)
+    line.add(wake, wake + ready, "waking up and completing the morning routine", 0, least=10)
+    line.add(bed - 30, bed, "getting ready for bed", 0)
+    line.add(wake + ready, wake + ready + (20 if hurry else 30), "having breakfast", 0)
+    lunch = (12 * 60 if 2 * 60 <= wake < 11 * 60 else wake + 5 * 60) + 15 * int(draw("lunch") * 5)
+    line.add(lunch, lunch + 45, "having lunch", _table(who, line, habits, lunch, out=0.65))
+    dinner = min(line.at(_dinner(who, wake)), bed - 90)
+    at_work = [habit for habit in habits if habit.duty and habit.start is not None
+               and line.at(habit.start) <= dinner < line.at(habit.start) + end_of(habit) - habit.start]  # fmt: skip
+    if at_work:
+        over = line.at(at_work[0].start or 0) + end_of(at_work[0]) - (at_work[0].start or 0)
+        over += 20 * any(habit.what.startswith("closing") and habit.start == at_work[0].end for habit in habits)
+        if over + 90 <= bed and over - dinner <= 150:
+            dinner = over
+    line.add(dinner, dinner + 60, "having dinner", _table(who, line, habits, dinner, out=0.2), least=30)
+
+
+def _dinner(who: Description, wake: int) -> int:
+    for told in EVENING_MEAL.finditer(who.text):
+        for stretch in read_stretches(told[0]):
+            if stretch.start is not None:
+                return stretch.start
+    return (18 * 60 if 2 * 60 <= wake < 12 * 60 else wake + 10 * 60) + 15 * int(who.draw("dinner") * 4)
+
+
+def _table(who: Description, line: Timeline, habits: Sequence[Habit], minute: int, out: float) -> int:
+    """Return where to eat: where one works if that is a place to eat, else out or at home."""
+    places, indoors = who.ask.places, 0
+    for habit in habits:
+        if (
+            habit.start is None
+            or not line.at(habit.start) <= minute < line.at(habit.start) + end_of(habit) - habit.start
+        ):
+            continue
+        if habit.place > 0 and {"eat", "drink"} & set(purposes_of(places[habit.place - 1])):
+            return habit.place
+        indoors = habit.place if habit.duty else indoors
+    open_now = [each for each in find_for("eat", places) if is_open(places[each - 1], minute % DAY, minute % DAY + 45)]
+    said = [habit.place for habit in habits if habit.place in open_now and re.search(r"\beat|lunch|dinner", habit.what)]
+    if said and minute < 17 * 60:
+        return said[0]
+    return (
+        chance.pick(open_now, who.ask.who, who.day.isoformat(), minute)
+        if open_now and who.draw("out", minute) < out
+        else indoors
+    )
