@@ -10,66 +10,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from town_minds import MINDS
+from town_recorded import Figure, Measure, Recorded, figure
 
 from mindstream.errors import InputError
 from mindstream.town.formats.files import load_json
 from mindstream.town.formats.maps import read_tiled
 from mindstream.town.formats.matrix import MAZES, Matrix, read_matrix, world_of_matrix
-from mindstream.town.formats.nodes import ConceptNode, plain_memory
-from mindstream.town.formats.saves import PersonaSave, Save, read_save
+from mindstream.town.formats.nodes import plain_memory
+from mindstream.town.formats.saves import Save, read_save
 from mindstream.town.formats.tiled import matrix_of_tiled
-from mindstream.town.formats.typed import parse_stamp, to_plain
+from mindstream.town.formats.typed import to_plain
 from mindstream.town.world.address import ARENA, OBJECT, SECTOR
-from mindstream.town.world.tiles import TileWorld
 from mindstream.town.world.world import Spot
-
-LONG_CHAT = 2_500
-"""Characters of a chat above which its recorded end may be a minute before the formula's."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """What an anchor came to.
-
-    Attributes:
-        cases: how many were compared.
-        differ: those that are not as they should be, the first twenty.
-        wrong: how many are not.
-        counts: what else was counted.
-    """
-
-    cases: int
-    wrong: int = 0
-    differ: tuple[str, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A saved simulation and the map it is on."""
-
-    folder: Path
-    save: Save
-    world: TileWorld
-
-    @property
-    def step(self) -> timedelta:
-        """How long a step is."""
-        return timedelta(seconds=self.save.meta.sec_per_step)
-
-
-Measure = Callable[[Recorded], Figure]
-
-
-def figure(cases: int, differ: list[str], **counts: int) -> Figure:
-    return Figure(cases, len(differ), tuple(differ[:20]), counts)
 
 
 def standing(save: Save) -> dict[str, Spot]:
@@ -155,109 +114,6 @@ def movement_invariants(recorded: Recorded) -> Figure:
     return figure(cases, differ)
 
 
-def recorded_reflections(persona: PersonaSave) -> list[str]:
-    """Return when a resident reflected: when thoughts were written that rest on anything but a chat."""
-    kinds = {node.node_id: node.type for node in persona.memory.nodes}
-    return sorted(
-        {
-            node.created
-            for node in persona.memory.nodes
-            if node.type == "thought" and node.evidence and "chat" not in {kinds[each] for each in node.evidence}
-        }
-    )
-
-
-def reflection_times(recorded: Recorded) -> Figure:
-    """A5: reflections come when the poignancy of events has used up the trigger; what is left of it was saved."""
-    cases, differ = 0, []
-    for name, persona in recorded.save.personas.items():
-        trigger = persona.scratch.importance_trigger_max
-        left, times, sums = trigger, [], Counter[str]()
-        for node in persona.memory.in_order():
-            if node.type == "event":
-                sums[node.created] += int(node.poignancy)
-        for time, poignancy in sums.items():
-            left -= poignancy
-            if left <= 0:
-                left = trigger
-                times.append(time)
-        found = recorded_reflections(persona)
-        cases += len(found) + 1
-        differ += [f"{name}: {time}" for time in set(times) ^ set(found)]
-        if left != persona.scratch.importance_trigger_curr:
-            differ.append(f"{name}: {left} left, {persona.scratch.importance_trigger_curr} saved")
-    return figure(cases, differ)
-
-
-def keyword_strength(recorded: Recorded) -> Figure:
-    """A6: how often each keyword came up in events and thoughts that are not idle."""
-    cases, differ = 0, []
-    for name, persona in recorded.save.personas.items():
-        saved = persona.memory.strength
-        for kind, expected in (("event", saved.kw_strength_event), ("thought", saved.kw_strength_thought)):
-            counted = Counter(
-                keyword.lower()
-                for node in persona.memory.nodes
-                if node.type == kind and f"{node.predicate} {node.object}" != "is idle"
-                for keyword in node.keywords
-            )
-            cases += len(expected)
-            differ += [
-                f"{name}: {kind}: {word}"
-                for word in counted.keys() | expected
-                if counted[word] != expected.get(word, 0)
-            ]
-    return figure(cases, differ)
-
-
-def evidence_depth(recorded: Recorded) -> Figure:
-    """A8: a thought is one deeper than the deepest it rests on; nothing rests on what came later."""
-    cases, differ = 0, []
-    for name, persona in recorded.save.personas.items():
-        nodes = {node.node_id: node for node in persona.memory.nodes}
-        for node in nodes.values():
-            evidence = [nodes[each] for each in node.evidence]
-            cases += bool(evidence)
-            if any(each.node_count >= node.node_count for each in evidence):
-                differ.append(f"{name}: {node.node_id} rests on what came later")
-            if node.type == "thought" and evidence and node.depth != 1 + max(each.depth for each in evidence):
-                differ.append(f"{name}: {node.node_id} has depth {node.depth}")
-    return figure(cases, differ)
-
-
-def chat_end(began: datetime, chat: ConceptNode) -> tuple[datetime, int]:
-    """Return when a chat that began then ends by the authors' formula, and how many characters it has."""
-    said = [line for line in chat.filling or () if isinstance(line, tuple)]
-    length = len("".join(f"{': '.join(line)}\n" for line in said))
-    minute = began if began.second == 0 else began.replace(second=0) + timedelta(minutes=1)
-    return minute + timedelta(minutes=math.ceil(length // 8 / 30)), length
-
-
-def chat_ends(recorded: Recorded) -> Figure:
-    """A9: chats end when the formula says; a step before, the two write down what it means to them."""
-    cases, shorter, differ = 0, 0, []
-    for name, persona in recorded.save.personas.items():
-        nodes = {node.node_id: node for node in persona.memory.nodes}
-        for chat in (node for node in nodes.values() if node.type == "chat"):
-            after = [
-                parse_stamp(node.created)
-                for node in nodes.values()
-                if node.type == "thought" and chat.node_id in node.evidence
-            ]
-            if not after:
-                continue
-            cases += 1
-            ended, (expected, length) = (
-                min(after) + recorded.step,
-                chat_end(parse_stamp(chat.created) - recorded.step, chat),
-            )
-            if ended == expected - timedelta(minutes=1) and length > LONG_CHAT:
-                shorter += 1
-            elif ended != expected:
-                differ.append(f"{name}: {chat.node_id} ended {ended}, by the formula {expected}")
-    return figure(cases, differ, a_minute_shorter=shorter)
-
-
 def round_trip(recorded: Recorded) -> Figure:
     """A10: every JSON file of a resident is the same after reading, to the byte once its keys are sorted."""
     cases, differ = 0, []
@@ -304,13 +160,10 @@ ANCHORS: dict[str, Measure] = {
     "A1 import": import_counts,
     "A3 shortest paths": path_lengths,
     "A4 movement": movement_invariants,
-    "A5 reflection times": reflection_times,
-    "A6 keyword strength": keyword_strength,
-    "A8 evidence depth": evidence_depth,
-    "A9 chat ends": chat_ends,
+    **MINDS,
     "A10 round trip": round_trip,
 }
-"""What is measured on each saved simulation. What a resident does (A7 percepts, A11 retrieval) is added by name."""
+"""What is measured on each saved simulation."""
 
 
 def find_saves(folder: Path) -> list[Path]:

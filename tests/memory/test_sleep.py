@@ -163,6 +163,14 @@ def test_rules_rate_by_words() -> None:
     )
     ratings = rate_by_words(RateImportance(who="ann", memories=memories)).ratings
     assert ratings == [10, 7, 4, 1, 3, 1, 7]
+    lived = (
+        "the bed is being used",
+        "Ann is eating breakfast",
+        "Ann is reading",
+        "Ann is teaching",
+        "Ann talked with Bo",
+    )
+    assert rate_by_words(RateImportance(who="ann", memories=lived)).ratings == [1, 2, 3, 4, 5]
 
 
 async def test_near_duplicates_are_superseded_with_evidence(world: World) -> None:

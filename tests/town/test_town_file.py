@@ -164,7 +164,9 @@ def test_whispers_are_read(tmp_path: Path) -> None:
     path = tmp_path / "history.csv"
     path.write_text('Name,Whisper\nMei Lin,"You like tea, a lot; You teach"\nAnn,\n')
     assert read_whispers(path) == {"Mei Lin": ("You like tea, a lot", "You teach"), "Ann": ()}
-    path.write_text("Mei Lin,a,b\n")
+    path.write_text("Mei Lin,You like tea, and cake; You teach\n")
+    assert read_whispers(path) == {"Mei Lin": ("You like tea, and cake", "You teach")}, "a comma that nobody quoted"
+    path.write_text("Mei Lin\n")
     with pytest.raises(InputError, match="row 1: a name and whispers are wanted"):
         read_whispers(path)
 

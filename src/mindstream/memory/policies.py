@@ -102,7 +102,7 @@ class Bounded:
         age = np.maximum(candidates.now - signals.accessed, 0)
         nudges = {
             "recency": 1 + self.recency * (2 * 0.5 ** (age / self.half_life_s) - 1),
-            "importance": 1 + self.importance * (2 * _rated(signals.importance) - 1),
+            "importance": 1 + self.importance * (2 * rated(signals.importance) - 1),
             "strength": 1 + self.strength * (2 * signals.strength - 1),
         }
         factor = nudges["recency"] * nudges["importance"] * nudges["strength"]
@@ -143,9 +143,9 @@ class Generative:
         signals = candidates.signals(rows)
         hours = np.maximum(candidates.now - signals.accessed, 0) / HOUR_S
         parts = {
-            "recency": self.recency * _spread(self.decay**hours),
-            "importance": self.importance * _spread(_rated(signals.importance)),
-            "relevance": self.relevance * _spread(signals.relevance),
+            "recency": self.recency * spread(self.decay**hours),
+            "importance": self.importance * spread(rated(signals.importance)),
+            "relevance": self.relevance * spread(signals.relevance),
         }
         return best(rows, parts["recency"] + parts["importance"] + parts["relevance"], n, parts)
 
@@ -159,12 +159,12 @@ class Cosine:
         return best(rows, candidates.cosines(rows), n)
 
 
-def _rated(importance: Floats) -> Floats:
+def rated(importance: Floats) -> Floats:
     """Bring importance to 0 … 1; what is not rated yet counts as the middle."""
     return np.where(np.isnan(importance), 0.5, np.clip((importance - 1) / 9, 0, 1))
 
 
-def _spread(values: Floats) -> Floats:
+def spread(values: Floats) -> Floats:
     """Stretch to 0 … 1 between the least and the most; all equal gives 1/2."""
     if not len(values):
         return values

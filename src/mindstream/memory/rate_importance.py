@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
+from functools import lru_cache
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -53,9 +54,19 @@ WORDS: dict[int, str] = {
     6: r"pain\w*|doctor|medic\w*|pills?|worr\w*|argu\w*|cry|cried|crying|angry|lonely|exam|promise\w*|decid\w*"
     r"|election",
     5: r"my name is|i am called|years old|birthday|my (?:wife|husband|partner|son|daughter|mother|father|boss)|work as"
-    r"|goal|plan(?:s|ned|ning)?|want\w*|hate\w*|love\w*|party|invit\w*",
-    4: r"i|my|me|always|never|every|like\w*|prefer\w*|need\w*|usually|habit",
+    r"|goal|plan(?:s|ned|ning)?|want\w*|hate\w*|love\w*|party|invit\w*|talk(?:s|ed|ing)?|convers\w*|discuss\w*"
+    r"|news|celebrat\w*|decorat\w*|excit\w*|proud|leak\w*|broken|burning",
+    4: r"i|my|me|always|never|every|like\w*|prefer\w*|need\w*|usually|habit"
+    r"|friends?|neighbou?rs?|colleagues?|guests|customers|visitors|patients|pupils|students|help(?:s|ed|ing)?|greet\w*"
+    r"|welcom\w*|teach\w*|research\w*|stud(?:y|ies|ied|ying)|writ(?:es?|ing)|learn\w*|lectures?|class(?:es)?"
+    r"|project|paper|essay|thesis|compos\w*|perform\w*",
 }
+EVERYDAY = (
+    r"wak(?:es?|ing)|getting (?:up|ready|dressed|out of bed)|bed|wash\w*|shower\w*|bath\w*|clean\w*|tid(?:y|ies|ying)"
+    r"|eat(?:s|ing)?|breakfast|lunch|dinner|supper|snacks?|cook\w*|dishes|laundry|walk\w*|wait\w*|pack\w*|driv\w*"
+    r"|commut\w*|rest(?:s|ing)?|relax\w*|sitting|in use"
+)
+"""What everybody does every day: a little less than what has no word here."""
 CHINESE: dict[int, str] = {
     10: "去世|自杀|离婚|癌",
     9: "结婚|怀孕|出生|葬礼",
@@ -71,6 +82,10 @@ MUNDANE = (
     r"|^\W*(hi|hello|hey|thanks|thank you|ok|okay|yes|no|bye|goodbye|你好|谢谢|好的|再见)\W*$"
 )
 """What is mundane on its face, unless a heavy word stands beside it."""
+_WEIGHTS = [
+    (weight, re.compile(rf"\b(?:{WORDS[weight]})\b|{CHINESE[weight]}", re.IGNORECASE)) for weight in sorted(WORDS)[::-1]
+]
+_MUNDANE, _EVERYDAY = re.compile(MUNDANE, re.IGNORECASE), re.compile(rf"\b(?:{EVERYDAY})\b", re.IGNORECASE)
 
 
 @rule(RateImportance)
@@ -79,8 +94,9 @@ def rate_by_words(ask: RateImportance) -> Importance:
     return Importance(ratings=[_weight(memory) for memory in ask.memories])
 
 
+@lru_cache(maxsize=4_096)
 def _weight(memory: str) -> int:
-    found = [weight for weight, words in WORDS.items() if re.search(rf"\b(?:{words})\b", memory, re.IGNORECASE)]
-    found += [weight for weight, words in CHINESE.items() if re.search(words, memory)]
-    heaviest = max(found, default=3)
-    return 1 if heaviest <= 4 and re.search(MUNDANE, memory, re.IGNORECASE) else heaviest
+    heaviest = next((weight for weight, words in _WEIGHTS if words.search(memory)), 0)
+    if heaviest <= 4 and _MUNDANE.search(memory):
+        return 1
+    return heaviest or (2 if _EVERYDAY.search(memory) else 3)

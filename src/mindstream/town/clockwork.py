@@ -14,11 +14,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mindstream.memory.store import Commit, Entry
+from mindstream.town.compat import sees_idle
 from mindstream.town.converse import converse
 from mindstream.town.events import Act, ObjectChanged
-from mindstream.town.perceive import is_news, nearest, perceive
+from mindstream.town.perceive import is_in_sight, is_news, nearest, perceive
 from mindstream.town.percept import Percept
 from mindstream.town.plan import next_act
+from mindstream.town.ranking import IDLE
 from mindstream.town.react import react
 from mindstream.town.reflection import reflect
 from mindstream.town.setting import Setting
@@ -142,7 +144,7 @@ class Clockwork:
 
     def _mark_around(self, name: str, spot: Spot) -> None:
         arena = self._arena[name]
-        if len(self._arenas[arena]) > 1 or arena in self._odd_arenas:
+        if len(self._arenas[arena]) > 1 or arena in self._odd_arenas or sees_idle(self.setting.profile):
             distance, vision = self.setting.world.distance, self.setting.profile.vision
             self._marked.add(name)
             self._marked.update(
@@ -189,16 +191,31 @@ class Clockwork:
         seen = [
             Percept(other, "is", act.what, self._spots[other], who=other, place=act.place)
             for other in self._arenas[arena]
-            if other != name and distance(self._spots[other], spot) <= profile.vision
+            if other != name and is_in_sight(self.setting, spot, self._spots[other])
             and (act := self.residents[other].state.act)
         ]  # fmt: skip
         for place, condition in self.conditions.items():
             spots = self.setting.world.spots(self.setting.addresses[place])
             near = min(spots, key=lambda each: distance(each, spot))
-            if self._arena_of_object(place) == arena and distance(near, spot) <= profile.vision:
+            if is_in_sight(self.setting, spot, near):
                 seen.append(Percept(f"the {place.rsplit(':', 1)[-1]}", "is", condition.text, near, place=place))
+        if sees_idle(profile):
+            seen += self._idle_things(spot)
         with_whom = self.residents[name].state.partner  # whom one talks to is no news
         return [each for each in nearest(seen, spot, profile.attention) if not with_whom or each.who != with_whom]
+
+    def _idle_things(self, spot: Spot) -> list[Percept]:
+        """Return the things in sight that are as they should be, each where it is nearest."""
+        world, found = self.setting.world, dict[int, Spot]()
+        for at, number in world.objects_in(world.arena_of(spot)):
+            if is_in_sight(self.setting, spot, at):
+                found[number] = min(found.get(number, at), at, key=lambda each: world.distance(each, spot))
+        places = {number: str(world.places[number]) for number in found}
+        return [
+            Percept(f"the {place.rsplit(':', 1)[-1]}", "is", IDLE, found[number], place=place)
+            for number, place in places.items()
+            if place not in self.conditions
+        ]
 
     async def _live(self, turn: Turn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import Kind, New, Record
+from mindstream.town.compat import talk_end
 from mindstream.town.events import Line, Talked
 from mindstream.town.plan import take_up
 from mindstream.town.prompts.take_from_talk import TakeFromTalk
@@ -16,8 +16,6 @@ from mindstream.town.turn import Turn
 OF_OTHER, TO_TELL = 6, 12
 TELLABLE: tuple[Kind, ...] = ("note", "thought", "observation")
 """What is told: not the lines of earlier talks, of which what matters was kept."""
-LETTERS_A_MINUTE = 240
-"""So fast people talk; the published code's four times as slow is read from anchors, and its talks never end."""
 MEMO_IMPORTANCE = 5.0
 LONGEST = 600
 """So many characters of a memory are shown."""
@@ -34,8 +32,7 @@ async def converse(first: Turn, second: Turn) -> None:
         lines.append(line)
         if ends and len(lines) > 1:
             break
-    letters = sum(len(line.text) for line in lines)
-    until = first.step + math.ceil(letters / LETTERS_A_MINUTE) * first.profile.a_minute
+    until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
     for one, other in ((first, second), (second, first)):
         await _keep(one, other, tuple(lines), until)
 

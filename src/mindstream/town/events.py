@@ -108,6 +108,26 @@ class MovedIn(TownEvent):
     """Addresses that it knows."""
 
 
+class TownImported(TownEvent):
+    """A town goes on from a saved simulation, after this step; in the town's own stream."""
+
+    kind = "town_imported"
+    source: str
+    """What that simulation was forked from."""
+
+
+class BroughtIn(TownEvent):
+    """A resident comes from a saved simulation, in the midst of its life."""
+
+    kind = "brought_in"
+    seen: tuple[tuple[str, str, str], ...]
+    """Its last percepts."""
+    gathered: float
+    """How much importance has gathered since it last reflected."""
+    rested: dict[str, int]
+    """With whom it will not talk again before a step."""
+
+
 class Perceived(TownEvent):
     """What a resident saw and that was new to it."""
 
@@ -220,5 +240,6 @@ class TownSaved(TownEvent):
 
 
 register(
-    TownBegan, MovedIn, Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownSaved,
+    TownBegan, TownImported, MovedIn, BroughtIn,
+    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownSaved,
 )  # fmt: skip

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import New, Triple
+from mindstream.town.compat import is_unseen_edge
 from mindstream.town.events import Perceived
 from mindstream.town.percept import Percept
+from mindstream.town.ranking import IDLE
+from mindstream.town.setting import Setting
 from mindstream.town.turn import Turn
 from mindstream.town.world.world import Spot
 
@@ -20,6 +23,16 @@ def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]
     x, y = spot
     by_distance = sorted(percepts, key=lambda each: ((each.spot[0] - x) ** 2 + (each.spot[1] - y) ** 2, each.triple))
     return list({each.triple: each for each in reversed(by_distance)}.values())[::-1][:most]
+
+
+def is_in_sight(setting: Setting, spot: Spot, other: Spot) -> bool:
+    """Tell whether what is at another spot is seen from a spot: it is in the same arena, and in the square box."""
+    world = setting.world
+    return (
+        world.arena_of(spot) == world.arena_of(other)
+        and world.distance(other, spot) <= setting.profile.vision
+        and not is_unseen_edge(world, other, setting.profile)
+    )
 
 
 def is_news(turn: Turn) -> bool:
@@ -51,8 +64,11 @@ async def perceive(turn: Turn) -> list[Percept]:
 
 
 async def _rate(turn: Turn, texts: Sequence[str]) -> list[float]:
-    rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(texts)))
-    return [float(each) for each in rated.ratings]
+    """Rate what was seen; what is as it should be is mundane, and nobody is asked."""
+    odd = [text for text in texts if not text.endswith(f" is {IDLE}")]
+    rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(odd))) if odd else None
+    ratings = dict(zip(odd, rated.ratings, strict=True)) if rated else {}
+    return [float(ratings.get(text, 1)) for text in texts]
 
 
 def _keywords(percept: Percept) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from mindstream.errors import InputError
 from mindstream.memory.record import New
+from mindstream.town.compat import act_end, renews_daily_goals
 from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
 from mindstream.town.places import bed_of, find_place, is_home, known_places, shops_known, things_around, words_of
 from mindstream.town.prompts.break_down import BreakDown, Task
@@ -72,9 +73,10 @@ async def plan_day(turn: Turn, day: int) -> None:
     written = await turn.build(
         New(text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",))
     )
+    goals = broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad
     blocks = blocks_of(turn, plan, [address for address, _ in known], day)
     event = DayPlanned(
-        step=turn.step, day=day, currently=plan.currently or currently, broad=broad, blocks=blocks,
+        step=turn.step, day=day, currently=plan.currently or currently, broad=goals, blocks=blocks,
         records=tuple(each.id for each in written),
     )  # fmt: skip
     turn.write(event, written)
@@ -249,7 +251,7 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
 
 def begin(turn: Turn, block: Block, *, why: str, because: str = "") -> None:
     """Let the resident begin what a block says, at its place, until the block ends."""
-    until = turn.setting.step_at(turn.setting.day(turn.step), block.end)
+    until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
     spot = turn.state.spot(turn.step)
     place = find_place(turn, block.what, block.place)
     path = walk_to(turn, place)

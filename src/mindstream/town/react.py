@@ -12,6 +12,7 @@ from mindstream.town.places import words_of
 from mindstream.town.plan import begin, break_down
 from mindstream.town.prompts.should_act import ShouldAct
 from mindstream.town.prompts.should_talk import ShouldTalk
+from mindstream.town.ranking import IDLE
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Turn
 
@@ -24,7 +25,7 @@ async def react(turn: Turn, new: Sequence[Percept], others: Mapping[str, Residen
     if turn.state.is_talking(turn.step):
         return
     for percept in new:
-        if not percept.who and await _acts(turn, percept):
+        if not percept.who and percept.object != IDLE and await _acts(turn, percept):
             return
     for percept in new:
         if percept.who and await _wants_to_talk(turn, others[percept.who]):
@@ -77,6 +78,7 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
     if out_of_question:
         return False
     assert state.act is not None and other.act is not None
+    about = await turn.recall_about([other.name], OF_OTHER)
     recalled = await turn.recall(other.name, OF_OTHER, kinds=TELLABLE, touch=False)
     shared = state.shared.get(other.name, frozenset())
     at_heart = [
@@ -87,7 +89,7 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
     question = ShouldTalk(
         who=turn.name, identity=turn.identity, doing=state.act.what, other=other.name,
         other_doing=other.act.what, when=turn.date_and_time, relation=turn.relation(other.name),
-        memories=tuple(each.record.text for each in recalled),
+        memories=tuple(dict.fromkeys([*(each.text for each in about), *(each.record.text for each in recalled)])),
         news=tuple(each.record.text for each in at_heart),
         last_talk="today" if other.name in state.rested else "",
     )  # fmt: skip

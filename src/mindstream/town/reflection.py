@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from mindstream.reasoners.reflect.reflect import reflection_entry
+from mindstream.town.profile import Profile
+from mindstream.town.state import ResidentState
 from mindstream.town.turn import Turn
+
+
+def is_due(state: ResidentState, profile: Profile) -> bool:
+    """Tell whether enough has gathered since the last reflection; what was too much is dropped with it."""
+    return profile.reflects and state.gathered >= profile.reflect_at
 
 
 async def reflect(turn: Turn) -> None:
     """Reflect where it is time."""
-    if not turn.profile.reflects or turn.state.gathered < turn.profile.reflect_at:
+    if not is_due(turn.state, turn.profile):
         return
     await turn.resident.written()
     entry = await reflection_entry(turn.resident.stream, turn.resident.models.of("reasoner"))

@@ -10,6 +10,7 @@ from mindstream.memory.recall import Recollection
 from mindstream.memory.store import Revision
 from mindstream.memory.stream import Stream
 from mindstream.memory.touch import Touch
+from mindstream.town.ranking import ByRank
 
 
 class ResidentStream(Stream):
@@ -20,7 +21,8 @@ class ResidentStream(Stream):
 
     async def recall(self, query: str, k: int = 10, *, touch: bool = True, **asked: Any) -> Recollection:
         """Return the k records that answer best (see `Stream.recall`)."""
-        found = await super().recall(query, k, touch=False, **({"policy": self.policy} | asked))
+        policy = await self.policy.within(self) if isinstance(self.policy, ByRank) else self.policy
+        found = await super().recall(query, k, touch=False, **({"policy": policy} | asked))
         if touch and found.touch is not None:
             self.touch_later(found.touch)
         return found

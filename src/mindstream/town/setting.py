@@ -10,6 +10,7 @@ from functools import cached_property
 from mindstream import chance
 from mindstream.clock import Moment
 from mindstream.text.words import terms
+from mindstream.town.compat import is_unseen_edge
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
 from mindstream.town.world.address import ARENA, OBJECT, Address
@@ -57,7 +58,11 @@ class Setting:
     def step_at(self, day: int, minute: int) -> int:
         """Return the first step at or after a minute of a day (counted from the first one's midnight)."""
         first = self.when(0).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-        return -int(-(first + day * 86_400 + minute * 60 - self.start) // self.profile.step_s)
+        return self.step_at_moment(first + day * 86_400 + minute * 60)
+
+    def step_at_moment(self, moment: Moment) -> int:
+        """Return the first step at or after a moment."""
+        return -int(-(moment - self.start) // self.profile.step_s)
 
     def draw(self, *key: object) -> float:
         """Draw a number in [0, 1) by the town's seed: the same for the same key, whoever asks first."""
@@ -103,7 +108,7 @@ class Setting:
         found = self._near.get(spot)
         if found is None:
             near = self.world.near(spot, self.profile.vision)
-            seen = {self.world.address_at(each) for each in near}
+            seen = {self.world.address_at(each) for each in near if not is_unseen_edge(self.world, each, self.profile)}
             if not self.profile.compat:
                 here = self.world.address_at(spot).upto(ARENA)
                 seen = {each if each.is_within(here) else each.upto(2) for each in seen}

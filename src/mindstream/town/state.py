@@ -11,6 +11,7 @@ from mindstream.town.events import (
     Act,
     Acted,
     Block,
+    BroughtIn,
     DayPlanned,
     Decided,
     MovedIn,
@@ -82,6 +83,9 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
     match event:
         case MovedIn():
             return state.model_copy(update={"home": event.spot, "knows": frozenset(event.knows)})
+        case BroughtIn():
+            brought = {"seen": event.seen, "gathered": event.gathered, "rested": event.rested}
+            return state.model_copy(update=brought)
         case Perceived():
             seen = (*state.seen, *event.seen)[-profile.retention :] if profile.retention else ()
             knows = (state.knows | frozenset(event.places)) - frozenset(event.gone)

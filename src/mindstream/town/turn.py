@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from mindstream.clock import ManualClock
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import Event
-from mindstream.memory.recall import Recollection
+from mindstream.memory.recall import Recollection, recaller_of
 from mindstream.memory.record import Kind, New, Record
 from mindstream.memory.store import Commit, Entry
 from mindstream.models.ask import ask
@@ -19,6 +19,7 @@ from mindstream.models.decide import Question, decide
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
+from mindstream.town.compat import lookup_words
 from mindstream.town.events import StoodIn
 from mindstream.town.percept import Percept
 from mindstream.town.person import Person
@@ -148,6 +149,18 @@ class Turn:
         if found.touch is not None and (touch or self.profile.compat):
             stream.touch_later(found.touch)
         return found
+
+    async def recall_about(self, words: Sequence[str], k: int) -> list[Record]:
+        """Return the newest of what it remembers that has one of these words among its keywords, newest first."""
+        if not self.profile.recalls:
+            return []
+        await self.resident.written()
+        stream = self.resident.stream
+        recaller = recaller_of(stream.store, stream.embedder)
+        kinds: tuple[Kind, ...] = ("observation", "thought")
+        return await recaller.about(
+            stream.name, lookup_words(words, self.profile), k, now=stream.clock.now(), kinds=kinds
+        )
 
     async def ask(self, prompt: Prompt[R]) -> R:
         """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""

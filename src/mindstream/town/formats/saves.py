@@ -91,6 +91,19 @@ def write_save(save: Save, folder: Path) -> None:
     """
     folder = make_new_folder(folder)
     _write(folder / "reverie" / "meta.json", to_plain(save.meta), indent=2)
+    write_personas(save, folder)
+    for step in save.recording.environments:
+        _write(folder / ENVIRONMENT / f"{step}.json", to_plain(save.recording.environment(step)))
+    for step in save.recording.movements:
+        _write(folder / MOVEMENT / f"{step}.json", to_plain(save.recording.movement(step)))
+
+
+def write_personas(save: Save, folder: Path) -> None:
+    """Write the folder of each resident into a folder.
+
+    Raises:
+        InputError: they are there, or cannot be written.
+    """
     for name, persona in save.personas.items():
         if not is_folder_name(name):
             raise InputError(f"{name!r:.60} cannot be the name of a folder")
@@ -99,10 +112,6 @@ def write_save(save: Save, folder: Path) -> None:
         _write(place / "spatial_memory.json", to_plain(persona.places.to_json()))
         for file, data in plain_memory(persona.memory).items():
             _write(place / "associative_memory" / file, data)
-    for step in save.recording.environments:
-        _write(folder / ENVIRONMENT / f"{step}.json", to_plain(save.recording.environment(step)), indent=2)
-    for step in save.recording.movements:
-        _write(folder / MOVEMENT / f"{step}.json", to_plain(save.recording.movement(step)), indent=2)
 
 
 def check_save(save: Save, world: TileWorld) -> None:

@@ -25,8 +25,8 @@ def read_whispers(path: Path) -> dict[str, tuple[str, ...]]:
     for number, row in enumerate(rows, start=1):
         if number == 1 and row[:1] == ["Name"]:
             continue
-        if len(row) != 2:
+        if len(row) < 2:
             raise InputError(f"{path}: row {number}: a name and whispers are wanted, not {len(row)} cells")
-        whispers = tuple(text for part in row[1].split(";") if (text := part.strip()))
+        whispers = tuple(text for part in ",".join(row[1:]).split(";") if (text := part.strip()))
         found[row[0].strip()] = found.get(row[0].strip(), ()) + whispers
     return found

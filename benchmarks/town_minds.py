@@ -1,0 +1,271 @@
+"""What residents do, on a recorded day: our own code must reproduce what was recorded.
+
+Recall, keywords and depth are read from streams of ours that hold the recorded memories; when one reflects and how long
+a talk takes is asked of the town's own rules, in the published code's profile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+from town_recorded import Figure, Measure, Recorded, figure, stream_of, wait
+
+from mindstream.log.events import Reflected
+from mindstream.memory.columns import KIND_CODES
+from mindstream.memory.rate_importance import RateImportance, rate_by_words
+from mindstream.memory.recall import Recalled
+from mindstream.town.compat import talk_end
+from mindstream.town.events import Perceived
+from mindstream.town.formats.nodes import ConceptNode
+from mindstream.town.formats.saves import PersonaSave
+from mindstream.town.formats.typed import STAMP, parse_stamp
+from mindstream.town.import_memory import KINDS
+from mindstream.town.perceive import is_in_sight, nearest
+from mindstream.town.percept import Percept
+from mindstream.town.ranking import IDLE, ByRank
+from mindstream.town.reflection import is_due
+from mindstream.town.state import ResidentState, applied
+from mindstream.town.world.world import Spot
+
+LONG_CHAT = 2_500
+"""Characters of a chat above which its recorded end may be a minute before the formula's."""
+FOCAL_POINTS, RETURNED = 12, 30
+CLOSE = 0.01
+"""So far a score may be from the formula's: streams keep vectors in half precision."""
+RANKED_ALIKE = 0.5
+"""The least rank correlation (Spearman) of the rule's importance with a model's poignancy."""
+Floats = NDArray[np.float64]
+
+
+def moment_of(stamp: str) -> float:
+    return parse_stamp(stamp).replace(tzinfo=UTC).timestamp()
+
+
+def recorded_reflections(persona: PersonaSave) -> list[str]:
+    """Return when a resident reflected: when thoughts were written that rest on anything but a chat."""
+    kinds = {node.node_id: node.type for node in persona.memory.nodes}
+    return sorted(
+        {
+            node.created
+            for node in persona.memory.nodes
+            if node.type == "thought" and node.evidence and "chat" not in {kinds[each] for each in node.evidence}
+        }
+    )
+
+
+def reflection_times(recorded: Recorded) -> Figure:
+    """A5: reflections come when the poignancy of events has used up the trigger; what is left of it was saved."""
+    cases, differ = 0, []
+    for name, persona in recorded.save.personas.items():
+        trigger = persona.scratch.importance_trigger_max
+        profile = recorded.setting.profile.model_copy(update={"reflect_at": trigger})
+        state, times, sums = ResidentState(name=name), [], Counter[str]()
+        for node in persona.memory.in_order():
+            if node.type == "event":
+                sums[node.created] += int(node.poignancy)
+        for time, poignancy in sums.items():
+            state = applied(state, Perceived(step=0, seen=(), gathered=poignancy), profile)
+            if is_due(state, profile):
+                state = applied(state, Reflected(upto="", questions=(), thoughts=(), model=""), profile)
+                times.append(time)
+        found, left = recorded_reflections(persona), trigger - state.gathered
+        cases += len(found) + 1
+        differ += [f"{name}: {time}" for time in set(times) ^ set(found)]
+        if left != persona.scratch.importance_trigger_curr:
+            differ.append(f"{name}: {left:.0f} left, {persona.scratch.importance_trigger_curr} saved")
+    return figure(cases, differ)
+
+
+def keyword_strength(recorded: Recorded) -> Figure:
+    """A6: how often our index has each keyword in events and thoughts that are not idle."""
+    cases, differ = 0, []
+    for name, persona in recorded.save.personas.items():
+        saved, columns = persona.memory.strength, recorded.minds[name].columns
+        idle = {
+            columns.position[record.id]
+            for records in recorded.minds[name].records.values()
+            for record in records
+            if record.about and f"{record.about.predicate} {record.about.object}" == "is idle"
+        }
+        for kind, expected in (("event", saved.kw_strength_event), ("thought", saved.kw_strength_thought)):
+            code = KIND_CODES[KINDS[kind]]
+            counted = {
+                word: sum(columns.kind.values[at] == code and at not in idle for at in found)
+                for word, found in columns.keywords.items()
+            }
+            cases += len(expected)
+            differ += [
+                f"{name}: {kind}: {word}"
+                for word in counted.keys() | expected
+                if counted.get(word, 0) != expected.get(word, 0)
+            ]
+    return figure(cases, differ)
+
+
+def spots_in_sight(recorded: Recorded, spot: Spot, people: dict[str, Spot], me: str) -> list[Percept]:
+    """Return whom and what one can see from a spot, each where it is nearest."""
+    setting, world = recorded.setting, recorded.world
+    things: dict[str, Spot] = {}
+    for at, number in world.objects_in(world.arena_of(spot)):
+        thing = str(world.places[number])
+        if is_in_sight(setting, spot, at):
+            things[thing] = min(things.get(thing, at), at, key=lambda each: world.distance(each, spot))
+    others = {name: at for name, at in people.items() if name == me or is_in_sight(setting, spot, at)}
+    return [Percept(name, "is", "", at) for name, at in (others | things).items()]
+
+
+def percepts(recorded: Recorded) -> Figure:
+    """A7: whatever was perceived was in the square box, in the own arena, and among the nearest."""
+    cases, differ, steps = 0, [], 0
+    for name, persona in recorded.save.personas.items():
+        by_step: defaultdict[int, list[ConceptNode]] = defaultdict(list)
+        for node in persona.memory.in_order():
+            if node.type == "event":
+                by_step[recorded.setting.step_at_moment(moment_of(node.created))].append(node)
+        for step, nodes in by_step.items():
+            if step not in recorded.save.recording.environments:
+                continue
+            people = {who: at.spot for who, at in recorded.save.recording.environment(step).items()}
+            if name not in people:
+                continue
+            seen = spots_in_sight(recorded, people[name], people, name)
+            taken_in = {each.subject for each in nearest(seen, people[name], persona.scratch.att_bandwidth)}
+            steps, cases = steps + 1, cases + len(nodes)
+            differ += [f"{name}: step {step}: {node.subject}" for node in nodes if node.subject not in taken_in]
+            if len(nodes) > persona.scratch.att_bandwidth:
+                differ.append(f"{name}: step {step}: {len(nodes)} events at once")
+    return figure(cases, differ, steps=steps)
+
+
+def evidence_depth(recorded: Recorded) -> Figure:
+    """A8: a thought is one deeper than the deepest it rests on; nothing rests on what came later."""
+    cases, differ = 0, []
+    for name, persona in recorded.save.personas.items():
+        nodes = {node.node_id: node for node in persona.memory.nodes}
+        for node in nodes.values():
+            cases += bool(node.evidence)
+            if any(nodes[each].node_count >= node.node_count for each in node.evidence):
+                differ.append(f"{name}: {node.node_id} rests on what came later")
+            if {record.depth for record in recorded.minds[name].records[node.node_id]} != {node.depth}:
+                differ.append(f"{name}: {node.node_id} has depth {node.depth}")
+    return figure(cases, differ)
+
+
+def lines_of(chat: ConceptNode) -> list[tuple[str, str]]:
+    return [(line[0], line[1]) for line in chat.filling or () if isinstance(line, tuple)]
+
+
+def chat_ends(recorded: Recorded) -> Figure:
+    """A9: chats end when the formula says; a step before, the two write down what it means to them."""
+    cases, shorter, differ, setting = 0, 0, [], recorded.setting
+    for name, persona in recorded.save.personas.items():
+        nodes = persona.memory.nodes
+        for chat in (node for node in nodes if node.type == "chat"):
+            after = [node.created for node in nodes if node.type == "thought" and chat.node_id in node.evidence]
+            if not after:
+                continue
+            cases += 1
+            began, ended = setting.step_at_moment(moment_of(chat.created)) - 1, min(map(moment_of, after))
+            ended += setting.profile.step_s
+            lines = lines_of(chat)
+            expected = setting.moment(talk_end(setting, began, lines))
+            if ended == expected - 60 and sum(len(f"{who}: {said}\n") for who, said in lines) > LONG_CHAT:
+                shorter += 1
+            elif ended != expected:
+                said = [datetime.fromtimestamp(each, UTC).strftime(STAMP) for each in (ended, expected)]
+                differ.append(f"{name}: {chat.node_id} ended {said[0]}, by the formula {said[1]}")
+    return figure(cases, differ, a_minute_shorter=shorter)
+
+
+def spread(values: Sequence[float]) -> Floats:
+    found = np.array(values, dtype=np.float64)
+    width = found.max() - found.min()
+    return (found - found.min()) / width if width else np.full(len(found), 0.5)
+
+
+def formula(persona: PersonaSave, focal: str, newest_first: bool) -> dict[str, float]:
+    """Return the published code's score of each event and thought that is not idle, straight from the nodes."""
+    newest = sorted(persona.memory.nodes, key=lambda node: -node.node_count)
+    listed = [node for kind in ("event", "thought") for node in newest if node.type == kind]
+    nodes = sorted((node for node in listed if IDLE not in node.embedding_key), key=lambda node: node.created)
+    if not nodes:
+        return {}
+    vectors = persona.memory.embeddings.by_key()
+    places = range(len(nodes), 0, -1) if newest_first else range(1, len(nodes) + 1)
+    recency = [float(persona.scratch.recency_decay) ** place for place in places]
+    asked = vectors[focal] / np.linalg.norm(vectors[focal])
+    relevance = [float(vectors[node.embedding_key] @ asked) for node in nodes]
+    importance = [float(node.poignancy) for node in nodes]
+    scores = 0.5 * spread(recency) + 3 * spread(relevance) + 2 * spread(importance)
+    return {node.node_id: float(score) for node, score in zip(nodes, scores, strict=True)}
+
+
+async def recalled(
+    persona: PersonaSave, now: float, focal_points: Sequence[str], newest_first: bool
+) -> list[list[Recalled]]:
+    async with stream_of(persona, now) as stream:
+        policy = await ByRank(decay=persona.scratch.recency_decay, newest_first=newest_first).within(stream)
+        return [await stream.recall(focal, RETURNED, policy=policy, touch=False) for focal in focal_points]
+
+
+def focal_points(persona: PersonaSave) -> list[str]:
+    """Return some thoughts whose vectors were recorded, to ask for: the first, the last, and others between."""
+    keys = list(dict.fromkeys(node.embedding_key for node in persona.memory.in_order() if node.type == "thought"))
+    known = [key for key in keys if key in persona.memory.embeddings.keys]
+    return known[:: max(1, len(known) // FOCAL_POINTS)]
+
+
+def retrieval(recorded: Recorded) -> Figure:
+    """A11: recall gives what 0.5 recency + 3 relevance + 2 importance gives, with recency as published and as meant."""
+    cases, differ, farthest = 0, [], 0.0
+    for name, persona in recorded.save.personas.items():
+        asked = focal_points(persona)
+        for newest_first in (False, True):
+            for focal, found in zip(asked, wait(recalled(persona, recorded.now, asked, newest_first)), strict=True):
+                expected = formula(persona, focal, newest_first)
+                least = sorted(expected.values())[-RETURNED:][0] if expected else 0.0
+                scores = [(each.score, expected.get(str(each.record.data["node"]), -1.0)) for each in found]
+                apart = max((abs(ours - theirs) for ours, theirs in scores), default=0.0)
+                cases += len(found)
+                farthest = max(farthest, apart)
+                if apart > CLOSE or any(theirs < least - CLOSE for _, theirs in scores):
+                    differ.append(f"{name}: {focal!r:.60}: {apart:.4f} apart")
+    return figure(cases, differ, **({"farthest": round(farthest, 4)} if cases else {}))
+
+
+def ranks(values: Sequence[float]) -> Floats:
+    """Return the rank of each value, the middle one where several are the same."""
+    found = np.asarray(values, dtype=np.float64)
+    return np.array([(found < value).sum() + ((found == value).sum() + 1) / 2 for value in found])
+
+
+def poignancy(recorded: Recorded) -> Figure:
+    """The rule's importance of events ranks them as the recorded model's poignancy did; what is idle is left out."""
+    cases, differ, found = 0, [], {}
+    for name, persona in recorded.save.personas.items():
+        events = [node for node in persona.memory.nodes if node.type == "event" and IDLE not in node.embedding_key]
+        if len({node.poignancy for node in events}) < 2:
+            continue
+        texts = tuple(node.description for node in events)
+        ours = rate_by_words(RateImportance(who=name, memories=texts)).ratings
+        rated = ranks(ours), ranks([float(node.poignancy) for node in events])
+        found[name] = round(float(np.corrcoef(*rated)[0, 1]), 3)
+        cases += len(events)
+        if not found[name] >= RANKED_ALIKE:
+            differ.append(f"{name}: {found[name]}")
+    return figure(cases, differ, **found)
+
+
+MINDS: dict[str, Measure] = {
+    "A5 reflection times": reflection_times,
+    "A6 keyword strength": keyword_strength,
+    "A7 percepts": percepts,
+    "A8 evidence depth": evidence_depth,
+    "A9 chat ends": chat_ends,
+    "A11 retrieval": retrieval,
+    "poignancy": poignancy,
+}

@@ -1,0 +1,141 @@
+"""A recorded day of a town, with its residents' memories in streams of ours; and what a measure of it comes to."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.clock import ManualClock
+from mindstream.memory.columns import Columns
+from mindstream.memory.record import Record
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store import read_all
+from mindstream.memory.stream import Stream
+from mindstream.town.formats.saves import PersonaSave, Save
+from mindstream.town.import_memory import RECORDED_EMBEDDER, import_memory
+from mindstream.town.importing import setting_of_save
+from mindstream.town.profile import COMPAT
+from mindstream.town.setting import Setting
+from mindstream.town.world.tiles import TileWorld
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What an anchor came to.
+
+    Attributes:
+        cases: how many were compared.
+        differ: those that are not as they should be, the first twenty.
+        wrong: how many are not.
+        counts: what else was counted.
+    """
+
+    cases: int
+    wrong: int = 0
+    differ: tuple[str, ...] = ()
+    counts: Mapping[str, float] = field(default_factory=dict)
+
+
+def figure(cases: int, differ: Sequence[str], **counts: float) -> Figure:
+    return Figure(cases, len(differ), tuple(differ[:20]), counts)
+
+
+class RecordedVectors:
+    """Gives the vectors that a save holds, by their texts; zeros for any other text."""
+
+    in_process = True
+    name = RECORDED_EMBEDDER
+
+    def __init__(self, persona: PersonaSave) -> None:
+        self._vectors = persona.memory.embeddings.by_key()
+        self.width = persona.memory.embeddings.vectors.shape[1] or 1
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        none = np.zeros(self.width)
+        return np.array([self._vectors.get(text, none) for text in texts], np.float32).reshape(-1, self.width)
+
+
+@dataclass(frozen=True)
+class Mind:
+    """A resident's memory as a stream of ours has it.
+
+    Attributes:
+        records: by the id of the node that they come from; a chat is several.
+    """
+
+    columns: Columns
+    records: Mapping[str, Sequence[Record]]
+
+
+@asynccontextmanager
+async def stream_of(persona: PersonaSave, now: float) -> AsyncIterator[Stream]:
+    """Give a stream with a resident's memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(folder)
+        try:
+            vectors = RecordedVectors(persona)
+            async with Stream(store, persona.name, vectors, ManualClock(now), strength=None, seed=1) as stream:
+                await import_memory(stream, persona.memory)
+                yield stream
+        finally:
+            await store.close()
+
+
+async def _read_mind(persona: PersonaSave, now: float) -> Mind:
+    found: dict[str, list[Record]] = {}
+    async with stream_of(persona, now) as stream:
+        async for records in read_all(stream.store, stream.name):
+            for record in records:
+                found.setdefault(str(record.data["node"]), []).append(record)
+        return Mind(await stream.columns(), found)
+
+
+def wait(work: Coroutine[object, object, T]) -> T:
+    """Return what is awaited, also where a loop runs already."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A saved simulation and the map it is on."""
+
+    folder: Path
+    save: Save
+    world: TileWorld
+
+    @property
+    def step(self) -> timedelta:
+        """How long a step is."""
+        return timedelta(seconds=self.save.meta.sec_per_step)
+
+    @cached_property
+    def setting(self) -> Setting:
+        """The town, as the published code has it."""
+        return setting_of_save(self.save, self.world, profile=COMPAT)
+
+    @cached_property
+    def now(self) -> float:
+        """The moment of the save."""
+        return self.setting.moment(self.save.meta.step)
+
+    @cached_property
+    def minds(self) -> Mapping[str, Mind]:
+        """Its residents' memories."""
+        return {name: wait(_read_mind(persona, self.now)) for name, persona in self.save.personas.items()}
+
+
+Measure = Callable[[Recorded], Figure]

@@ -1,0 +1,104 @@
+"""What a resident of a saved simulation does just now and has planned, as rows of a town's log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, timedelta
+from functools import lru_cache
+
+from mindstream.log.events import Event
+from mindstream.text.words import terms
+from mindstream.town.events import Act, Acted, Block, BroughtIn, DayPlanned, Line, MovedIn, Talked
+from mindstream.town.formats.saves import PersonaSave
+from mindstream.town.formats.scratch import Schedule, Scratch
+from mindstream.town.formats.typed import parse_clock
+from mindstream.town.places import find_home
+from mindstream.town.setting import Setting
+from mindstream.town.state import DAY_MINUTES
+from mindstream.town.walk import write_walk
+from mindstream.town.world.world import Spot
+
+ASLEEP = re.compile(r"\b(?:sleeping|asleep|in bed)\b")
+
+
+def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterator[Event]:
+    """Yield the rows that bring a resident to where it is after a step; before the first, it only moves in."""
+    scratch, person = persona.scratch, setting.people[persona.name]
+    spot, knows = find_home(setting, person)
+    yield MovedIn(step=max(step, 0), spot=spot, knows=knows)
+    if step < 0:
+        return
+    events = [node for node in persona.memory.in_order() if node.type == "event"]
+    seen = [(node.subject, node.predicate, node.object) for node in events[-setting.profile.retention :]]
+    rested = {name: step + left for name, left in sorted(scratch.chatting_with_buffer.items()) if left > 0}
+    gathered = max(0.0, float(scratch.importance_trigger_max - scratch.importance_trigger_curr))
+    yield BroughtIn(step=step, seen=tuple(seen), gathered=gathered, rested=rested)
+    act = _act(setting, scratch, spot, step)
+    if blocks := _blocks(setting, scratch, knows, act.place):
+        day = setting.day(step)
+        yield DayPlanned(step=step, day=day, currently=scratch.currently, broad=scratch.daily_req, blocks=blocks)
+    yield Acted(step=step, act=act)
+    if scratch.chatting_with in setting.people and scratch.chatting_end_time is not None:
+        lines = tuple(Line(by=who, text=text) for who, text in scratch.chat or ())
+        until = max(_step_of(setting, scratch.chatting_end_time), step + 1)
+        yield Talked(step=step, partner=scratch.chatting_with or "", lines=lines, until=until)
+
+
+def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
+    """Return what somebody does: it stands where it is, and goes on along the rest of its way."""
+    began = min(_step_of(setting, scratch.act_start_time), step) if scratch.act_start_time else step
+    until = step + 1
+    if scratch.act_start_time and scratch.act_duration is not None:
+        end = parse_clock(scratch.act_start_time) + timedelta(seconds=59, minutes=scratch.act_duration)
+        until = max(until, setting.step_at_moment(end.replace(second=0, tzinfo=UTC).timestamp()))
+    place = scratch.act_address or ""
+    what = scratch.act_description or "being idle"
+    return Act(
+        what=what, place=place if place in setting.addresses else "", since=began, until=until,
+        path=write_walk([*[spot] * (step - began + 1), *scratch.planned_path]), asleep=bool(ASLEEP.search(what)),
+    )  # fmt: skip
+
+
+def _step_of(setting: Setting, clock: str) -> int:
+    return setting.step_at_moment(parse_clock(clock).replace(tzinfo=UTC).timestamp())
+
+
+def _blocks(setting: Setting, scratch: Scratch, knows: Sequence[str], here: str) -> tuple[Block, ...]:
+    """Return the day's plan; tasks have no places in a save: they are done where their words say, else at home."""
+    home = setting.people[scratch.name].home
+    blocks: list[Block] = []
+    doing = (scratch.act_description or "").partition(" (")[0]
+    for what, minutes in _cut(scratch.f_daily_schedule):
+        task, inner, _ = what.partition(" (")
+        asleep = bool(ASLEEP.search(what))
+        place = here if here and task == doing else home if asleep else _place_for(task, knows, home) or home
+        start = blocks[-1].end if blocks else 0
+        fine = bool(inner) or minutes < 60
+        blocks.append(Block(start=start, minutes=minutes, what=what, place=place, asleep=asleep, fine=fine))
+    if blocks and (left := DAY_MINUTES - blocks[-1].end) > 0:
+        blocks.append(Block(start=blocks[-1].end, minutes=left, what="sleeping", place=home, asleep=True))
+    return tuple(blocks)
+
+
+def _cut(schedule: Schedule) -> Iterator[tuple[str, int]]:
+    """Yield a schedule in whole minutes, without what takes none and what is after midnight."""
+    left = DAY_MINUTES
+    for what, minutes in schedule:
+        taken = min(round(minutes), left)
+        if taken > 0:
+            left -= taken
+            yield what, taken
+
+
+def _place_for(task: str, knows: Sequence[str], home: str) -> str:
+    """Return the place whose names share most words with a task, of two alike the own, the wider; "": none does."""
+    words = set(terms(task))
+    scored = [(len(words & _words(place)), place.startswith(home), -place.count(":"), place) for place in knows]
+    shared, *_, place = max(scored, default=(0, False, 0, ""))
+    return place if shared else ""
+
+
+@lru_cache(maxsize=4_096)
+def _words(place: str) -> frozenset[str]:
+    return frozenset(terms(place.partition(":")[2]))

@@ -1,0 +1,174 @@
+"""Saved simulations become towns that go on, and towns become saved simulations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hamlet import hamlet
+from test_saves import ROOM, SHARED, write
+
+from mindstream.errors import InputError
+from mindstream.models.embedders.named import embedder
+from mindstream.town.events import Acted, Talked
+from mindstream.town.exporting import save_of_town, write_demo
+from mindstream.town.formats.maps import load_map
+from mindstream.town.formats.saves import Save, check_save, read_save, write_save
+from mindstream.town.formats.whispers import read_whispers
+from mindstream.town.importing import begin_from_save, setting_of_save
+from mindstream.town.journal import rows_after
+from mindstream.town.town import Town
+from mindstream.town.world.address import parse_address
+from mindstream.town.world.tiles import TileWorld, build_tiles
+
+NOON, MORNING = 12 * 360, 6 * 360 + 99
+
+
+def flat() -> TileWorld:
+    return build_tiles(ROOM.upto(1), (3, 1), bytes(3), [ROOM, ROOM.child("bed"), ROOM.child("desk")])
+
+
+def saved(folder: Path, **scratch: Any) -> Save:
+    """Return a save whose resident reads at her desk, and has nine minutes to go."""
+    doing = {
+        "act_address": "the Ville:flat:room:desk", "act_start_time": "February 13, 2023, 07:59:30", "act_duration": 9,
+        "act_description": "reading (a letter)", "planned_path": [[2, 0]], "importance_trigger_max": 10,
+        "importance_trigger_curr": 7,
+    }  # fmt: skip
+    write(folder, scratch=doing | scratch, meta={"step": 2881, "curr_time": "February 13, 2023, 08:00:10"})
+    (folder / "environment/2881.json").write_text(json.dumps({"Ann Poe": {"maze": "the_ville", "x": 1, "y": 0}}))
+    return read_save(folder)
+
+
+async def test_a_resident_goes_on_where_the_save_ended(tmp_path: Path) -> None:
+    await begin_from_save(tmp_path / "town", saved(tmp_path / "save"), flat())
+    async with Town.open(tmp_path / "town") as town:
+        ann = town.residents["Ann Poe"]
+        state, setting = ann.state, town.setting
+        assert town.step == 2_880 and setting.when(0).hour == 0 and setting.people["Ann Poe"].start == (1, 0)
+        assert state.act is not None and state.act.what == "reading (a letter)" and state.gathered == 3.0
+        assert (state.spot(2_880), state.spot(2_881)) == ((1, 0), (2, 0)), "the rest of her way"
+        assert setting.when(state.act.until).strftime("%H:%M:%S") == "08:09:00", "from the next whole minute on"
+        assert [block.minutes for block in state.blocks] == [480, 960] and state.seen == (("bed", "is", "idle"),)
+        records = await ann.stream.store.latest("Ann Poe", None, 99, now=setting.moment(2_880))
+        kinds = [(each.kind, each.text, each.depth, each.importance) for each in records if each.kind != "note"]
+        assert kinds == [
+            ("observation", "bed is idle", 0, 1.0), ("chat", "Hello.", 0, 1.0), ("chat", "Hi.", 0, 1.0),
+            ("thought", "bed is idle", 1, 1.0),
+        ]  # fmt: skip
+        assert set(records[-1].evidence) == {each.id for each in records if each.kind in ("observation", "chat")}
+        await town.run(until=NOON)
+        acts = [row.event async for row in rows_after(town.store) if isinstance(row.event, Acted)]
+        first, second = await town.digest(), acts[1]
+        assert second.step == state.act.until and second.act.what.startswith("reading")
+    await begin_from_save(tmp_path / "again", saved(tmp_path / "save2"), flat())
+    async with Town.open(tmp_path / "again") as town:
+        await town.run(until=3_000)
+    async with Town.open(tmp_path / "again") as town:
+        await town.run(until=NOON)
+        assert await town.digest() == first
+    with pytest.raises(InputError, match="something lives in this folder already"):
+        await begin_from_save(tmp_path / "again", saved(tmp_path / "save3"), flat())
+
+
+async def test_who_talks_goes_on_talking(tmp_path: Path) -> None:
+    talk = {
+        "chatting_with": "Ann Poe", "chatting_end_time": "February 13, 2023, 08:02:00", "chat": [["Ann Poe", "Well."]],
+        "chatting_with_buffer": {"Ann Poe": 700},
+    }  # fmt: skip
+    await begin_from_save(tmp_path / "town", saved(tmp_path / "save", **talk), flat())
+    async with Town.open(tmp_path / "town") as town:
+        ann = town.residents["Ann Poe"].state
+        (said,) = [row.event async for row in rows_after(town.store) if isinstance(row.event, Talked)]
+    assert ann.is_talking(2_880) and not ann.is_talking(2_892) and ann.rested["Ann Poe"] > 2_880 + 700
+    assert [line.text for line in said.lines] == ["Well."]
+
+
+def test_what_is_written_a_little_otherwise_is_matched_and_told(tmp_path: Path) -> None:
+    told: list[str] = []
+    save = saved(tmp_path, living_area="the Ville:flat :rooms")
+    whispers = {"Anne Poe": ("You like tea",), "Zoe": ("You too",)}
+    setting = setting_of_save(save, flat(), whispers=whispers, tell=told.append)
+    ann = setting.people["Ann Poe"]
+    assert ann.home == str(ROOM) and ann.memories == ("You like tea",) and f"{ROOM}:bed" in ann.knows
+    assert told == [
+        "whispers: 'Anne Poe' is taken for 'Ann Poe'",
+        "whispers: nobody is called 'Zoe'",
+        "Ann Poe: living_area: 'the Ville:flat :rooms' is taken for 'the Ville:flat:room'",
+        "Ann Poe: spatial memory: 'the Ville:flat:bath' is not on the map",
+    ]
+
+
+async def test_a_save_read_and_exported_keeps_what_it_says(tmp_path: Path) -> None:
+    save = saved(tmp_path / "save")
+    await begin_from_save(tmp_path / "town", save, flat())
+    async with Town.open(tmp_path / "town") as town:
+        again = await save_of_town(town.store, town.setting, town.residents["Ann Poe"].stream.embedder)
+    write_save(again, tmp_path / "out")
+    read = read_save(tmp_path / "out")
+    check_save(read, flat())
+    (before,), (after,) = save.personas.values(), read.personas.values()
+    nodes = [node for node in after.memory.in_order() if node.predicate != "remember"]
+    assert [comparable(node) for node in nodes] == [comparable(node) for node in before.memory.in_order()]
+    for name in ("f_daily_schedule", "act_address", "act_description", "act_duration", "planned_path", "daily_req",
+                 "importance_trigger_curr", "curr_tile", "currently", "living_area"):  # fmt: skip
+        assert getattr(after.scratch, name) == getattr(before.scratch, name), name
+    assert (read.meta.step, read.meta.curr_time) == (save.meta.step, save.meta.curr_time)
+    assert read.recording.environment(2_881)["Ann Poe"].spot == (1, 0), "their code goes on from this file"
+    assert set(after.memory.embeddings.keys) >= {node.embedding_key for node in nodes}
+
+
+def comparable(node: Any) -> dict[str, object]:
+    """Return what is to be kept of a node: its number follows the notes that a town's stream begins with."""
+    return {
+        key: value for key, value in asdict(replace(node, extra={})).items()
+        if key not in ("node_id", "node_count", "type_count", "filling")
+    }  # fmt: skip
+
+
+async def test_a_town_can_be_taken_at_any_step(tmp_path: Path) -> None:
+    async with Town.open(tmp_path / "town", hamlet()) as town:
+        await town.run(until=MORNING)
+        for upto in (None, 99):
+            save = await save_of_town(town.store, town.setting, embedder("wordllama"), upto=upto)
+            write_save(save, tmp_path / f"{upto}")
+            read = read_save(tmp_path / f"{upto}")
+            step = MORNING if upto is None else upto
+            assert read.meta.step == step + 1 and max(read.recording.environments) == step + 1
+            for name, resident in town.residents.items():
+                if upto is None:
+                    spot = resident.state.spot(step)
+                    assert read.recording.environment(step + 1)[name].spot == spot
+                    assert read.recording.movement(step).persona[name].movement == spot
+                assert read.personas[name].scratch.curr_time == f"February 13, 2023, {town.setting.when(step):%H:%M:%S}"
+        write_demo(save, tmp_path / "demo")
+    played = json.loads((tmp_path / "demo/master_movement.json").read_text())
+    assert set(played["0"]) == set(read.personas) and sum(map(len, played.values())) < len(played) * 3
+    (move,) = [move for name, move in played["0"].items() if name == "Ada Brook"]
+    assert move["description"] == "sleeping @ Hamlet:Mill House:room:bed" and move["pronunciatio"] == "💤"
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
+async def test_the_authors_saves_live_on(tmp_path: Path) -> None:
+    world = load_map(SHARED / "the_ville")
+    save = read_save(SHARED / "save-step-3-8")
+    await begin_from_save(tmp_path / "town", save, world, seed=1)
+    async with Town.open(tmp_path / "town") as town:
+        assert town.step == 4_088
+        await town.run(until=5_000)
+        end = await save_of_town(town.store, town.setting, embedder("wordllama"), upto=4_088)
+        spots = {name: position.spot for name, position in save.recording.environment(4_089).items()}
+        assert {name: each.spot for name, each in end.recording.environment(4_089).items()} == spots
+    for name, persona in save.personas.items():
+        nodes = [node for node in end.personas[name].memory.in_order() if node.predicate != "remember"]
+        assert [comparable(node) for node in nodes] == [comparable(node) for node in persona.memory.in_order()]
+    whispers = read_whispers(SHARED / "the_ville/agent_history_init_n25.csv")
+    base = read_save(SHARED / "base_the_ville_n25")
+    await begin_from_save(tmp_path / "base", base, world, whispers=whispers)
+    async with Town.open(tmp_path / "base") as town:
+        await town.run(until=8_639)
+        assert len(town.residents) == 25 and all(each.state.act for each in town.residents.values())
+    assert parse_address(base.personas["Tom Moreno"].scratch.living_area) in world.places
