@@ -9,6 +9,7 @@ import pytest
 from hamlet import hamlet
 
 from mindstream.errors import InputError
+from mindstream.town.history import read_history
 from mindstream.town.interview import Condition, interview, open_interview
 from mindstream.town.town import Town
 
@@ -70,10 +71,12 @@ async def test_at_an_earlier_step_it_knows_what_it_knew_then(folder: Path) -> No
 
 
 async def test_what_one_will_do_comes_from_the_plan(folder: Path) -> None:
+    block = (await read_history(folder, NOON)).state("Ben Hale", NOON).block_at(18 * 60)
+    assert block is not None
     async with open_interview(folder, NOON) as interviewer:
         asked = await interviewer.ask("Ben Hale", "What will you be doing at 6 pm today?")
-        assert asked.answer.startswith("I will be having dinner")
-        hidden = await interviewer.ask("Ben Hale", "What will you be doing at 6 pm today?", "no_reflection_no_plan")
+        assert block.what in asked.answer
+        hidden = await interviewer.ask("Ben Hale", "What will you be doing at 1 pm today?", "no_reflection_no_plan")
         assert hidden.answer == "I do not know."
         night = await interviewer.ask("Ben Hale", "What will you be doing at 3 am tomorrow?", "none")
         assert night.answer == "I will be sleeping.", "of that its description speaks"
@@ -95,7 +98,7 @@ async def test_what_is_hidden_does_not_come_to_mind(folder: Path) -> None:
 
 async def test_an_answer_names_the_memories_that_it_rests_on(folder: Path) -> None:
     asked = await interview(folder, "Ben Hale", "Is there a reading evening?")
-    assert asked.rests_on and all("reading evening" in record.text for record in asked.rests_on)
+    assert any("reading evening" in record.text for record in asked.rests_on)
     none = await interview(folder, "Ben Hale", "Who is Dora Finch?")
     assert none.rests_on == ()
 

