@@ -26,6 +26,7 @@ from mindstream.models.wrappers.budget import Budget
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.town.estimate import Counting, cost_usd, count_calls
+from mindstream.town.history import step_of
 from mindstream.town.journal import TOWN, TownState, journal, read_setting, read_town
 from mindstream.town.packs.find import find_pack
 from mindstream.town.profile import COMPAT, Profile
@@ -70,7 +71,8 @@ def _known(name: str, names: Iterable[str], what: str) -> str:
         return name
     near = difflib.get_close_matches(name, known, 1)
     raise InputError(
-        f"there is no {what} {name!r:.99}: " + (f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}")
+        f"there is no {what} {name!r:.99}: "
+        + (f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}")
     )
 
 
@@ -109,12 +111,18 @@ class Look:
             InputError: the town has not lived so far.
         """
         if step is not None and step > self.now:
-            raise InputError(f"the town has lived up to {format_time(self.setting, self.now)}: nothing is known of later")
+            raise InputError(
+                f"the town has lived up to {format_time(self.setting, self.now)}: nothing is known of later"
+            )
         return await read_town(self.store, self.setting.profile, step)
 
     async def newest(self, name: str, step: int, n: int) -> list[Record]:
         """Return the newest memories of somebody at a step, oldest first."""
         return await self.store.latest(name, KINDS, n, now=self.setting.moment(max(step, 0)))
+
+    def step_of(self, moment: float) -> int:
+        """Return the step of a moment; what was before the town began is of its first."""
+        return max(0, step_of(self.setting, moment))
 
     async def write_journal(self) -> AsyncIterator[str]:
         """Yield the journal's lines."""
@@ -155,12 +163,13 @@ async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterat
         return
     calls = CallLog()
     allowed = settings.budget_usd if usd is None else usd
-    budget = None if allowed is None and settings.budget_tokens is None else Budget(
-        tokens=settings.budget_tokens, cost_usd=allowed
-    )  # fmt: skip
-    async with answering(settings, on_call=calls.take, budget=budget) as models:
-        async with Town.open(folder, models=models, embed=settings.embedder) as town, _billing(town, calls):
-            yield town
+    budget = Budget(tokens=settings.budget_tokens, cost_usd=allowed)
+    async with (
+        answering(settings, on_call=calls.take, budget=budget) as models,
+        Town.open(folder, models=models, embed=settings.embedder) as town,
+        _billing(town, calls),
+    ):
+        yield town
 
 
 @contextlib.asynccontextmanager
@@ -240,7 +249,11 @@ def is_free(settings: Settings) -> bool:
 def format_time(setting: Setting, step: int) -> str:
     """Say when a step is, as people say it; -1: nothing has happened yet."""
     when = setting.when(max(step, 0))
-    return f"{when:%a %b} {when.day}, {when:%H:%M:%S}" if setting.profile.step_s % 60 else f"{when:%a %b} {when.day}, {when:%H:%M}"
+    return (
+        f"{when:%a %b} {when.day}, {when:%H:%M:%S}"
+        if setting.profile.step_s % 60
+        else f"{when:%a %b} {when.day}, {when:%H:%M}"
+    )
 
 
 @contextlib.asynccontextmanager

@@ -119,13 +119,14 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
     The first says what town it is; each ends with a checksum of itself and of all lines before it.
     """
     remembered: dict[tuple[str, int], list[Record]] = {}
-    for mind in (TOWN, *setting.people):
+    minds = (TOWN, *setting.people)
+    for mind in minds:
         async for records in read_all(store, mind):
             for record in records:
                 remembered.setdefault((mind, record.seq), []).append(record)
     lines = []
     async for row in rows_after(store):
-        if isinstance(row.event, Unknown | TownSaved | ModelCalled) or (row.mind != TOWN and row.mind not in setting.people):
+        if isinstance(row.event, Unknown | TownSaved | ModelCalled) or row.mind not in minds:
             continue
         step = -(-int(row.at - setting.start) // setting.profile.step_s)
         of_row = [_line_of(record) for record in remembered.get((row.mind, row.seq), ())]

@@ -1,4 +1,4 @@
-"""What a person types of a town, found in it: a resident, a place, a time. What is not there is told with its nearest."""
+"""What a person types of a town, found in it: a resident, a place, a time; what is not there with its nearest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def find_place(setting: Setting, typed: str) -> str:
     Raises:
         InputError: there is none, or several.
     """
-    return _find(typed, [each for each in setting.addresses if ":" in each], f"there is no place in {setting.name} called")
+    return _find(
+        typed, [each for each in setting.addresses if ":" in each], f"there is no place in {setting.name} called"
+    )
 
 
 def find_object(setting: Setting, typed: str) -> str:
