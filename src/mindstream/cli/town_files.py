@@ -63,7 +63,7 @@ def export(settings: Settings, out: Path | None, journal: Path | None, at: str, 
     """Write a town as a saved simulation, or its journal."""
     if out is None and journal is None:
         raise InputError("say what is written: --out FOLDER, a saved simulation, or --journal FILE")
-    if journal is not None and at:
+    if out is None and at:
         raise InputError("a journal is written whole: --at is for --out")
 
     async def run() -> dict[str, object]:

@@ -8,6 +8,7 @@ from collections import Counter
 from mindstream.cli.clean import complain, say, short
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
+from mindstream.errors import InputError
 from mindstream.service import town as towns
 from mindstream.service.town import Look, format_time
 from mindstream.settings import Settings
@@ -185,6 +186,8 @@ def read(settings: Settings, upto: int | None = None) -> History:
 
     async def run() -> History:
         async with towns.look_in(settings) as look:
+            if look.now < 0:
+                raise InputError(f"{look.setting.name} has not lived yet: mindstream town run --days 1")
             return await read_history(look.store, upto)
 
     return asyncio.run(run())

@@ -71,8 +71,6 @@ def _measure(settings: Settings, asked: Asked) -> Measured:
     if asked.at:
         step = find_step(history.setting, asked.at, history.step)
         history = read(settings, min(step, history.step))
-    if history.step < 0:
-        raise InputError("it has not lived yet: there is nothing to count")
     facts = [read_fact(text, history.setting) for text in asked.facts]
     diffusions = tuple(trace_fact(history, fact) for fact in facts)
     attendance = None
