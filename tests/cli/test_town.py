@@ -86,7 +86,9 @@ def test_a_town_lives_and_is_looked_at(town: tuple[str | Path, ...], tmp_path: P
     assert run_here("town", "set", "piano", "out of tune", *town).code == 0
     rows = run_here("town", "run", "--hours", "2", "-v", "--json", *town).rows
     assert rows[-1]["event"] == "ended" and rows[-1]["steps"] == 720
-    assert any(row["event"] == "acted" and "piano is out of tune" in row["line"] for row in rows), "somebody sees it"
+    assert any(row["event"] == "resident_acted" and "piano is out of tune" in row["line"] for row in rows), (
+        "somebody sees it"
+    )
     assert "bridge is closed" in run_here("town", "interview", "Ben", "Is the bridge closed?", *town).out
     (mind,) = run_here("town", "status", "--resident", "ada", "--at", "09:00", "--json", *town).rows
     assert mind["name"] == "Ada Brook" and mind["step"] == 3_240 and mind["memories"] and mind["blocks"]
