@@ -18,7 +18,7 @@ async def main() -> None:
         async with Town.open(folder, setting) as town:
             await town.run(until=setting.step_at(day=0, minute=8 * 60))
             async with visit(town, WHO, by="Maya") as mind:
-                for said in ("Good morning. What are you planning these days?", FACT):
+                for said in ("What are you planning these days?", FACT):
                     print(f"Maya: {said}\n{WHO}: {await mind.say(said)}")
                 await mind.settled()  # what it thinks behind
             await town.run(until=setting.step_at(day=0, minute=8 * 60 + 30))

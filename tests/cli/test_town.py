@@ -90,12 +90,15 @@ def test_a_town_lives_and_is_looked_at(town: tuple[str | Path, ...], tmp_path: P
         "somebody sees it"
     )
     assert "bridge is closed" in run_here("town", "interview", "Ben", "Is the bridge closed?", *town).out
+    talked = run_here("town", "talk", "ada", "The market on Sunday begins at 4pm.", "--by", "Maya", "--json", *town)
+    assert talked.rows[0]["resident"] == "Ada Brook" and talked.rows[0]["answer"]
     (mind,) = run_here("town", "status", "--resident", "ada", "--at", "09:00", "--json", *town).rows
     assert mind["name"] == "Ada Brook" and mind["step"] == 3_240 and mind["memories"] and mind["blocks"]
     assert "by plan" in run_here("town", "why", "ada", "--at", "day 1 09:00", *town).out
     told = run_here("town", "timeline", "ada", "--from", "08:00", "--to", "09:00", *town).out
     assert "working at the Oak Cafe counter" in told and "13 Feb 05" not in told
     assert run_here("town", "resume", *town).code == 0
+    assert "market" in run_here("town", "interview", "ada", "When does the market begin?", *town).out
     assert run_here("town", "status", "--json", *town).rows[0]["step"] == 8_639, "to the end of the day"
     (found,) = run_here(
         "town", "metrics", "--fact", "the bridge is closed on Sunday", "--event", "Oak Cafe", "--from", "10:00", "--to",

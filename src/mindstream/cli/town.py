@@ -25,6 +25,7 @@ from mindstream.text.counting import count_of
 from mindstream.town.events import Talked
 from mindstream.town.lookup import find_object, find_resident, find_step
 from mindstream.town.setting import Setting
+from mindstream.town.visiting import visit
 
 RESTED = 1
 """The exit code where a model failed, or nothing more may be spent."""
@@ -276,6 +277,22 @@ def whisper(settings: Settings, name: str, text: str, json: bool) -> int:
         print_json({"resident": whom, "record": id_, "text": text.strip()})
     else:
         say(f"{whom} has that in mind now")
+    return 0
+
+
+def talk(settings: Settings, name: str, text: str, by: str, json: bool) -> int:
+    """Talk with somebody: one utterance, or one a line of standard input."""
+
+    async def run() -> None:
+        async with towns.open_town(settings) as town, visit(town, find_resident(town.setting, name), by) as mind:
+            lines = [text] if text else (line for line in sys.stdin if line.strip())
+            for line in lines:
+                answer = await mind.say(line)
+                row = {"resident": mind.speaker.title, "said": line.strip(), "answer": answer}
+                print_json(row) if json else say(f"{mind.speaker.title}: {answer}")
+            await mind.settled()
+
+    asyncio.run(run())
     return 0
 
 

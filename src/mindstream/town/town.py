@@ -140,7 +140,7 @@ class Town:
         """Stand where a step left the town: the one after it was broken off."""
         self._clockwork = Clockwork(self.setting, self.residents, self._clockwork.conditions, step)
         for resident in self.residents.values():
-            resident.stream.drop_touched()
+            resident.stream.drop_turn()
 
     async def save(self) -> None:
         """Write the state of all, so that opening it again is quick."""

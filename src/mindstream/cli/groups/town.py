@@ -178,6 +178,27 @@ def whisper(
 
 
 @town.command(
+    epilog='\b\nExamples:\n  mindstream town talk isabella "Is there a party?" --by Maya\n'
+    "  mindstream town talk isabella < utterances.txt"
+)
+def talk(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="With whom; the first name is enough.")],
+    text: Annotated[str, typer.Argument(metavar="[TEXT]", help="What is said [one utterance a line, as read].")] = "",
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who you are.", show_default=True)] = "a visitor",
+    model: Model = None,
+    role: Role = None,
+    data: Data = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Talk with somebody while the town stands still: it answers at once, thinks behind, and remembers it."""
+    from mindstream.cli import town as commands
+
+    chosen = choose({"data": data, "model": model, "roles": role, "embedder": embedder}).settings
+    return commands.talk(chosen, name, text, by, json)
+
+
+@town.command(
     "import",
     epilog="\b\nExample:\n  mindstream town import ./base_the_ville_n25 --data ./theirs --map ./the_ville",
 )
