@@ -25,10 +25,11 @@ from mindstream.paths import home, is_path, read_text, usable
 PREFIX = "MINDSTREAM_"
 ROLES = (
     "talker", "reasoner", "facts", "gate", "safety", "planner", "worker", "solver", "replanner", "M0", "M1", "M2",
+    "decider", "importance",
 )  # fmt: skip
 """Who may be given a model of its own; else `facts` has the reasoner's, `replanner` the planner's, `gate` none, all
 others the default's. The four from `planner` on solve tasks (`planning/`); M0, M1 and M2 live (`life/`), and else have
-the reasoner's; the others talk."""
+the reasoner's; in a town (`town/`) planner, decider, talker, reasoner and importance think; the others talk."""
 DEFAULT = "default"
 FILE_VARIABLE = "MINDSTREAM_SETTINGS"
 HERE = "mindstream.toml"

@@ -24,6 +24,7 @@ from mindstream.cli.groups.pool_experiment import EPILOG as STUDIES
 from mindstream.cli.groups.pool_experiment import experiment
 from mindstream.cli.groups.prompts import prompts
 from mindstream.cli.groups.solving import EPILOG, solve
+from mindstream.cli.groups.town_looking import town
 
 By = Literal["day", "user", "role", "model"]
 
@@ -35,6 +36,7 @@ Examples:
   mindstream memory search what disturbs the sleep
   mindstream solve "17.5% of 2480"         tools, by a plan
   mindstream live --goal "…" --docs DIR    a goal, turn by turn
+  mindstream town new --data ./ville       a town of residents
   mindstream doctor                        what is missing, how to mend it
 
 Settings come from flags, from the environment (MINDSTREAM_DATA,
@@ -56,6 +58,7 @@ app.add_typer(plan, name="plan")
 pool.command(epilog=STUDIES)(experiment)
 app.add_typer(pool, name="pool")
 app.add_typer(life, name="life")
+app.add_typer(town, name="town")
 
 
 def _print_version(wanted: bool) -> None:

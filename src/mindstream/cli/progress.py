@@ -11,9 +11,9 @@ from rich.console import Console
 
 
 class Progress(Protocol):
-    """Takes how much is done; and, where that is known only later, of how much."""
+    """Takes how much is done; and, where that is known only later, of how much; and what is being done now."""
 
-    def __call__(self, done: int, total: int | None = None) -> None: ...
+    def __call__(self, done: int, total: int | None = None, doing: str | None = None) -> None: ...
 
 
 @contextlib.contextmanager
@@ -27,7 +27,7 @@ def progress(doing: str, total: int | None = None) -> Iterator[Progress]:
     shared = sys.stdout.isatty()  # else what is printed must go where it was sent
     with Progress(console=Console(stderr=True), transient=True, redirect_stdout=shared) as bar:
         task = bar.add_task(doing, total=total)
-        yield lambda done, total=None: bar.update(task, completed=done, total=total)
+        yield lambda done, total=None, doing=None: bar.update(task, completed=done, total=total, description=doing)
 
 
-def _untold(done: int, total: int | None = None) -> None: ...
+def _untold(done: int, total: int | None = None, doing: str | None = None) -> None: ...

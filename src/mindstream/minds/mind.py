@@ -193,21 +193,24 @@ class Mind:
         """What its speaker plans with the user, as far as this process has seen."""
         return self.speaker.plan
 
-    async def take_in(self, text: str, *, phase: str = "", besides: Sequence[str] = (), hold: bool = False) -> Logged:
+    async def take_in(
+        self, text: str, *, phase: str = "", besides: Sequence[str] = (), hold: bool = False, by: str = ""
+    ) -> Logged:
         """Write down what the user says, its record and the work that it causes in one commit.
 
         Args:
+            by: who says it; the mind's user where nobody is named.
             phase: what the talk is in, as triggers ask for it.
             besides: slots that are not woken.
             hold: the reasoners leave it alone until it is released (see Background.release): it is to be answered.
         """
         with self.reasoners.hearing():
-            new = New(text=text, kind="chat", by=self.stream.name, episode=self.session, data={"by_user": True})
+            new = New(text=text, kind="chat", by=by or self.stream.name, episode=self.session, data={"by_user": True})
             record = (await self.stream.build_records([new]))[0]
             self._turn = Turn(self._turn.number + 1, phase, self._turn.phase)
             wake = self.reasoners.claims(self._turn, besides=besides)
             event = Heard(text=text, session=self.session, record=record.id)
-            (heard,) = await self.stream.commit(Entry(event, self.stream.name, (record,)), wake=wake)
+            (heard,) = await self.stream.commit(Entry(event, by or self.stream.name, (record,)), wake=wake)
             if hold:
                 self.reasoners.hold(heard.seq)
         return heard

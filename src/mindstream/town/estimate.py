@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -54,7 +54,9 @@ class Counting:
                 yield part
 
 
-async def count_calls(setting: Setting, steps: int, folder: Path | None = None) -> Counting:
+async def count_calls(
+    setting: Setting, steps: int, folder: Path | None = None, on_step: Callable[[int], None] = lambda _: None
+) -> Counting:
     """Live so many steps from the beginning with rules, and count what models would be asked.
 
     Rules say less than models do: tokens out are a lower bound.
@@ -62,7 +64,7 @@ async def count_calls(setting: Setting, steps: int, folder: Path | None = None) 
     counting = Counting()
     with TemporaryDirectory(dir=folder) as scratch:
         async with Town.open(scratch, replace(setting), models=Models(counting)) as town:
-            await town.run(until=steps - 1)
+            await town.run(steps - 1, on_step)
     return counting
 
 

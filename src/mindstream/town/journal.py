@@ -1,7 +1,7 @@
 """A town's journal: its log in canonical order, and the state that its rows lead to.
 
 The rows of the log are the town. In canonical order, (step, mind, row), they are the same whoever was quicker and
-however often a process died; what a process writes for itself (`town_saved`) is not among them.
+however often a process died; what a process writes for itself (`town_saved`, `model_called`) is not among them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from mindstream.errors import InputError
-from mindstream.log.events import Logged, Unknown
+from mindstream.log.events import Logged, ModelCalled, Unknown
 from mindstream.memory.record import Record
 from mindstream.memory.store import Store, read_all
 from mindstream.town.clockwork import Condition
@@ -119,13 +119,14 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
     The first says what town it is; each ends with a checksum of itself and of all lines before it.
     """
     remembered: dict[tuple[str, int], list[Record]] = {}
-    for mind in (TOWN, *setting.people):
+    minds = (TOWN, *setting.people)
+    for mind in minds:
         async for records in read_all(store, mind):
             for record in records:
                 remembered.setdefault((mind, record.seq), []).append(record)
     lines = []
     async for row in rows_after(store):
-        if isinstance(row.event, Unknown | TownSaved) or (row.mind != TOWN and row.mind not in setting.people):
+        if isinstance(row.event, Unknown | TownSaved | ModelCalled) or row.mind not in minds:
             continue
         step = -(-int(row.at - setting.start) // setting.profile.step_s)
         of_row = [_line_of(record) for record in remembered.get((row.mind, row.seq), ())]

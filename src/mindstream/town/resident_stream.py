@@ -7,6 +7,7 @@ from typing import Any
 
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recollection
+from mindstream.memory.record import Ids
 from mindstream.memory.store import Revision
 from mindstream.memory.stream import Stream
 from mindstream.memory.touch import Touch
@@ -39,3 +40,7 @@ class ResidentStream(Stream):
             return []
         await written()
         return await self.touched(recalls)
+
+    def drop_turn(self) -> None:
+        """Forget the recalls of a turn that was broken off, and the ids of what it would have written."""
+        self._recalls, self.ids = (), Ids(self.name, self.ids.seed)

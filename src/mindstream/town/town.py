@@ -7,13 +7,18 @@ async with Town.open("data", new=setting_of(load_town(Path("town.toml")), seed=1
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
+from mindstream.log.events import Remembered
+from mindstream.memory.door import checked_text
+from mindstream.memory.rate_importance import RateImportance
+from mindstream.memory.record import New, Record
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Store
+from mindstream.models.ask import ask
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
@@ -98,25 +103,44 @@ class Town:
             if store is not data:
                 await store.close()
 
-    async def run(self, until: int, on_step: Callable[[int], None] = lambda _: None) -> None:
+    async def run(
+        self, until: int, on_step: Callable[[int], None] = lambda _: None,
+        on_commits: Callable[[Sequence[Commit]], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         """Let it live up to a step, that one included; whatever stops it, what is done is kept.
+
+        A step that was broken off has not happened: it is lived again, whole, when the town goes on.
+
+        Args:
+            on_commits: is told what happened in a step, where something did.
 
         Raises:
             ModelError: a model could not be had; run it again, it goes on where it was.
             StorageError: it could not be kept.
         """
+        done = self.step
         try:
             while (step := self._clockwork.next_step()) <= until:
                 commits = await self._clockwork.advance(step)
+                done = step
                 if commits:
+                    on_commits(commits)
                     self._writing.add(commits)
                     self._rows += sum(len(commit.entries) for commit in commits)
                     if self._rows >= SAVE_EVERY:
                         await self.save()
                 on_step(step)
-            self._clockwork.step = max(self._clockwork.step, until)
+            done = self._clockwork.step = max(self._clockwork.step, until)
         finally:
+            if self.step != done:
+                self._step_back(done)
             await self.save()
+
+    def _step_back(self, step: int) -> None:
+        """Stand where a step left the town: the one after it was broken off."""
+        self._clockwork = Clockwork(self.setting, self.residents, self._clockwork.conditions, step)
+        for resident in self.residents.values():
+            resident.stream.drop_turn()
 
     async def save(self) -> None:
         """Write the state of all, so that opening it again is quick."""
@@ -138,6 +162,25 @@ class Town:
             raise InputError(f"there is no {place!r} in {self.setting.name}")
         change = ObjectChanged(step=max(self.step, 0), place=place, condition=condition, by=by)
         await self.store.commit(self._clockwork.change_objects(change))
+
+    async def whisper(self, name: str, text: str) -> Record:
+        """Put a thought into somebody's memory, as if it had always been there; it thinks of it from the next step on.
+
+        Raises:
+            InputError: nobody is called so, or nothing is said.
+            ModelError: nobody could say how important it is.
+        """
+        if name not in self.residents:
+            raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
+        said, resident, now = checked_text(text), self.residents[name], self.setting.moment(max(self.step, 0))
+        resident.clock.advance(now - resident.clock.now())
+        rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
+        new = New(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
+        await resident.written()
+        records = tuple(await resident.stream.build_records([new]))
+        entry = Entry(Remembered(count=1, kinds={"note": 1}), "whisper", records)
+        await self.store.commit(Commit(mind=name, at=now, entries=(entry,)))
+        return records[0]
 
     async def digest(self) -> str:
         """Return the checksum of its journal."""

@@ -1,0 +1,30 @@
+"""A morning in a town, without a key; then a person talks with a resident, and the town goes on with it remembered."""
+
+import asyncio
+import tempfile
+
+from mindstream.town.interview import interview
+from mindstream.town.packs.find import find_pack
+from mindstream.town.source import setting_of
+from mindstream.town.town import Town
+from mindstream.town.visiting import visit
+
+WHO, FACT = "Isabella Rodriguez", "The fair at Johnson Park on Saturday was moved to Sunday at 3pm."
+
+
+async def main() -> None:
+    setting = setting_of(find_pack("smallville"), seed=1)
+    with tempfile.TemporaryDirectory() as folder:
+        async with Town.open(folder, setting) as town:
+            await town.run(until=setting.step_at(day=0, minute=8 * 60))
+            async with visit(town, WHO, by="Maya") as mind:
+                for said in ("What are you planning these days?", FACT):
+                    print(f"Maya: {said}\n{WHO}: {await mind.say(said)}")
+                await mind.settled()  # what it thinks behind
+            await town.run(until=setting.step_at(day=0, minute=8 * 60 + 30))
+            answer = await interview(town, WHO, "When is the fair at Johnson Park?")
+            print(f"{setting.when(town.step):%H:%M}, asked when the fair is: {answer.answer}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

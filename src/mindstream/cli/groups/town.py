@@ -1,0 +1,248 @@
+"""`mindstream town`: a town begins, lives, is changed from outside, comes from files and goes into them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mindstream.cli.flags import AsJson, Data, Embedder, Yes, choose, group, settings
+from mindstream.cli.flags_solving import split_names
+
+town = group(
+    "A town of residents who perceive, remember, plan, talk and reflect: let one live, look into it.\n\n"
+    "A town is a data folder. Rules think for its residents until you name a model."
+)
+
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="What is drawn by chance.", show_default=True)]
+ProfileOf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--profile", metavar="KEY=VALUE", help="A constant, as vision=4; or compat: as published; repeatable."
+    ),
+]
+Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Who thinks for them, as for chat [rules].")]
+Role = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role", metavar="ROLE=NAME",
+        help="Who thinks in one role: planner, decider, talker, reasoner, importance; repeatable.",
+    ),
+]  # fmt: skip
+Days = Annotated[float | None, typer.Option(min=0, max=36_500, metavar="D", help="So many days of the town's time.")]
+Hours = Annotated[float | None, typer.Option(min=0, max=876_000, metavar="H", help="So many hours of it.")]
+Until = Annotated[str, typer.Option(metavar="TIME", help='Up to a time of the town: "Feb 14 19:00", "19:00".')]
+Steps = Annotated[int | None, typer.Option(min=0, max=2**40, metavar="N", help="So many steps.")]
+Usd = Annotated[float | None, typer.Option(min=0, metavar="X", help="So many US dollars at most, now; a hard limit.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens, a line each.")]
+
+LIMITS = """Where a model is configured, it says before what that may cost, and asks for
+leave (--yes: it does not ask). Ctrl-C, a model that fails and a limit that is
+reached keep all that is done; what was broken off is lived again.
+
+Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
+130 after Ctrl-C.
+
+"""
+
+
+@town.command(
+    epilog="\b\nExamples:\n  mindstream town new --data ./ville\n"
+    "  mindstream town new ./mine.toml --data ./mine --seed 7 --profile vision=4\n"
+    "  mindstream town new --data ./blind --without observation,reflection"
+)
+def new(
+    source: Annotated[
+        str, typer.Argument(metavar="TOWN", help="A shipped town, or FILE.toml.", show_default=True)
+    ] = "smallville",
+    seed: Seed = 0,
+    profile: ProfileOf = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="What residents cannot do: observation, reflection, planning; recall, talk."),
+    ] = None,
+    data: Data = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Begin a town in a data folder."""
+    from mindstream.cli import town as commands
+
+    chosen = settings(data, embedder=embedder)
+    return commands.begin(chosen, source, seed, profile or (), split_names(without) or (), json)
+
+
+@town.command(
+    epilog=LIMITS + "\b\nExamples:\n  mindstream town run --data ./ville --days 2\n"
+    '  mindstream town run --data ./ville --until "Feb 14 19:00" -v\n'
+    "  mindstream town run --data ./ville --hours 3 --model openai:gpt-5-mini --usd 2"
+)
+def run(
+    days: Days = None,
+    hours: Hours = None,
+    until: Until = "",
+    steps: Steps = None,
+    model: Model = None,
+    role: Role = None,
+    usd: Usd = None,
+    yes: Yes = False,
+    verbose: Verbose = False,
+    data: Data = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Let it live: for a day, where nothing else is said."""
+    from mindstream.cli import town as commands
+
+    chosen = choose({"data": data, "model": model, "roles": role, "embedder": embedder}).settings
+    span = commands.Span(days, hours, until, steps)
+    return commands.run(chosen, span, commands.Wishes(usd, yes, verbose, json))
+
+
+@town.command(epilog=LIMITS + "\b\nExample:\n  mindstream town resume --data ./ville")
+def resume(
+    days: Days = None,
+    hours: Hours = None,
+    until: Until = "",
+    steps: Steps = None,
+    model: Model = None,
+    role: Role = None,
+    usd: Usd = None,
+    yes: Yes = False,
+    verbose: Verbose = False,
+    data: Data = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Go on where it stopped: to the end of that day, where nothing else is said."""
+    from mindstream.cli import town as commands
+
+    chosen = choose({"data": data, "model": model, "roles": role, "embedder": embedder}).settings
+    span = commands.Span(days, hours, until, steps, to_midnight=True)
+    return commands.run(chosen, span, commands.Wishes(usd, yes, verbose, json))
+
+
+@town.command(
+    epilog="\b\nExamples:\n  mindstream town estimate --data ./ville --days 2 --model openai:gpt-5-mini\n"
+    "  mindstream town estimate --data ./ville --hours 6 --json"
+)
+def estimate(
+    days: Days = None,
+    hours: Hours = None,
+    model: Model = None,
+    role: Role = None,
+    data: Data = None,
+    json: AsJson = False,
+) -> int:
+    """Say what it would ask of models: calls, tokens and US dollars by kind.
+
+    Its first day (or as much of it as is asked for) is lived with rules, and what would be asked is counted. Rules say
+    less than models do: tokens out are a lower bound.
+    """
+    from mindstream.cli import town as commands
+
+    chosen = choose({"data": data, "model": model, "roles": role}).settings
+    return commands.show_estimate(chosen, commands.Span(days, hours), json)
+
+
+@town.command(
+    "set",
+    epilog='\b\nExamples:\n  mindstream town set "Isabella Rodriguez\'s apartment:bathroom:shower" leaking\n'
+    '  mindstream town set stove ""             it is as it should be',
+)
+def set_(
+    place: Annotated[str, typer.Argument(metavar="PLACE", help="An object, by its address or the end of it.")],
+    condition: Annotated[str, typer.Argument(metavar="CONDITION", help='In words; "" as it should be.')],
+    data: Data = None,
+    json: AsJson = False,
+) -> int:
+    """Put an object into a condition: who sees it may do something about it."""
+    from mindstream.cli import town as commands
+
+    return commands.change_object(settings(data), place, condition, json)
+
+
+@town.command(epilog='\b\nExample:\n  mindstream town whisper "Sam Moore" "The lake will be drained on Friday."')
+def whisper(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Who thinks it.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What.")],
+    data: Data = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Put a thought into somebody's memory; it may plan by it, and tell others."""
+    from mindstream.cli import town as commands
+
+    return commands.whisper(settings(data, embedder=embedder), name, text, json)
+
+
+@town.command(
+    epilog='\b\nExamples:\n  mindstream town talk isabella "Is there a party?" --by Maya\n'
+    "  mindstream town talk isabella < utterances.txt"
+)
+def talk(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="With whom; the first name is enough.")],
+    text: Annotated[str, typer.Argument(metavar="[TEXT]", help="What is said [one utterance a line, as read].")] = "",
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who you are.", show_default=True)] = "a visitor",
+    model: Model = None,
+    role: Role = None,
+    data: Data = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Talk with somebody while the town stands still: it answers at once, thinks behind, and remembers it."""
+    from mindstream.cli import town as commands
+
+    chosen = choose({"data": data, "model": model, "roles": role, "embedder": embedder}).settings
+    return commands.talk(chosen, name, text, by, json)
+
+
+@town.command(
+    "import",
+    epilog="\b\nExample:\n  mindstream town import ./base_the_ville_n25 --data ./theirs --map ./the_ville",
+)
+def import_(
+    save: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a saved simulation (Park 2023).")],
+    map_: Annotated[
+        Path | None,
+        typer.Option(
+            "--map", metavar="DIR", help="Its map, a matrix folder or a Tiled file [beside DIR, by its name]."
+        ),
+    ] = None,
+    whispers: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What residents remember from before (agent_history….csv).")
+    ] = None,
+    seed: Seed = 0,
+    profile: ProfileOf = None,
+    data: Data = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Begin a town from a saved simulation, in the midst of its life."""
+    from mindstream.cli import town_files
+
+    chosen = settings(data, embedder=embedder)
+    return town_files.take_in(chosen, save, map_, whispers, seed, profile or (), json)
+
+
+@town.command(
+    epilog='\b\nExamples:\n  mindstream town export --data ./ville --out ./saved --at "Feb 14 12:00"\n'
+    "  mindstream town export --data ./ville --journal journal.jsonl"
+)
+def export(
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="As a saved simulation, into a new folder.")
+    ] = None,
+    journal: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its journal in canonical order, a line of JSON each.")
+    ] = None,
+    at: Annotated[str, typer.Option(metavar="TIME", help="As it was then [now].")] = "",
+    data: Data = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Write a town into files: a saved simulation that the published code takes, or its journal."""
+    from mindstream.cli import town_files
+
+    return town_files.export(settings(data, embedder=embedder), out, journal, at, json)

@@ -1,0 +1,115 @@
+"""`mindstream town`: commands that look at what happened; none of them leaves a trace in the town."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from mindstream.cli.flags import AsJson, Data, Embedder, choose, settings
+from mindstream.cli.groups.town import Model, Role, town
+
+__all__ = ["town"]
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A resident; the first name is enough.")]
+At = Annotated[str, typer.Option("--at", metavar="TIME", help='When: "Feb 13 10:00", "day 2 10:00" [now].')]
+From = Annotated[str, typer.Option("--from", metavar="TIME", help="Only since then.")]
+To = Annotated[str, typer.Option("--to", metavar="TIME", help="Only until then.")]
+
+
+@town.command(
+    epilog="\b\nExamples:\n  mindstream town status --data ./ville\n"
+    '  mindstream town status --data ./ville --resident isabella --at "Feb 13 10:00"'
+)
+def status(
+    resident: Annotated[str, typer.Option(metavar="NAME", help="One resident's mind: plan, newest memories.")] = "",
+    at: At = "",
+    limit: Annotated[int, typer.Option("-n", min=0, max=1_000, metavar="N", help="So many memories.")] = 10,
+    data: Data = None,
+    json: AsJson = False,
+) -> int:
+    """Say what time it is there, who is where and does what, what is not as it should be."""
+    from mindstream.cli import town_looking
+
+    if resident:
+        return town_looking.show_mind(settings(data), resident, at, limit, json)
+    return town_looking.show_status(settings(data), at, json)
+
+
+@town.command(epilog='\b\nExample:\n  mindstream town why "John Lin" --at "Feb 13 08:10" --data ./ville')
+def why(name: Name, at: At = "", data: Data = None, json: AsJson = False) -> int:
+    """Say why somebody does what it does: what it saw, what came to mind, what it decided and had planned."""
+    from mindstream.cli import town_looking
+
+    return town_looking.explain(settings(data), name, at, json)
+
+
+@town.command(epilog='\b\nExample:\n  mindstream town timeline "John Lin" --to "Feb 13 12:00" --data ./ville')
+def timeline(
+    name: Name,
+    since: From = "",
+    until: To = "",
+    about: Annotated[str, typer.Option(metavar="WORDS", help="Only what names this.")] = "",
+    data: Data = None,
+    json: AsJson = False,
+) -> int:
+    """Tell what somebody did, said and thought, a line each."""
+    from mindstream.cli import town_looking
+
+    return town_looking.show_timeline(settings(data), name, since, until, about, json)
+
+
+@town.command(
+    epilog='\b\nExamples:\n  mindstream town interview isabella "What are you planning?" --data ./ville\n'
+    '  mindstream town interview sam "Who are you?" --at "Feb 13 12:00" --condition no_reflection'
+)
+def interview(
+    name: Name,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What is asked.")],
+    at: At = "",
+    condition: Annotated[
+        Literal["full", "no_reflection", "no_reflection_no_plan", "none"],
+        typer.Option(help="What of its memory it may use.", show_default=True),
+    ] = "full",
+    model: Model = None,
+    role: Role = None,
+    data: Data = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Ask somebody something, at any time of its life; it does not know of it afterwards."""
+    from mindstream.cli import town_looking
+
+    chosen = choose({"data": data, "model": model, "roles": role, "embedder": embedder}).settings
+    return town_looking.interview(chosen, name, question, at, condition, json)
+
+
+@town.command(
+    epilog="\b\nExamples:\n  mindstream town metrics --data ./ville\n"
+    '  mindstream town metrics --data ./ville --fact "there is a Valentine\'s Day party at Hobbs Cafe" \\\n'
+    '      --event "Hobbs Cafe" --from "Feb 14 17:00" --to "Feb 14 19:00" --plot ./plots'
+)
+def metrics(
+    fact: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WORDS", help="Who knows this, since when, from whom; other wordings after |; repeatable."
+        ),
+    ] = None,
+    event: Annotated[
+        str, typer.Option(metavar="PLACE", help="Who was there between --from and --to, for the first --fact.")
+    ] = "",
+    since: Annotated[str, typer.Option("--from", metavar="TIME", help="When the event begins.")] = "",
+    until: Annotated[str, typer.Option("--to", metavar="TIME", help="When it ends.")] = "",
+    at: At = "",
+    csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Also as tables, into this folder.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Also as curves (SVG), into this folder.")] = None,
+    data: Data = None,
+    json: AsJson = False,
+) -> int:
+    """Count what happened: who knows whom and what, who reflects and talks, who keeps to plans and to what may be."""
+    from mindstream.cli import town_metrics
+
+    asked = town_metrics.Asked(tuple(fact or ()), event, since, until, at, csv, plot)
+    return town_metrics.show(settings(data), asked, json)

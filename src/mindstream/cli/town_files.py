@@ -1,0 +1,90 @@
+"""`mindstream town import` and `export`: saved simulations of Park 2023, and journals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from mindstream.cli import files
+from mindstream.cli.clean import complain, say
+from mindstream.cli.json_lines import print_json
+from mindstream.errors import InputError
+from mindstream.log.folder import private
+from mindstream.models.embedders.named import embedder
+from mindstream.service import town as towns
+from mindstream.settings import Settings
+from mindstream.text.counting import count_of
+from mindstream.town.exporting import save_of_town
+from mindstream.town.formats.maps import load_map
+from mindstream.town.formats.saves import read_save, write_save
+from mindstream.town.formats.whispers import read_whispers
+from mindstream.town.importing import begin_from_save
+from mindstream.town.lookup import find_step
+
+
+def take_in(
+    settings: Settings, folder: Path, map_: Path | None, whispers: Path | None, seed: int, profile: Sequence[str],
+    json: bool,
+) -> int:  # fmt: skip
+    """Begin a town from a saved simulation."""
+    save = read_save(folder)
+    world = load_map(map_ or _map_beside(folder, save.meta.maze_name))
+    constants = towns.read_profile(profile, ()) if profile else None
+    told = read_whispers(whispers) if whispers else None
+    notes: dict[str, None] = {}
+    asyncio.run(
+        begin_from_save(
+            private(settings.data), save, world, seed=seed, profile=constants, whispers=told, embed=settings.embedder,
+            tell=notes.setdefault,
+        )
+    )  # fmt: skip
+    for note in notes:
+        complain(note)
+    memories = sum(len(each.memory.nodes) for each in save.personas.values())
+    if json:
+        who = {"residents": sorted(save.personas), "memories": memories, "step": save.meta.step - 1}
+        print_json({"town": world.name, "data": str(settings.data), **who, "notes": list(notes)})
+        return 0
+    lived = f"it has lived {count_of(save.meta.step, 'step')}"
+    say(f"{world.name} lives in {settings.data}: {count_of(len(save.personas), 'resident')}, "
+        f"{count_of(memories, 'memory') if memories == 1 else f'{memories:,} memories'}; {lived}")  # fmt: skip
+    return 0
+
+
+def _map_beside(folder: Path, name: str) -> Path:
+    found = folder.resolve().parent / name
+    if not found.exists():
+        raise InputError(f"the map {name!r:.99} is not beside {folder}: name it by --map DIR")
+    return found
+
+
+def export(settings: Settings, out: Path | None, journal: Path | None, at: str, json: bool) -> int:
+    """Write a town as a saved simulation, or its journal."""
+    if out is None and journal is None:
+        raise InputError("say what is written: --out FOLDER, a saved simulation, or --journal FILE")
+    if out is None and at:
+        raise InputError("a journal is written whole: --at is for --out")
+
+    async def run() -> dict[str, object]:
+        written: dict[str, object] = {}
+        async with towns.look_in(settings) as look:
+            if journal is not None:
+                written |= {"journal": str(journal), "lines": await files.write_lines(journal, look.write_journal())}
+            if out is not None:
+                step = find_step(look.setting, at, look.now) if at else None
+                await look.state(step)  # which says so where it has not lived so far
+                save = await save_of_town(look.store, look.setting, embedder(settings.embedder), upto=step)
+                write_save(save, out)
+                written |= {"out": str(out), "residents": len(save.personas), "step": save.meta.step - 1}
+        return written
+
+    written = asyncio.run(run())
+    if json:
+        print_json(written)
+        return 0
+    if "lines" in written:
+        say(f"{written['lines']} lines are in {journal}")
+    if "out" in written:
+        say(f"{written['residents']} residents as of step {written['step']} are in {out}")
+    return 0

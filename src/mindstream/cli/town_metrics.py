@@ -1,0 +1,154 @@
+"""`mindstream town metrics`: what happened in a town, counted; as tables, CSV and curves."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mindstream.cli.clean import say
+from mindstream.cli.json_lines import print_json
+from mindstream.cli.tables import print_table
+from mindstream.cli.town_looking import read
+from mindstream.errors import InputError
+from mindstream.service.town import format_time
+from mindstream.settings import Settings
+from mindstream.text.counting import count_of
+from mindstream.town.formats.files import write_text
+from mindstream.town.history import History
+from mindstream.town.lookup import find_place, find_step
+from mindstream.town.metrics.attendance import Attendance, Event, trace_attendance
+from mindstream.town.metrics.conduct import Conduct, examine_conduct
+from mindstream.town.metrics.counts import Counts, count_events
+from mindstream.town.metrics.curves import curves_csv, draw_curves, hours
+from mindstream.town.metrics.diffusion import Diffusion, trace_fact, write_csv
+from mindstream.town.metrics.fact import read_fact
+from mindstream.town.metrics.relationships import Acquaintance, trace_acquaintance
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be counted, up to when, and where it is to be written."""
+
+    facts: tuple[str, ...] = ()
+    event: str = ""
+    start: str = ""
+    end: str = ""
+    at: str = ""
+    csv: Path | None = None
+    plot: Path | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was counted."""
+
+    history: History
+    counts: Counts
+    acquaintance: Acquaintance
+    conduct: Conduct
+    diffusions: tuple[Diffusion, ...]
+    attendance: Attendance | None
+
+    @property
+    def density(self) -> tuple[float, float]:
+        """How many of the pairs know each other, when it began and now."""
+        return self.acquaintance.density(0), self.acquaintance.density(self.history.step)
+
+
+def show(settings: Settings, asked: Asked, json: bool) -> int:
+    """Count and print; write tables and curves where that is asked for."""
+    measured = _measure(settings, asked)
+    for folder, ending in ((asked.csv, "csv"), (asked.plot, "svg")):
+        for path, text in _files(measured, ending).items() if folder else ():
+            write_text(folder / path, text) if folder else None
+    print_json(_as_json(measured)) if json else _print(measured)
+    return 0
+
+
+def _measure(settings: Settings, asked: Asked) -> Measured:
+    history = read(settings)
+    if asked.at:
+        step = find_step(history.setting, asked.at, history.step)
+        history = read(settings, min(step, history.step))
+    facts = [read_fact(text, history.setting) for text in asked.facts]
+    diffusions = tuple(trace_fact(history, fact) for fact in facts)
+    attendance = None
+    if asked.event:
+        if not (facts and asked.start and asked.end):
+            raise InputError("an event is told by --event PLACE, --from TIME, --to TIME and --fact WORDS")
+        address = history.setting.addresses[find_place(history.setting, asked.event)]
+        start, end = (find_step(history.setting, time, history.step) for time in (asked.start, asked.end))
+        attendance = trace_attendance(history, Event(facts[0], address, start, end), diffusions[0])
+    return Measured(
+        history, count_events(history), trace_acquaintance(history), examine_conduct(history), diffusions, attendance
+    )
+
+
+def _files(measured: Measured, ending: str) -> dict[str, str]:
+    """Return the tables or curves, by the names of their files."""
+    history, steps = measured.history, hours(measured.history)
+    people = max(1, len(history.names))
+    curves = {_short(each.fact): [each.count(step) / people for step in steps] for each in measured.diffusions}
+    curves |= {"who knows whom": measured.acquaintance.curve(steps)}
+    if ending == "svg":
+        return {"curves.svg": draw_curves(history, steps, curves, f"{history.setting.name}: shares over its days")}
+    tables = {f"fact_{n}.csv": write_csv(each) for n, each in enumerate(measured.diffusions, 1)}
+    return {"curves.csv": curves_csv(history, steps, curves), **tables}
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 24 else f"{text[:23]}…"
+
+
+def _as_json(measured: Measured) -> dict[str, Any]:
+    begun, now = measured.density
+    counts, conduct = measured.counts, measured.conduct
+    attended = measured.attendance
+    return {
+        "town": measured.history.setting.name, "step": measured.history.step, "days": round(counts.days, 3),
+        "residents": len(measured.history.names), "talks": counts.talks, "talks_a_day": round(counts.talks_a_day, 2),
+        "reflections_a_day": round(counts.reflections_a_day, 3), "density_begun": round(begun, 4),
+        "density": round(now, 4), "adherence": round(conduct.adherence, 4),
+        "believable": round(conduct.believable_share, 4), "conduct": asdict(conduct), "calls": counts.calls,
+        "stood_in": counts.stood_in,
+        "facts": [
+            {"fact": each.fact, "knowers": len(each.knowers), "by_how": each.by_how(),
+             "who": [asdict(knower) for knower in each.knowers]}
+            for each in measured.diffusions
+        ],
+        "event": None if attended is None else asdict(attended),
+    }  # fmt: skip
+
+
+def _print(measured: Measured) -> None:
+    history, counts, conduct = measured.history, measured.counts, measured.conduct
+    begun, now = measured.density
+    say(f"{history.setting.name}, {count_of(len(history.names), 'resident')}, {counts.days:.2f} days, up to "
+        f"{format_time(history.setting, history.step)}")  # fmt: skip
+    print_table(("", "value"), [
+        ("talks a day", f"{counts.talks_a_day:.1f}"),
+        ("reflections a day and resident", f"{counts.reflections_a_day:.2f}"),
+        ("pairs that know each other, at first", f"{begun:.3f}"),
+        ("pairs that know each other, now", f"{now:.3f}"),
+        ("planned minutes that were kept", f"{conduct.adherence:.1%}"),
+        ("acts where and when one may", f"{conduct.believable_share:.1%}"),
+        ("steps in walls", f"{conduct.in_walls}"),
+        ("sleeps away from home", f"{conduct.asleep_elsewhere}"),
+        ("talks asleep", f"{conduct.talking_asleep}"),
+        ("rules that stood in for a model", f"{sum(counts.stood_in.values())}"),
+    ])  # fmt: skip
+    for each in measured.diffusions:
+        say(f"“{each.fact}”: known to {len(each.knowers)} of {each.residents}")
+        for knower in each.knowers:
+            by = f" by {knower.by}" if knower.by else ""
+            chain = f" ({' > '.join(knower.chain)})" if len(knower.chain) > 1 else ""
+            say(f"  {knower.time}  {knower.name}, {knower.how}{by}{chain}")
+    if (attended := measured.attendance) is not None:
+        say(f"there: {_names(f'{name} ({n} min)' for name, n in attended.minutes.items())}")
+        say(f"invited: {_names(attended.invited)}; of them came: {_names(attended.came_invited)}")
+        say(f"prepared: {_names(f'{name} ({short[0]})' for name, short in attended.prepared.items())}")
+
+
+def _names(names: Any) -> str:
+    return ", ".join(names) or "nobody"

@@ -1,0 +1,269 @@
+"""A town in a data folder, as a person's settings describe it: begun, opened, let live within what it may spend."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import difflib
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mindstream.clock import ManualClock
+from mindstream.errors import InputError
+from mindstream.log.database import FILE
+from mindstream.log.folder import private
+from mindstream.memory.record import KINDS, Record
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store import Commit, Store
+from mindstream.memory.stream import Stream
+from mindstream.minds.calls import CallLog
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.models.wrappers.budget import Budget
+from mindstream.service.opening import answering
+from mindstream.settings import Settings
+from mindstream.town.estimate import Counting, cost_usd, count_calls
+from mindstream.town.history import step_of
+from mindstream.town.journal import TOWN, TownState, journal, read_setting, read_town
+from mindstream.town.packs.find import find_pack
+from mindstream.town.profile import COMPAT, Profile
+from mindstream.town.setting import Setting
+from mindstream.town.source import setting_of
+from mindstream.town.town import Town
+
+SWITCHES = {
+    "observation": "observes", "reflection": "reflects", "planning": "plans", "recall": "recalls", "talk": "talks",
+}  # fmt: skip
+"""What can be left out of residents, and which constant does so."""
+NOTHING = "no town lives in {}: `mindstream town new --data DIR` begins one, --data names another folder"
+
+
+def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
+    """Read constants as they are typed: `key=value`, or `compat` for the published code's; and what is left out.
+
+    Raises:
+        InputError: an unknown key or switch, or a value that cannot be.
+    """
+    words = [word.strip() for word in given]
+    values: dict[str, object] = COMPAT.model_dump() if "compat" in words else {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if word == "compat":
+            continue
+        if not equals:
+            raise InputError(f"a constant is set by KEY=VALUE, as in vision=4, not by {word!r:.99}")
+        values[_known(key.strip(), Profile.model_fields, "constant")] = value.strip()
+    for word in without:
+        values[SWITCHES[_known(word.strip(), SWITCHES, "part of a resident")]] = False
+    try:
+        return Profile.model_validate(values)
+    except ValidationError as error:
+        found = error.errors()[0]
+        raise InputError(f"{found['loc'][0]}: {found['msg'].lower()}, not {found['input']!r:.99}") from None
+
+
+def _known(name: str, names: Iterable[str], what: str) -> str:
+    known = list(names)
+    if name in known:
+        return name
+    near = difflib.get_close_matches(name, known, 1)
+    raise InputError(
+        f"there is no {what} {name!r:.99}: "
+        + (f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}")
+    )
+
+
+def find_setting(named: str, seed: int, profile: Profile) -> Setting:
+    """Return a town that is ready to begin: a shipped one by name, another by the path of its file or folder.
+
+    Raises:
+        InputError: there is no such town, or something in its file cannot be.
+    """
+    return setting_of(find_pack(Path(named) if named.endswith(".toml") else named), seed=seed, profile=profile)
+
+
+async def begin(settings: Settings, setting: Setting) -> None:
+    """Begin a town in the data folder.
+
+    Raises:
+        InputError: a town lives there already.
+    """
+    async with Town.open(private(settings.data), setting, embed=settings.embedder):
+        pass
+
+
+@dataclass(frozen=True)
+class Look:
+    """A town as it was after a step; a pure read."""
+
+    store: Store
+    setting: Setting
+    now: int
+    """The last step that is done."""
+
+    async def state(self, step: int | None = None) -> TownState:
+        """Return what everybody and everything was after a step; None: is.
+
+        Raises:
+            InputError: the town has not lived so far.
+        """
+        if step is not None and step > self.now:
+            raise InputError(
+                f"the town has lived up to {format_time(self.setting, self.now)}: nothing is known of later"
+            )
+        return await read_town(self.store, self.setting.profile, step)
+
+    async def newest(self, name: str, step: int, n: int) -> list[Record]:
+        """Return the newest memories of somebody at a step, oldest first."""
+        return await self.store.latest(name, KINDS, n, now=self.setting.moment(max(step, 0)))
+
+    def step_of(self, moment: float) -> int:
+        """Return the step of a moment; what was before the town began is of its first."""
+        return max(0, step_of(self.setting, moment))
+
+    async def write_journal(self) -> AsyncIterator[str]:
+        """Yield the journal's lines."""
+        async for line in journal(self.store, self.setting):
+            yield line.decode().rstrip("\n")
+
+
+@contextlib.asynccontextmanager
+async def look_in(settings: Settings) -> AsyncIterator[Look]:
+    """Open the town of the data folder to read it.
+
+    Raises:
+        InputError: none lives there.
+    """
+    store = SqliteStore(_folder(settings))
+    try:
+        setting = await read_setting(store)
+        yield Look(store, setting, (await read_town(store, setting.profile)).step)
+    finally:
+        await store.close()
+
+
+@contextlib.asynccontextmanager
+async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterator[Town]:
+    """Open the town of the data folder with the models of the settings; each call of one is kept in its log.
+
+    Args:
+        usd: so many US dollars it may spend while it is open.
+
+    Raises:
+        InputError: no town lives there.
+        SettingsError: a model cannot be used.
+    """
+    folder = _folder(settings)
+    if is_free(settings):
+        async with Town.open(folder, models=Rules.name, embed=settings.embedder) as town:
+            yield town
+        return
+    calls = CallLog()
+    allowed = settings.budget_usd if usd is None else usd
+    budget = Budget(tokens=settings.budget_tokens, cost_usd=allowed)
+    async with (
+        answering(settings, on_call=calls.take, budget=budget) as models,
+        Town.open(folder, models=models, embed=settings.embedder) as town,
+        _billing(town, calls),
+    ):
+        yield town
+
+
+@contextlib.asynccontextmanager
+async def _billing(town: Town, calls: CallLog) -> AsyncIterator[None]:
+    """Write the bill as calls are made, while the block lasts."""
+    any_resident = next(iter(town.residents.values()))
+    stream = Stream(town.store, TOWN, any_resident.stream.embedder, ManualClock(town.setting.start))
+    writing = asyncio.ensure_future(calls.run(stream))
+    try:
+        yield
+    finally:
+        writing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await writing
+        await calls.flush(stream)
+
+
+@dataclass
+class Happened:
+    """What happens while a town lives, told as it happens.
+
+    Attributes:
+        on_commits: is told each step's rows.
+    """
+
+    on_step: Callable[[int], None] = lambda _: None
+    on_commits: Callable[[Sequence[Commit]], None] = lambda _: None
+
+
+async def live(settings: Settings, target: Callable[[Setting, int], int], happened: Happened, usd: float | None) -> int:
+    """Let the town live up to a step that is found from its last one; return the step that it has come to.
+
+    Raises:
+        ModelError: a model could not be had, or what was allowed is spent; what is done is kept.
+    """
+    async with open_town(settings, usd) as town:
+        await town.run(target(town.setting, town.step), happened.on_step, happened.on_commits)
+        return town.step
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What so many steps would ask of models.
+
+    Attributes:
+        counted: the calls of the first `sample` steps, answered by rules.
+        usd: for all of them; None where a price is not known.
+    """
+
+    counted: Counting
+    steps: int
+    sample: int
+    usd: float | None
+
+    @property
+    def scale(self) -> float:
+        """How many times the sample's steps are."""
+        return self.steps / self.sample if self.sample else 0.0
+
+
+async def estimate(
+    settings: Settings, setting: Setting, steps: int, on_step: Callable[[int], None] = lambda _: None
+) -> Estimate:
+    """Say what a town would ask of the models of the settings: its first day is lived with rules, and counted."""
+    sample = min(steps, setting.profile.a_day)
+    counted = await count_calls(setting, sample, on_step=on_step)
+    cost = cost_usd(counted, settings.models)
+    scale = steps / sample if sample else 0.0
+    return Estimate(counted, steps, sample, None if cost is None else cost * scale)
+
+
+def is_free(settings: Settings) -> bool:
+    """Tell whether rules answer everything."""
+    return set(settings.models.values()) == {Rules.name}
+
+
+def format_time(setting: Setting, step: int) -> str:
+    """Say when a step is, as people say it; -1: nothing has happened yet."""
+    when = setting.when(max(step, 0))
+    return (
+        f"{when:%a %b} {when.day}, {when:%H:%M:%S}"
+        if setting.profile.step_s % 60
+        else f"{when:%a %b} {when.day}, {when:%H:%M}"
+    )
+
+
+@contextlib.asynccontextmanager
+async def open_answerer(settings: Settings) -> AsyncIterator[Models]:
+    """Give who answers in a resident's name."""
+    async with answering(settings) as models:
+        yield models
+
+
+def _folder(settings: Settings) -> Path:
+    if not (settings.data / FILE).exists():
+        raise InputError(NOTHING.format(settings.data))
+    return settings.data

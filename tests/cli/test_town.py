@@ -1,0 +1,204 @@
+"""`mindstream town`: a hamlet from its beginning to its metrics, by commands alone; mistakes and stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from fake_endpoint import Fails, FakeEndpoint, Says
+from running import COMMAND, PATIENCE_S, interruptible, mistaken, run_here, terminal
+
+HAMLET = """
+[town]
+name = "Hamlet"
+start = 2023-02-13T00:00:00
+
+[map]
+rows = '''
+##############
+#aaaaa#cccccc#
+#aaaaa#cccccc#
+###.#####.####
+#............#
+##############
+'''
+things = '''
+..............
+.1...s.k....p.
+.2............
+..............
+..............
+..............
+'''
+[map.places]
+a = "Mill House:room"
+c = "Oak Cafe:cafe"
+[map.objects]
+1 = "bed"
+2 = "bunk"
+s = "shower"
+k = "counter"
+p = "piano"
+
+[[residents]]
+name = "Ada Brook"
+age = 34
+learned = "Ada Brook is a baker who runs the Oak Cafe."
+currently = "Ada Brook is planning a reading evening at Oak Cafe on February 14th from 5pm to 7pm."
+lifestyle = "Ada Brook goes to bed around 10pm, wakes up around 6am."
+routine = "Ada Brook works at the Oak Cafe counter from 8am to 6pm."
+home = "Mill House:room"
+knows = ["Oak Cafe:cafe:counter", "Oak Cafe:cafe:piano"]
+relations = [{ who = "Ben Hale", as = "husband" }]
+
+[[residents]]
+name = "Ben Hale"
+age = 36
+learned = "Ben Hale is a piano tuner."
+lifestyle = "Ben Hale goes to bed around 11pm, wakes up around 7am."
+home = "Mill House:room"
+knows = ["Oak Cafe:cafe:piano"]
+relations = [{ who = "Ada Brook", as = "wife" }]
+"""
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> tuple[str | Path, ...]:
+    """Begin the hamlet; return the flags that name it."""
+    file, where = tmp_path / "hamlet.toml", ("--data", tmp_path / "town")
+    file.write_text(HAMLET)
+    done = run_here("town", "new", file, "--seed", "3", *where)
+    assert done.code == 0 and "2 residents" in done.out and "mindstream town run" in done.out, done.err
+    return where
+
+
+def test_a_town_lives_and_is_looked_at(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+    assert "has not lived yet" in run_here("town", "status", *town).out
+    assert run_here("town", "run", "--until", "Feb 13 09:00", *town).code == 0
+    (status,) = run_here("town", "status", "--json", *town).rows
+    assert status["time"] == "2023-02-13T09:00:00+00:00" and status["residents"][0]["place"].startswith("Hamlet:Oak")
+    assert "bridge" not in run_here("town", "interview", "ben", "Is the bridge closed?", *town).out
+    assert run_here("town", "whisper", "ben", "The bridge is closed on Sunday.", *town).code == 0
+    assert run_here("town", "set", "piano", "out of tune", *town).code == 0
+    rows = run_here("town", "run", "--hours", "2", "-v", "--json", *town).rows
+    assert rows[-1]["event"] == "ended" and rows[-1]["steps"] == 720
+    assert any(row["event"] == "resident_acted" and "piano is out of tune" in row["line"] for row in rows), (
+        "somebody sees it"
+    )
+    assert "bridge is closed" in run_here("town", "interview", "Ben", "Is the bridge closed?", *town).out
+    talked = run_here("town", "talk", "ada", "The market on Sunday begins at 4pm.", "--by", "Maya", "--json", *town)
+    assert talked.rows[0]["resident"] == "Ada Brook" and talked.rows[0]["answer"]
+    (mind,) = run_here("town", "status", "--resident", "ada", "--at", "09:00", "--json", *town).rows
+    assert mind["name"] == "Ada Brook" and mind["step"] == 3_240 and mind["memories"] and mind["blocks"]
+    assert "by plan" in run_here("town", "why", "ada", "--at", "day 1 09:00", *town).out
+    told = run_here("town", "timeline", "ada", "--from", "08:00", "--to", "09:00", *town).out
+    assert "working at the Oak Cafe counter" in told and "13 Feb 05" not in told
+    assert run_here("town", "resume", *town).code == 0
+    assert "market" in run_here("town", "interview", "ada", "When does the market begin?", *town).out
+    assert run_here("town", "status", "--json", *town).rows[0]["step"] == 8_639, "to the end of the day"
+    (found,) = run_here(
+        "town", "metrics", "--fact", "the bridge is closed on Sunday", "--event", "Oak Cafe", "--from", "10:00", "--to",
+        "11:00", "--csv", tmp_path / "csv", "--plot", tmp_path / "plot", "--json", *town,
+    ).rows  # fmt: skip
+    assert "Ben Hale" in [each["name"] for each in found["facts"][0]["who"]] and found["event"]["minutes"]
+    assert {each.name for each in (tmp_path / "csv").iterdir()} == {"curves.csv", "fact_1.csv"}
+    assert "<svg" in (tmp_path / "plot" / "curves.svg").read_text()
+
+
+def test_what_is_exported_is_taken_in_again(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+    run_here("town", "run", "--hours", "8", *town)
+    journal, saved = tmp_path / "journal.jsonl", tmp_path / "saved"
+    assert run_here("town", "export", "--journal", journal, "--out", saved, "--at", "07:30", *town).code == 0
+    assert all(len(json.loads(line)) == 7 for line in journal.read_text("utf-8").splitlines())
+    assert json.loads((saved / "reverie" / "meta.json").read_text())["step"] == 2_701
+    assert "is not beside" in mistaken(run_here("town", "import", saved, "--data", tmp_path / "again"))
+    assert "lived so far" in mistaken(run_here("town", "run", "--until", "07:30", *town))
+
+
+def test_what_it_would_cost_is_told_before(town: tuple[str | Path, ...]) -> None:
+    rows = run_here("town", "estimate", "--hours", "9", "--model", "openai:gpt-5-mini", "--json", *town).rows
+    assert rows[-1]["usd"] > 0 and rows[-1]["calls"] == sum(row["calls"] for row in rows[:-1])
+    with FakeEndpoint() as door:
+        asked = mistaken(run_here("town", "run", "--hours", "9", "--model", f"{door.url}#any", *town))
+        assert "say --yes" in asked and not door.chats
+
+
+def test_a_model_that_fails_ends_the_run_and_loses_nothing(town: tuple[str | Path, ...]) -> None:
+    straight = _lived(town, "--hours", "10")
+    with FakeEndpoint() as door:
+        door.otherwise = Fails(401, "wrong key")
+        other = (town[0], Path(town[1]).parent / "other")
+        run_here("town", "new", Path(town[1]).parent / "hamlet.toml", "--seed", "3", *other)
+        run_here("town", "run", "--hours", "7", *other)
+        failed = run_here("town", "run", "--hours", "3", "--model", f"{door.url}#any", "--yes", *other)
+    assert failed.code == 1 and "wrong key" in failed.err and "--steps" in failed.err
+    steps = failed.err.split("--steps ")[1].split()[0]
+    assert 0 < int(steps) <= 1_080, "what was done is kept"
+    assert _lived(other, "--steps", steps) == straight, "what was broken off is lived again"
+
+
+def test_a_budget_is_a_hard_limit_and_the_bill_is_kept(town: tuple[str | Path, ...]) -> None:
+    with FakeEndpoint() as door:
+        door.otherwise = Says("5", usage=(1_000, 500))
+        model = ("--model", f"{door.url}#gpt-5-mini", "--yes")
+        settings = Path(town[1]).parent / "settings.toml"
+        settings.write_text("budget_tokens = 4000\n")
+        done = run_here("town", "run", "--hours", "9", "--settings", settings, *model, *town)
+        asked = len(door.chats)
+    assert done.code == 1 and "allowed are spent" in done.err and 1 < asked < 6
+    (*_, bill) = run_here("cost", "--json", *town).rows
+    assert bill["calls"] >= asked and bill["input_tokens"] == 1_000 * asked
+
+
+def test_ctrl_c_keeps_what_is_done(town: tuple[str | Path, ...]) -> None:
+    words = [*COMMAND, "town", "run", "--days", "30", "-v", *map(str, town)]
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}, text=True,
+        preexec_fn=interruptible,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert "plans the day" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130 and "mindstream town run" in err and "--steps" in err, err
+    left = int(err.split("--steps ")[1])
+    (status,) = run_here("town", "status", "--json", *town).rows
+    assert status["step"] + 1 + left == 30 * 8_640
+
+
+def test_a_terminal_sees_the_town_s_clock(town: tuple[str | Path, ...]) -> None:
+    with terminal("town", "run", "--hours", "9", *town) as screen:
+        screen.until("Mon Feb 13")
+        screen.until("3,240 steps")
+        assert screen.ended() == 0
+
+
+def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
+    file = tmp_path / "hamlet.toml"
+    assert "lives in this folder already" in mistaken(run_here("town", "new", file, *town))
+    fresh = ("--data", tmp_path / "fresh")
+    assert "town new" in mistaken(run_here("town", "status", *fresh)) and not (tmp_path / "fresh").exists()
+    assert "did you mean 'smallville'" in mistaken(run_here("town", "new", "smalville", *fresh))
+    assert "did you mean 'vision'" in mistaken(run_here("town", "new", file, "--profile", "visoin=3", *fresh))
+    assert "vision" in mistaken(run_here("town", "new", file, "--profile", "vision=-3", *fresh))
+    assert "did you mean 'planning'" in mistaken(run_here("town", "new", file, "--without", "planing", *fresh))
+    assert "did you mean 'Ada Brook'" in mistaken(run_here("town", "whisper", "Ada Brok", "Hello.", *town))
+    assert "piano" in mistaken(run_here("town", "set", "paino", "burning", *town))
+    assert "one of --days" in mistaken(run_here("town", "run", "--days", "1", "--hours", "1", *town))
+    assert "is no time" in mistaken(run_here("town", "run", "--until", "noonish", *town))
+    assert "before the town's first" in mistaken(run_here("town", "run", "--until", "2022-01-01 10:00", *town))
+    assert "has not lived yet" in mistaken(run_here("town", "metrics", *town))
+    assert "say what is written" in mistaken(run_here("town", "export", *town))
+    assert "no role 'barber'" in mistaken(run_here("town", "run", "--role", "barber=rules", *town))
+
+
+def _lived(where: tuple[str | Path, ...], *span: str) -> str:
+    """Live on and return the journal."""
+    assert run_here("town", "run", *span, *where).code == 0
+    file = Path(where[1]).parent / f"{Path(where[1]).name}.jsonl"
+    assert run_here("town", "export", "--journal", file, *where).code == 0
+    return file.read_text("utf-8")
