@@ -242,7 +242,7 @@ class Stream:
         return await self.store.latest(self.name, [kind], n, now=self.clock.now(), episode=episode)
 
     async def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
-        """Return the latest version of a belief; version 0 before there is one."""
+        """Return the latest version of a belief; 0 before there is one."""
         return read_belief(slot, await self.version(slot), shape)
 
     def last_version(self, slot: str) -> Record | None:
@@ -282,9 +282,7 @@ class Stream:
         await self.settle()
         return await sleep.sleep(self, model, n, rater, cause=cause, fence=fence)
 
-    propose_sleep = proposal.propose
-    accept = proposal.accept
-    undo_sleep = undo_sleep
+    propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undo_sleep
 
     async def supersede(self, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
         """Correct a record (its id) by a new text; the old one is history, to be read with `as_of`."""
