@@ -21,6 +21,7 @@ from mindstream.town.formats.saves import read_save, write_save
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.importing import begin_from_save
 from mindstream.town.lookup import find_step
+from mindstream.town.replay import write_replay
 
 
 def take_in(
@@ -87,4 +88,22 @@ def export(settings: Settings, out: Path | None, journal: Path | None, at: str, 
         say(f"{written['lines']} lines are in {journal}")
     if "out" in written:
         say(f"{written['residents']} residents as of step {written['step']} are in {out}")
+    return 0
+
+
+def replay(settings: Settings, out: Path, since: str, until: str, json: bool) -> int:
+    """Write a page that plays what happened."""
+
+    async def run() -> dict[str, object]:
+        async with towns.look_in(settings) as look:
+            first = find_step(look.setting, since, look.now) if since else None
+            last = find_step(look.setting, until, look.now) if until else None
+            await write_replay(look.store, look.setting, out, since=first, until=last)
+        return {"out": str(out)}
+
+    written = asyncio.run(run()) | {"bytes": out.stat().st_size}
+    if json:
+        print_json(written)
+    else:
+        say(f"{out} plays it: open it in a browser ({written['bytes']} bytes; it needs no network)")
     return 0

@@ -113,3 +113,22 @@ def metrics(
 
     asked = town_metrics.Asked(tuple(fact or ()), event, since, until, at, csv, plot)
     return town_metrics.show(settings(data), asked, json)
+
+
+@town.command(
+    epilog="\b\nExamples:\n  mindstream town replay --data ./ville\n"
+    '  mindstream town replay --data ./ville --from "Feb 14 16:00" --to "Feb 14 20:00" --out party.html'
+)
+def replay(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page that is written; it must not be there.")] = Path(
+        "replay.html"
+    ),
+    since: Annotated[str, typer.Option("--from", metavar="TIME", help="Where it begins.")] = "",
+    until: Annotated[str, typer.Option("--to", metavar="TIME", help="Where it ends.")] = "",
+    data: Data = None,
+    json: AsJson = False,
+) -> int:
+    """Write one HTML file that plays what happened: the map, the residents, their minds; no network, no key."""
+    from mindstream.cli import town_files
+
+    return town_files.replay(settings(data), out, since, until, json)
