@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from mindstream.errors import InputError, StorageError
 from mindstream.memory.store import Store
@@ -28,30 +27,26 @@ async def write_journal(store: Store, setting: Setting, path: Path) -> int:
         InputError: the file holds something else, which is left as it is.
         StorageError: it cannot be written.
     """
+    count = at = 0
     try:
-        with path.open("ab+") as file:
-            file.seek(0)
-            count = 0
+        there = path.read_bytes() if path.exists() else b""
+        with path.open("r+b" if there else "wb") as file:
             async for line in journal(store, setting):
                 count += 1
-                _write_line(file, line, count, path)
-            if file.readline():
+                if at < len(there) and there[at : at + len(line)] != line:
+                    if not line.startswith(there[at:]):
+                        raise InputError(f"line {count} of {path} is of another journal, or damaged: name another file")
+                    file.truncate(at)  # whoever wrote it was broken off
+                    there = there[:at]
+                if at >= len(there):
+                    file.seek(at)
+                    file.write(line)
+                at += len(line)
+            if at < len(there):
                 raise InputError(f"{path} goes on after line {count}, where the journal ends: name another file")
-            return count
     except OSError as error:
         raise StorageError(f"the journal cannot be written to {path}: {error.strerror}") from error
-
-
-def _write_line(file: BinaryIO, line: bytes, number: int, path: Path) -> None:
-    """Write a line where the file ends; one that is there must be the same, one that was cut off is mended."""
-    at = file.tell()
-    there = file.readline(len(line) + 1)
-    if there == line:
-        return
-    if there.endswith(b"\n") or not line.startswith(there) or file.read(1):
-        raise InputError(f"line {number} of {path} is of another journal, or damaged: name another file")
-    file.truncate(at)
-    file.write(line)
+    return count
 
 
 def check_journal(path: Path) -> int:
