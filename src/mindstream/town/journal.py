@@ -1,7 +1,7 @@
 """A town's journal: its log in canonical order, and the state that its rows lead to.
 
-The rows of the log are the town. In canonical order, (step, mind, row), things last, they are the same whoever was quicker and
-however often a process died; what a process writes for itself (`town_saved`) is not among them.
+The rows of the log are the town. In canonical order, (step, mind, row), things last, they are the same whoever was
+quicker and however often a process died; what a process writes for itself (`town_saved`) is not among them.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
@@ -27,26 +27,29 @@ async def write_journal(store: Store, setting: Setting, path: Path) -> int:
         InputError: the file holds something else, which is left as it is.
         StorageError: it cannot be written.
     """
-    count = at = 0
+    lines = [line async for line in journal(store, setting)]
     try:
-        there = path.read_bytes() if path.exists() else b""
-        with path.open("r+b" if there else "wb") as file:
-            async for line in journal(store, setting):
-                count += 1
-                if at < len(there) and there[at : at + len(line)] != line:
-                    if not line.startswith(there[at:]):
-                        raise InputError(f"line {count} of {path} is of another journal, or damaged: name another file")
-                    file.truncate(at)  # whoever wrote it was broken off
-                    there = there[:at]
-                if at >= len(there):
-                    file.seek(at)
-                    file.write(line)
-                at += len(line)
-            if at < len(there):
-                raise InputError(f"{path} goes on after line {count}, where the journal ends: name another file")
+        _grow(path, lines)
     except OSError as error:
         raise StorageError(f"the journal cannot be written to {path}: {error.strerror}") from error
-    return count
+    return len(lines)
+
+
+def _grow(path: Path, lines: Sequence[bytes]) -> None:
+    """Write what a file has not yet of these lines; all that it has must be among them."""
+    there, at = path.read_bytes() if path.exists() else b"", 0
+    for number, line in enumerate(lines, 1):
+        if at + len(line) > len(there) or there[at : at + len(line)] != line:
+            if not line.startswith(there[at:]):
+                raise InputError(f"line {number} of {path} is of another journal, or damaged: name another file")
+            with path.open("r+b" if there else "wb") as file:
+                file.truncate(at)  # whoever wrote it was broken off
+                file.seek(at)
+                file.writelines(lines[number - 1 :])
+            return
+        at += len(line)
+    if at < len(there):
+        raise InputError(f"{path} goes on after line {len(lines)}, where the journal ends: name another file")
 
 
 def check_journal(path: Path) -> int:
