@@ -48,3 +48,16 @@ def test_neighbours_lend_each_other_half() -> None:
 @given(arrays(np.float32, 16, elements=st.floats(-8, 8, width=32)))
 def test_half_a_float_is_near_enough(numbers: NDArray[np.float32]) -> None:
     assert np.allclose(restore(halve(numbers)), numbers, rtol=0.004, atol=1e-30)
+
+
+def test_what_is_usual_is_the_same_whenever_it_was_asked() -> None:
+    rows, lived, begun = units(300), Vectors(WIDTH), Vectors(WIDTH)
+    everything, nobody = [np.ones(count, bool) for count in range(len(rows) + 1)], np.empty(0, np.int64)
+    for count, row in enumerate(rows, 1):
+        lived.append(row.astype(np.float16))
+        if count % 7 == 0:
+            lived.near(rows[0], everything[count], nobody)
+    for row in rows:
+        begun.append(row.astype(np.float16))
+    found = [each.near(rows[0], everything[-1], nobody)[1] for each in (lived, begun)]
+    assert np.array_equal(*found)

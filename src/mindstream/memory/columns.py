@@ -239,5 +239,6 @@ def _terms(record: Record) -> list[str]:
     words = terms(record.text)
     if record.keywords or record.about:
         about = () if record.about is None else (record.about.subject, record.about.predicate, record.about.object)
-        words += set(terms(" ".join((*record.keywords, *about)))) - set(words)
+        there = set(words)
+        words += [each for each in dict.fromkeys(terms(" ".join((*record.keywords, *about)))) if each not in there]
     return words

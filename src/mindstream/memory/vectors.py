@@ -88,15 +88,15 @@ class Vectors:
     @property
     def is_far_behind(self) -> bool:
         """There is more to measure than should be done at once."""
-        return len(self._changed) > PORTION or (len(self) > PORTION and len(self) >= 2 * self._seen)
+        return len(self._changed) > PORTION or (len(self) > PORTION and measured(len(self)) > self._seen)
 
     def settling(self) -> Iterator[None]:
-        """Measure what is new, a portion a step; the mean anew each time that the stream has doubled.
+        """Measure what is new, a portion a step; the mean anew each time that the stream has grown by an eighth or so.
 
         Vectors may be added between two steps.
         """
-        if len(self) >= 2 * self._seen:
-            count, total = len(self), np.zeros(self.width, np.float32)
+        if (count := measured(len(self))) > self._seen:
+            total = np.zeros(self.width, np.float32)
             for rows in _portions(count):
                 total += self._units(rows).sum(0)
                 yield
@@ -174,6 +174,15 @@ class Vectors:
         chosen[np.argpartition(apart, EXACT_UP_TO // 2)[: EXACT_UP_TO // 2]] = True
         chosen[also] = True
         return np.flatnonzero(chosen & among)
+
+
+def measured(count: int) -> int:
+    """Return of how many of so many vectors the mean is taken: the first, in steps of at most an eighth.
+
+    So it is the same whether they came one by one or were there when a process began.
+    """
+    step = 1 << max(0, count.bit_length() - 4)
+    return count // step * step
 
 
 def _portions(count: int) -> list[NDArray[np.int64]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Mapping
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import NamedTuple
 
 from mindstream.memory.store import Commit, Entry
@@ -42,15 +42,18 @@ class Clockwork:
     Args:
         conditions: of objects that are not as they should be, by address.
         step: the last step that is done; -1: none.
+        changed: the objects that came into another condition in it, by address.
     """
 
     def __init__(
-        self, setting: Setting, residents: Mapping[str, Resident], conditions: dict[str, Condition], step: int = -1
-    ) -> None:
+        self, setting: Setting, residents: Mapping[str, Resident], conditions: dict[str, Condition], step: int = -1,
+        changed: Collection[str] = (),
+    ) -> None:  # fmt: skip
         self.setting = setting
         self.residents = dict(sorted(residents.items()))
         self.conditions = conditions
         self.step = step
+        self.changed = set(changed)
         self._timers: list[tuple[int, str]] = []
         self._due: dict[str, int] = {}
         self._walking: dict[str, Act] = {}
@@ -74,9 +77,18 @@ class Clockwork:
         for name, resident in self.residents.items():
             if resident.state.act and resident.state.act.since == step:
                 self._mark_arena(name)
-        for place, condition in self.conditions.items():
-            if condition.since == step:
-                self._marked.update(self._arenas.get(self._arena_of_object(place), ()))
+            if resident.state.asleep and self._has_entered(name, step):
+                self._entered.add(name)
+        for place in self.changed:
+            self._marked.update(self._arenas.get(self._arena_of_object(place), ()))
+
+    def _has_entered(self, name: str, step: int) -> bool:
+        """Tell whether somebody who went to bed came into another arena on the way: it looks around when it wakes."""
+        act, arena_of = self.residents[name].state.act, self.setting.world.arena_of
+        return act is not None and any(
+            arena_of(act.spot(each)) != arena_of(act.spot(each - 1))
+            for each in range(act.since + 1, min(step, act.arrives) + 1)
+        )
 
     def _mark_arena(self, name: str) -> None:
         """Mark who could see what somebody does now."""
@@ -90,14 +102,24 @@ class Clockwork:
             heapq.heappop(self._timers)
         return max(self.step + 1, self._timers[0][0]) if self._timers else self.step + 1
 
+    def rest_until(self, step: int) -> None:
+        """Let nothing happen up to a step, where nothing can."""
+        if step > self.step:
+            self.step = step
+            self.changed.clear()
+
     async def advance(self, step: int) -> list[Commit]:
-        """Let a step happen; return what is to be written of it, nothing where nobody had a turn."""
+        """Let a step happen; return what is to be written of it, nothing where nobody had a turn.
+
+        Raises (ModelError and others): residents and conditions are as before the step, but this clockwork is not.
+        """
         self.step = step
+        self.changed.clear()
         self._walk(step)
         ended = self._ended(step)
         marked, self._marked = self._marked, set()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
-        await asyncio.gather(*(self._live(turn, name in ended) for name, turn in turns.items()))
+        await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
         await self._encounters(turns, step)
         commits = [commit for name in sorted(turns) if (commit := await turns[name].commit())]
         changes = [change for name in sorted(turns) if (change := self._left_behind(name, turns[name]))]
@@ -114,8 +136,9 @@ class Clockwork:
                 self.conditions[change.place] = Condition(change.condition, change.step)
             else:
                 self.conditions.pop(change.place, None)
+            self.changed.add(change.place)
             self._marked.update(self._arenas.get(self._arena_of_object(change.place), ()))
-        step = max(change.step for change in changes)
+        step = max(0, *(change.step for change in changes))
         entries = tuple(Entry(change, change.by or "town") for change in changes)
         return Commit(mind="town", at=self.setting.moment(step), entries=entries)
 
@@ -123,13 +146,12 @@ class Clockwork:
 
     def _walk(self, step: int) -> None:
         """Move whoever is on the way, and mark who could see something new by it."""
-        for name, act in list(self._walking.items()):
-            if step >= act.arrives:
-                del self._walking[name]
-            spot = act.spot(step)
-            if spot != self._spots[name]:
-                self._place(name, spot)
-                self._mark_around(name, spot)
+        moved = {name: spot for name, act in self._walking.items() if (spot := act.spot(step)) != self._spots[name]}
+        self._walking = {name: act for name, act in self._walking.items() if step < act.arrives}
+        for name, spot in moved.items():
+            self._place(name, spot)
+        for name, spot in moved.items():  # when all have moved, so that it does not matter who was first
+            self._mark_around(name, spot)
 
     def _place(self, name: str, spot: Spot) -> None:
         arena, before = self.setting.world.arena_of(spot), self._arena.get(name)
@@ -226,7 +248,7 @@ class Clockwork:
 
     async def _live(self, turn: Turn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""
-        turn.resident.clock.advance(turn.now - turn.resident.clock.now())
+        turn.resident.begin(turn.now)
         new = await perceive(turn)
         if turn.state.act is None:
             await next_act(turn)
@@ -246,7 +268,7 @@ class Clockwork:
                 continue
             if wish not in turns:
                 other = self.residents[wish]
-                other.clock.advance(turns[name].now - other.clock.now())
+                other.begin(turns[name].now)
                 turns[wish] = Turn(other, step, self.setting, other.state)
             busy |= {name, wish}
             await converse(turns[name], turns[wish])
@@ -279,6 +301,19 @@ class Clockwork:
         self._walking.pop(name, None)
         if not state.act.has_arrived(max(self.step, 0)):
             self._walking[name] = state.act
+
+
+async def _all_of(lives: Sequence[Coroutine[None, None, None]]) -> None:
+    """Wait for all; where one fails the others are broken off, and its error is raised."""
+    if len(lives) == 1:
+        return await lives[0]
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in lives:
+                group.create_task(each)
+    except BaseExceptionGroup as failed:
+        error = failed.exceptions[0]
+        raise error from error.__cause__
 
 
 def condition_of(act: Act) -> str:

@@ -91,6 +91,7 @@ async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int) -> 
     )  # fmt: skip
     evidence = tuple(each.id for each in spoken)
     learned = [each for text in (taken.memo, taken.plan) for each in sentences(text)]
+    await one.resident.written()
     known = await one.resident.stream.find_same("thought", learned)
     kinds: list[tuple[str, Kind, float]] = [(about, "observation", importance)]
     kinds += [(each, "thought", MEMO_IMPORTANCE) for each in dict.fromkeys(learned) if normalised(each) not in known]

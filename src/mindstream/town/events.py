@@ -1,7 +1,7 @@
 """What can happen in a town. Residents and the town are what these rows make of them (town/state).
 
-Each row says at which step it happened. Canonical order is (step, mind, row), whoever was first to write; no row holds
-a time of the machine.
+Each row says at which step it happened. Canonical order is (step, mind, row), things last, whoever was first to write;
+no row holds a time of the machine.
 """
 
 from __future__ import annotations

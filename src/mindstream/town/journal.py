@@ -1,13 +1,15 @@
 """A town's journal: its log in canonical order, and the state that its rows lead to.
 
-The rows of the log are the town. In canonical order, (step, mind, row), they are the same whoever was quicker and
-however often a process died; what a process writes for itself (`town_saved`, `model_called`) is not among them.
+The rows of the log are the town. In canonical order, (step, mind, row), things last, they are the same whoever was
+quicker and however often a process died; what a process writes for itself (`town_saved`, `model_called`) is not among
+them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -27,6 +29,8 @@ from mindstream.town.state import ResidentState, applied
 TOWN = "town"
 """The stream of what belongs to no resident."""
 A_PAGE = 2_000
+DIGEST = 16
+"""A checksum's bytes."""
 OF_RECORD = ("id", "kind", "text", "by", "episode", "importance", "keywords", "evidence", "depth")
 
 
@@ -36,6 +40,7 @@ class Saved(BaseModel):
     step: int
     states: dict[str, ResidentState]
     conditions: dict[str, tuple[str, int]]
+    changed: tuple[str, ...] = ()
 
 
 @dataclass
@@ -44,19 +49,23 @@ class TownState:
 
     Attributes:
         step: the last step of which something is known; -1: none.
+        changed: the objects that came into another condition in it.
     """
 
     profile: Profile
     states: dict[str, ResidentState] = field(default_factory=dict)
     conditions: dict[str, Condition] = field(default_factory=dict)
     step: int = -1
+    changed: set[str] = field(default_factory=set)
 
     def apply(self, row: Logged) -> None:
         """Take in one row."""
         event = row.event
-        if isinstance(event, TownSaved):
-            self.step = max(self.step, event.step)
-        elif isinstance(event, ObjectChanged):
+        if isinstance(event, TownEvent) and not isinstance(event, MovedIn | TownBegan) and event.step > self.step:
+            self.step = event.step
+            self.changed.clear()
+        if isinstance(event, ObjectChanged):
+            self.changed.add(event.place)
             if event.condition:
                 self.conditions[event.place] = Condition(event.condition, event.step)
             else:
@@ -67,26 +76,28 @@ class TownState:
                 before = ResidentState(name=row.mind)
             if before is not None:
                 self.states[row.mind] = applied(before, event, self.profile)
-        if isinstance(event, TownEvent) and not isinstance(event, MovedIn | TownBegan):
-            self.step = max(self.step, event.step)
 
     def saved(self, step: int) -> TownSaved:
         """Return a row that holds all of it."""
         conditions = {place: (each.text, each.since) for place, each in sorted(self.conditions.items())}
-        state = Saved(step=step, states=dict(sorted(self.states.items())), conditions=conditions)
+        states, changed = dict(sorted(self.states.items())), tuple(sorted(self.changed))
+        state = Saved(step=step, states=states, conditions=conditions, changed=changed)
         return TownSaved(step=step, state=state.model_dump_json())
 
 
 async def read_town(store: Store, profile: Profile, upto: int | None = None) -> TownState:
     """Read what a town is now, or was after a step."""
-    town, after = TownState(profile), 0
+    town, after, until = TownState(profile), 0, math.inf
+    if upto is not None and (began := await store.last(TOWN, TownBegan.kind)) is not None:
+        until = began.at + upto * profile.step_s
     last = await store.last(TOWN, TownSaved.kind)
     if last is not None and isinstance(last.event, TownSaved) and (upto is None or last.event.step <= upto):
         saved, after = Saved.model_validate_json(last.event.state), last.seq
         town.states, town.step = saved.states, saved.step
         town.conditions = {place: Condition(*each) for place, each in saved.conditions.items()}
+        town.changed = set(saved.changed)
     async for row in rows_after(store, after):
-        if upto is None or not isinstance(row.event, TownEvent) or row.event.step <= upto:
+        if row.at <= until and (upto is None or not isinstance(row.event, TownEvent) or row.event.step <= upto):
             town.apply(row)
     return town
 
@@ -131,9 +142,10 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
         step = -(-int(row.at - setting.start) // setting.profile.step_s)
         of_row = [_line_of(record) for record in remembered.get((row.mind, row.seq), ())]
         kind, payload = row.event.entry()
-        lines.append((step, row.mind, row.seq, [step, row.mind, kind, row.by, json.loads(payload), of_row]))
-    chain = hashlib.blake2b(digest_size=16)
-    for _, _, _, line in sorted(lines, key=lambda each: each[:3]):
+        is_after = isinstance(row.event, ObjectChanged)  # things change when all have had their turns
+        lines.append((step, is_after, row.mind, row.seq, [step, row.mind, kind, row.by, json.loads(payload), of_row]))
+    chain = hashlib.blake2b(digest_size=DIGEST)
+    for _, _, _, _, line in sorted(lines, key=lambda each: each[:4]):
         said = json.dumps(line, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
         chain.update(said)
         yield said[:-1] + b',"' + chain.hexdigest().encode() + b'"]\n'
@@ -146,7 +158,7 @@ def _line_of(record: Record) -> dict[str, object]:
 
 async def digest(store: Store, setting: Setting) -> str:
     """Return a checksum of a whole journal: the same for the same town, seed and steps, wherever it was run."""
-    found = hashlib.blake2b(digest_size=16)
+    found = hashlib.blake2b(digest_size=DIGEST)
     async for line in journal(store, setting):
         found.update(line)
     return found.hexdigest()

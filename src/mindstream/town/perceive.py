@@ -21,7 +21,9 @@ from mindstream.town.world.world import Spot
 def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]:
     """Return the nearest, by Euclidean distance, each thing once."""
     x, y = spot
-    by_distance = sorted(percepts, key=lambda each: ((each.spot[0] - x) ** 2 + (each.spot[1] - y) ** 2, each.triple))
+    by_distance = sorted(
+        percepts, key=lambda each: ((each.spot[0] - x) ** 2 + (each.spot[1] - y) ** 2, each.triple, each.place)
+    )
     return list({each.triple: each for each in reversed(by_distance)}.values())[::-1][:most]
 
 

@@ -20,6 +20,12 @@ class ResidentStream(Stream):
     policy: Policy | None = None
     _recalls: tuple[Touch, ...] = ()
 
+    def begin_turn(self) -> None:
+        """Let go of what this process keeps between writes: a turn is the same for one that has just begun."""
+        self._recalls = ()
+        self._lately.forget(self.name)
+        self.ids = Ids(self.name, self.ids.seed)
+
     async def recall(self, query: str, k: int = 10, *, touch: bool = True, **asked: Any) -> Recollection:
         """Return the k records that answer best (see `Stream.recall`)."""
         policy = await self.policy.within(self) if isinstance(self.policy, ByRank) else self.policy

@@ -7,6 +7,7 @@ import json
 import zlib
 from array import array
 from collections.abc import Mapping
+from datetime import UTC
 from typing import Any
 
 from mindstream.errors import InputError
@@ -25,7 +26,7 @@ MOST = 64_000_000
 
 def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None) -> Setting:
     """Return the town that a file describes, ready to begin."""
-    start = START if town.start is None else town.start.timestamp()
+    start = START if town.start is None else town.start.replace(tzinfo=town.start.tzinfo or UTC).timestamp()
     people = {person.name: person for person in town.residents}
     return Setting(town.name, town.world, people, town.rules, profile or Profile(), seed, start)
 

@@ -52,7 +52,7 @@ class Town:
         self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState, writing: Writing
     ) -> None:
         self.setting, self.store, self.residents = setting, store, residents
-        self._clockwork = Clockwork(setting, residents, state.conditions, state.step)
+        self._clockwork = Clockwork(setting, residents, state.conditions, state.step, state.changed)
         self._writing = writing
         self._rows = 0
 
@@ -107,7 +107,7 @@ class Town:
         self, until: int, on_step: Callable[[int], None] = lambda _: None,
         on_commits: Callable[[Sequence[Commit]], None] = lambda _: None,
     ) -> None:  # fmt: skip
-        """Let it live up to a step, that one included; whatever stops it, what is done is kept.
+        """Let it live up to a step, that one included; whatever stops it, the steps that are done are kept.
 
         A step that was broken off has not happened: it is lived again, whole, when the town goes on.
 
@@ -115,14 +115,12 @@ class Town:
             on_commits: is told what happened in a step, where something did.
 
         Raises:
-            ModelError: a model could not be had; run it again, it goes on where it was.
-            StorageError: it could not be kept.
+            ModelError: a model could not be had, or its budget is spent; run it again, it goes on where it was.
+            StorageError: it could not be kept; open it again, it goes on after the last step that was.
         """
-        done = self.step
         try:
             while (step := self._clockwork.next_step()) <= until:
-                commits = await self._clockwork.advance(step)
-                done = step
+                commits = await self._advance(step)
                 if commits:
                     on_commits(commits)
                     self._writing.add(commits)
@@ -130,17 +128,21 @@ class Town:
                     if self._rows >= SAVE_EVERY:
                         await self.save()
                 on_step(step)
-            done = self._clockwork.step = max(self._clockwork.step, until)
+            self._clockwork.rest_until(until)
         finally:
-            if self.step != done:
-                self._step_back(done)
             await self.save()
 
-    def _step_back(self, step: int) -> None:
-        """Stand where a step left the town: the one after it was broken off."""
-        self._clockwork = Clockwork(self.setting, self.residents, self._clockwork.conditions, step)
-        for resident in self.residents.values():
-            resident.stream.drop_turn()
+    async def _advance(self, step: int) -> list[Commit]:
+        """Let a step happen, or nothing of it."""
+        before = self._clockwork
+        done, changed = before.step, set(before.changed)
+        try:
+            return await before.advance(step)
+        except BaseException:
+            self._clockwork = Clockwork(self.setting, self.residents, before.conditions, done, changed)
+            for resident in self.residents.values():
+                resident.stream.drop_turn()
+            raise
 
     async def save(self) -> None:
         """Write the state of all, so that opening it again is quick."""
@@ -148,7 +150,8 @@ class Town:
         if self.step < 0:
             return
         states = {name: each.state for name, each in self.residents.items()}
-        saved = TownState(self.setting.profile, states, self._clockwork.conditions).saved(self.step)
+        at = self._clockwork
+        saved = TownState(self.setting.profile, states, at.conditions, changed=at.changed).saved(self.step)
         await self.store.commit(Commit(mind=TOWN, at=self.setting.moment(self.step), entries=(Entry(saved, TOWN),)))
         self._rows = 0
 
@@ -160,7 +163,8 @@ class Town:
         """
         if place not in self.setting.addresses:
             raise InputError(f"there is no {place!r} in {self.setting.name}")
-        change = ObjectChanged(step=max(self.step, 0), place=place, condition=condition, by=by)
+        change = ObjectChanged(step=self.step, place=place, condition=condition, by=by)
+        await self._writing.written()
         await self.store.commit(self._clockwork.change_objects(change))
 
     async def whisper(self, name: str, text: str) -> Record:

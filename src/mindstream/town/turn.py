@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from mindstream.clock import ManualClock
+from mindstream.clock import ManualClock, Moment
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import Event
 from mindstream.memory.recall import Recollection, recaller_of
@@ -48,6 +48,11 @@ class Resident:
     def name(self) -> str:
         """What it is called."""
         return self.person.name
+
+    def begin(self, now: Moment) -> None:
+        """Begin a turn: nothing of what this process did before it, or of one that failed, counts in it."""
+        self.clock.advance(now - self.clock.now())
+        self.stream.begin_turn()
 
 
 @dataclass

@@ -9,7 +9,10 @@ from mindstream.memory.store import Commit, Store
 
 
 class Writing:
-    """Steps are written one after the other while the town goes on; whoever reads waits for them."""
+    """Steps are written one after the other while the town goes on; whoever reads waits for them.
+
+    After one that could not be written nothing is any more: the town is to be opened again.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -17,9 +20,13 @@ class Writing:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, commits: Sequence[Commit]) -> None:
-        """Let what happened in one step be written: all of it or nothing."""
+        """Let what happened in one step be written: all of it or nothing.
+
+        Raises:
+            StorageError: a step before it could not be.
+        """
         if self._task is not None and self._task.done():
-            self._task.result()  # what could not be written ends the run
+            self._task.result()
         self._waiting.append(tuple(commits))
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._write())
@@ -29,10 +36,10 @@ class Writing:
             await self._store.commit(*self._waiting.pop(0))
 
     async def written(self) -> None:
-        """Return when all of it is written.
+        """Return when all of it is written; who gives up waiting does not stop the writing.
 
         Raises:
             StorageError: it could not be.
         """
         if self._task is not None:
-            await self._task
+            await asyncio.shield(self._task)

@@ -1,0 +1,180 @@
+"""`kill -9` at random moments of a town that goes on each time: is its journal that of a town that nobody killed?
+
+    python benchmarks/kill_town.py --json [--kills 20] [--seeds 5] [--town smallville] [--steps 8640] [--model rules]
+
+For each seed a town lives in peace, in a process of its own with another hash seed and time zone, and once more in
+another folder, killed again and again. The journals must be the same, byte for byte, and whole. `scripted` asks a model
+that takes a random while for each answer, so that residents overtake each other. Two controls must fail: `chance` draws
+by the process's own chance, `rows` loses one resident's acts at each kill.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import multiprocessing
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import fields
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from mindstream.models.embedders.named import embedder
+from mindstream.models.model import Part, Request
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.town.journal_file import check_journal, write_journal
+from mindstream.town.packs.find import open_setting
+from mindstream.town.setting import Setting
+from mindstream.town.town import Town
+
+FORK = multiprocessing.get_context("fork")
+LONGEST_S = 0.005
+ELSEWHERE = {"PYTHONHASHSEED": "7", "TZ": "Pacific/Kiritimati"}
+JOURNAL = "journal.jsonl"
+
+
+class Slow:
+    """Says what the rules say, each time after another while."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self._rules, self._chance = Rules(), random.SystemRandom()
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        await asyncio.sleep(self._chance.uniform(0, LONGEST_S))
+        async for part in self._rules.reply(request):
+            yield part
+
+
+class Chancy(Setting):
+    """The control: draws that come from the process instead of the seed."""
+
+    def draw(self, *_: object) -> float:
+        return random.random()
+
+
+def with_chance(setting: Setting) -> Setting:
+    return Chancy(**{each.name: getattr(setting, each.name) for each in fields(setting)})
+
+
+async def live(folder: Path, setting: Setting, model: str, steps: int) -> None:
+    """Live, or go on, until so many steps are done; write the journal then."""
+    new = setting if not (folder / "begun").exists() else None
+    models: Models | str = Models(Slow()) if model == "scripted" else "rules"
+    if new is not None and (folder / "mindstream.db").exists():  # killed while it began: what is whole is there
+        with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as file:
+            tables = file.execute("SELECT count(*) FROM sqlite_master WHERE name = 'log'").fetchone()[0]
+            new = None if tables and file.execute("SELECT count(*) FROM log").fetchone()[0] else setting
+    began = time.perf_counter()
+    async with Town.open(folder, new, models=models) as town:
+        (folder / "begun").touch()
+        if isinstance(setting, Chancy):
+            town.setting = setting
+            town._clockwork.setting = setting
+        await town.run(until=steps - 1)
+        await write_journal(town.store, setting, folder / JOURNAL)
+    (folder / "done").write_text(str(time.perf_counter() - began))
+
+
+def _process(folder: Path, setting: Setting, model: str, steps: int) -> None:
+    asyncio.run(live(folder, setting, model, steps))
+
+
+def kill_again_and_again(
+    folder: Path, setting: Setting, model: str, steps: int, kills: int, seconds: float, *, loses: bool = False
+) -> int:
+    """Let processes live one after the other, each killed at a random moment; return how many were killed."""
+    draw, killed = random.Random(), 0
+    while not (folder / "done").exists():
+        process = FORK.Process(target=_process, args=(folder, setting, model, steps))
+        process.start()
+        process.join(draw.uniform(0, 1.8 * seconds / kills) if killed < kills else 3_600)
+        if process.is_alive() and process.pid:
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+            killed += 1
+            if loses:
+                lose_rows(folder)
+        elif process.exitcode:
+            raise RuntimeError("the process failed")
+    return killed
+
+
+def lose_rows(folder: Path) -> None:
+    """The control: let one resident's acts go, and what was saved."""
+    if (folder / "begun").exists():
+        with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as file, file:
+            first = "mind = (SELECT min(mind) FROM log WHERE kind = 'resident_acted')"
+            file.execute(f"DELETE FROM log WHERE kind = 'town_saved' OR (kind = 'resident_acted' AND {first})")
+
+
+def compare(town: str, seed: int, model: str, steps: int, kills: int, control: str = "") -> dict[str, Any]:
+    """Live once in peace and once killed again and again; return what came of it."""
+    embedder("wordllama")  # once, for all that are forked from here
+    setting = open_setting(town, seed=seed)
+    with tempfile.TemporaryDirectory() as folder:
+        calm, wild = Path(folder) / "calm", Path(folder) / "wild"
+        calm.mkdir()
+        wild.mkdir()
+        seconds = _live_elsewhere(calm, town, seed, model, steps)
+        setting = with_chance(setting) if control == "chance" else setting
+        killed = kill_again_and_again(wild, setting, model, steps, kills, seconds, loses=control == "rows")
+        one, other = ((each / JOURNAL).read_bytes() for each in (calm, wild))
+        pairs = enumerate(zip_longest(one.splitlines(), other.splitlines(), fillvalue=b""), 1)
+        return {
+            "seed": seed, "model": model, "killed": killed, "same_journal": one == other,
+            "rows": check_journal(wild / JOURNAL), "digest": one[-35:-3].decode(),
+            "first_difference": next(
+                ([n, a[:300].decode(), b[:300].decode()] for n, (a, b) in pairs if a != b), None
+            ),
+            "bytes_per_agent_day": round(len(one) / len(setting.people) / steps * setting.profile.a_day),
+            "log_bytes_per_agent_day": round(
+                sum(each.stat().st_size for each in calm.glob("mindstream.db*"))
+                / len(setting.people) / steps * setting.profile.a_day
+            ),
+            "seconds_in_peace": round(seconds, 1),
+        }  # fmt: skip
+
+
+def _live_elsewhere(folder: Path, town: str, seed: int, model: str, steps: int) -> float:
+    """Live in peace, in a process that has nothing in common with this one; return how long it lived, in seconds."""
+    given = ["--live", str(folder), "--town", town, "--seed", str(seed), "--model", model, "--steps", str(steps)]
+    subprocess.run([sys.executable, __file__, *given], env=os.environ | ELSEWHERE, check=True)
+    return float((folder / "done").read_text())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--town", default="smallville", help="a town of ours, or a file [%(default)s]")
+    parser.add_argument("--kills", type=int, default=20, help="how often it is killed [%(default)s]")
+    parser.add_argument("--seeds", type=int, default=5, help="how many towns [%(default)s]")
+    parser.add_argument("--steps", type=int, default=8_640, help="how many steps each lives [%(default)s]")
+    parser.add_argument("--model", choices=("rules", "scripted"), default="rules", help="who thinks [%(default)s]")
+    parser.add_argument("--control", choices=("chance", "rows"), default="", help="what must fail")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a town")
+    parser.add_argument("--live", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=1, help="the first seed [%(default)s]")
+    given = parser.parse_args()
+    if given.live:
+        setting = open_setting(given.town, seed=given.seed)
+        asyncio.run(live(given.live, setting, given.model, given.steps))
+        return
+    for seed in range(given.seed, given.seed + given.seeds):
+        report = compare(given.town, seed, given.model, given.steps, given.kills, given.control)
+        print(json.dumps(report, indent=None if given.json else 1), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""A town goes on wherever it was broken off, by whatever, as if it had not been; its journal can be kept as a file."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from hamlet import HAMLET, hamlet
+from kill_town import JOURNAL, Slow, compare, live, lose_rows
+
+from mindstream.errors import BudgetSpent, InputError, StorageError
+from mindstream.log.events import Logged, Reflected
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store import Commit
+from mindstream.models.model import Part, Request, Usage
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.town.clockwork import Clockwork
+from mindstream.town.events import TownSaved
+from mindstream.town.journal import read_town, rows_after
+from mindstream.town.journal_file import check_journal, write_journal
+from mindstream.town.town import Town
+
+MORNING = 9 * 360
+linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
+
+
+@linux
+@pytest.mark.parametrize("model", ["rules", "scripted"])
+def test_a_town_that_is_killed_has_the_journal_of_one_in_peace(model: str, tmp_path: Path) -> None:
+    file = tmp_path / "town.toml"
+    file.write_text(HAMLET)
+    found = compare(str(file), 1, model, MORNING, 3)
+    assert found["killed"] > 0 and found["same_journal"], found["first_difference"]
+
+
+async def test_what_is_lost_is_seen_in_the_journal(tmp_path: Path) -> None:
+    await live(tmp_path, hamlet(), "rules", 7 * 360)
+    early = (tmp_path / JOURNAL).read_bytes()
+    lose_rows(tmp_path)
+    with pytest.raises(InputError, match="is of another journal"):
+        await live(tmp_path, hamlet(), "rules", MORNING)
+    (tmp_path / JOURNAL).unlink()
+    await live(tmp_path, hamlet(), "rules", MORNING)
+    assert not (tmp_path / JOURNAL).read_bytes().startswith(early)
+
+
+def test_a_town_begins_at_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    time.tzset()
+    try:
+        assert hamlet().when(0).isoformat() == "2023-02-13T00:00:00+00:00"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def what_comes_next(clockwork: Clockwork) -> dict[str, object]:
+    """Return all by which a clockwork decides who has a turn."""
+    arenas = {number: set(names) for number, names in clockwork._arenas.items() if names}
+    return {
+        "marked": clockwork._marked, "entered": clockwork._entered, "walking": clockwork._walking,
+        "due": clockwork._due, "spots": clockwork._spots, "arenas": arenas,
+    }  # fmt: skip
+
+
+async def test_who_has_a_turn_next_follows_from_what_is_written(tmp_path: Path) -> None:
+    draw = random.Random(5)
+    async with Town.open(tmp_path, hamlet(reflect_at=5.0)) as town:
+        thing, step = town.setting.objects_in("Hamlet:Mill House:room")[0], -1
+        for number in range(40):
+            await town.run(until=(step := step + draw.choice((1, 2, 5, 200))))
+            if number % 3 == 0:
+                await town.set_object(thing, "" if number % 2 else "broken")
+            state = await read_town(town.store, town.setting.profile)
+            again = Clockwork(town.setting, town.residents, state.conditions, state.step, state.changed)
+            assert again.step == step and again.conditions == town._clockwork.conditions
+            assert what_comes_next(again) == what_comes_next(town._clockwork), step
+
+
+async def test_any_step_can_be_read_again_whatever_was_saved_later(tmp_path: Path) -> None:
+    lived = {}
+    async with Town.open(tmp_path, hamlet(reflect_at=5.0)) as town:
+        for step in (0, 7 * 360, 7 * 360 + 100, 8 * 360, MORNING, 12 * 360):
+            await town.run(until=step)
+            lived[step] = {name: each.state for name, each in town.residents.items()}, dict(town._clockwork.conditions)
+        rows = [row.event async for row in rows_after(town.store)]
+        assert sum(isinstance(row, TownSaved) for row in rows) == len(lived)
+        assert any(isinstance(row, Reflected) for row in rows)
+        for step, (states, conditions) in lived.items():
+            again = await read_town(town.store, town.setting.profile, upto=step)
+            assert (again.states, again.conditions) == (states, conditions), step
+
+
+class Paid(Slow):
+    """Says what the rules say, for a tenth of a cent."""
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        async for part in Rules().reply(request):
+            yield Usage(100, 10, 0.001) if isinstance(part, Usage) else part
+
+
+async def digest_in_peace(folder: Path, until: int = MORNING) -> str:
+    async with Town.open(folder, hamlet()) as town:
+        await town.run(until=until)
+        return await town.digest()
+
+
+async def test_a_town_whose_money_is_spent_goes_on_with_more(tmp_path: Path) -> None:
+    expected = await digest_in_peace(tmp_path / "peace")
+    budget, stops = Budget(cost_usd=0.004), 0
+    async with Town.open(tmp_path / "poor", hamlet(), models=Models(Budgeted(Slow(), Budget()))):
+        pass  # it is moved into, which asks too
+    while True:
+        async with Town.open(tmp_path / "poor", models=Models(Budgeted(Paid(), budget))) as town:
+            for _ in range(2):  # again in the same process, then in another
+                try:
+                    await town.run(until=MORNING)
+                except BudgetSpent as error:
+                    assert "US dollars" in str(error)
+                    stops, budget.cost_usd = stops + 1, (budget.cost_usd or 0) + 0.02
+            if town.step == MORNING:
+                assert stops > 1 and await town.digest() == expected
+                return
+
+
+class FullStore(SqliteStore):
+    """A store on a disk that is full after some commits."""
+
+    def __init__(self, folder: Path, commits: int) -> None:
+        super().__init__(folder)
+        self.left = commits
+
+    async def commit(self, *commits: Commit) -> list[Logged]:
+        self.left -= 1
+        if self.left < 0:
+            raise StorageError("the disk is full")
+        return await super().commit(*commits)
+
+
+@pytest.mark.parametrize("commits", [2, 9, 30])
+async def test_a_full_disk_ends_the_run_and_leaves_whole_steps(commits: int, tmp_path: Path) -> None:
+    expected = await digest_in_peace(tmp_path / "peace")
+    full = FullStore(tmp_path / "full", commits)
+    async with Town.open(full, hamlet()) as town:
+        for _ in range(2):  # and nothing is written after what was lost
+            with pytest.raises(StorageError, match="disk is full"):
+                await town.run(until=MORNING)
+            full.left += 1
+        with pytest.raises(StorageError, match="disk is full"):
+            await town.set_object(town.setting.objects_in("Hamlet:Oak Cafe:cafe")[0], "broken")
+    await full.close()
+    async with Town.open(tmp_path / "full") as town:
+        assert town.step < MORNING
+        await town.run(until=MORNING)
+        assert await town.digest() == expected
+
+
+async def test_a_journal_is_a_file_that_grows_and_names_its_damage(tmp_path: Path) -> None:
+    file = tmp_path / "journal.jsonl"
+    async with Town.open(tmp_path / "town", hamlet()) as town:
+        await town.run(until=7 * 360)
+        count = await write_journal(town.store, town.setting, file)
+        early = file.read_bytes()
+        await town.run(until=MORNING)
+        file.write_bytes(early[:-20])  # whoever wrote it was killed
+        with pytest.raises(InputError, match=f"line {count} of .* is damaged: it is cut off"):
+            check_journal(file)
+        assert await write_journal(town.store, town.setting, file) > count
+        whole = file.read_bytes()
+        assert whole.startswith(early) and whole == b"".join([line async for line in town.journal()])
+        assert check_journal(file) == len(whole.splitlines())
+        at = whole.index(b"\n", len(early) // 2) + 30
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        bad = whole[:at].count(b"\n") + 1
+        with pytest.raises(InputError, match=f"line {bad} of .* is damaged"):
+            check_journal(file)
+        with pytest.raises(InputError, match=f"line {bad} of .* is of another journal"):
+            await write_journal(town.store, town.setting, file)
