@@ -157,7 +157,9 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
     served = pool.served(state, exemplar.writer)
     if any(state.standings[id_].exemplar.pair == exemplar.pair for id_ in served):
         return judged.model_copy(update={"reasons": ("another exemplar says the same",)})
-    judged = judged.model_copy(update={"model": scorer.name, "fit": await measures.fit(query, answer)})
+    fit = await measures.fit(query, answer, pool.likely(scorer))
+    found_fit = {"fit": fit.log_odds, "fit_by": fit.by} if fit else {}
+    judged = judged.model_copy(update={"model": scorer.name, **found_fit})
     try:
         grades = await ask(
             scorer, GradePair(domain=rubric.domain, criteria=rubric.criteria, query=query, answer=answer)

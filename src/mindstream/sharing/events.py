@@ -73,7 +73,9 @@ class ExemplarJudged(Event):
     by_hand: bool = False
     """A person laid it in: it is trusted, and the guard measures others by it."""
     fit: float | None = None
-    """How well the answer belongs to its query, in log odds (see guard); None: nothing to compare with."""
+    """How well the answer belongs to its query, in log odds (see measuring); None: nothing to compare with."""
+    fit_by: str = ""
+    """Who measured that: `rules`, or rules and the log-probabilities of a model."""
     orders: bool = False
     """It gives orders to whoever reads it."""
 

@@ -19,10 +19,12 @@ from mindstream.memory.door import checked_name
 from mindstream.memory.store import Entry, Erasure, Store
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.measuring import Measures, build_measures
+from mindstream.sharing.mutual_information import MutualInformation, mutual_information
 from mindstream.sharing.ranking import Retriever, Untrained
 from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.serving import Served, mask_of
@@ -40,12 +42,16 @@ class Pool:
 
     Args:
         retriever: who ranks; None: cosine, untrained.
+        measure_by: a model in this process that tells whether answers belong; None: the scorer, where it is in it.
         guarded: False: nothing is doubted (a control for experiments).
 
     Raises (from every method): StorageError; InputError for what cannot be done, and by whom.
     """
 
-    def __init__(self, stream: Stream, *, retriever: Retriever | None = None, guarded: bool = True) -> None:
+    def __init__(
+        self, stream: Stream, *, retriever: Retriever | None = None, guarded: bool = True,
+        measure_by: MutualInformation | None = None,
+    ) -> None:  # fmt: skip
         self.stream = stream
         self.retriever: Retriever = retriever or Untrained()
         self.guarded = guarded
@@ -53,17 +59,19 @@ class Pool:
         """By which this process holds what it is judging."""
         self._state = PoolState()
         self._served: dict[str, tuple[int, frozenset[str]]] = {}
+        self.measure_by = measure_by
+        self._likely: dict[str, MutualInformation | None] = {}
         self._measures: tuple[frozenset[str], Measures] | None = None
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
         cls, data: str | Path | Store, name: str, *, embed: Embedder | str = "wordllama", clock: Clock | None = None,
-        retriever: Retriever | None = None, guarded: bool = True,
+        retriever: Retriever | None = None, guarded: bool = True, measure_by: MutualInformation | None = None,
     ) -> AsyncIterator[Pool]:  # fmt: skip
         """Open a pool of a data folder or of a store, created or not."""
         async with Stream.open(data, stream_name(name), embed=embed, clock=clock) as stream:
-            yield cls(stream, retriever=retriever, guarded=guarded)
+            yield cls(stream, retriever=retriever, guarded=guarded, measure_by=measure_by)
 
     @property
     def name(self) -> str:
@@ -145,6 +153,12 @@ class Pool:
             found = frozenset(id_ for id_ in state.standings if state.is_served(id_, reader, self.guarded))
             self._served[reader] = (state.seq, found)
         return found
+
+    def likely(self, scorer: Model) -> MutualInformation | None:
+        """Return the model in this process that tells how likely answers are: the pool's own, or else the scorer."""
+        if self.measure_by is None and scorer.name not in self._likely:
+            self._likely[scorer.name] = mutual_information(scorer.name)
+        return self.measure_by or self._likely.get(scorer.name)
 
     async def measures(self, state: PoolState) -> Measures:
         """Return what pairs are measured with: made anew where what was laid in by hand has changed."""
