@@ -119,6 +119,8 @@ class ExemplarsHelped(Event):
     ids: tuple[str, ...]
     value: float
     """0 to 1."""
+    asked: str = ""
+    """Which question it was, as a short text that tells it from others and has none of its words; "": not known."""
 
 
 class ExemplarEvicted(Event):

@@ -29,9 +29,11 @@ class Member:
     tokens: int = TOKENS
     render: Callable[[Exemplar], str] = render_shot
     shown: tuple[str, ...] = field(default=(), init=False)
+    _asked: str = field(default="", init=False)
 
     async def examples(self, query: str, k: int = 3) -> list[str]:
         """Return shots for a query, best first, that fit whole into the tokens."""
+        self._asked = query
         kept, _ = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
         self.shown = tuple(each.id for each in kept)
         return [self.render(each) for each in kept]
@@ -43,7 +45,7 @@ class Member:
 
     async def helped(self, value: float) -> None:
         """Tell how good the answer was, from 0 to 1, that the last examples stood before."""
-        await self.pool.helped(self.shown, value, self.agent)
+        await self.pool.helped(self.shown, value, self.agent, self._asked)
 
 
 def plan_shot(exemplar: Exemplar) -> str:

@@ -22,7 +22,7 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form
-from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.exemplar import Exemplar, question_id
 from mindstream.sharing.measuring import Measures, build_measures
 from mindstream.sharing.mutual_information import MutualInformation, mutual_information
 from mindstream.sharing.ranking import Retriever, Untrained
@@ -136,7 +136,14 @@ class Pool:
         if not k or not served:
             return []
         columns = await self.stream.columns()
-        policy = Served(self.retriever.policy, columns, mask_of(columns, served), state.helped)
+        policy = Served(
+            self.retriever.policy,
+            columns,
+            mask_of(columns, served),
+            state.helped,
+            state.helped_again,
+            question_id(query),
+        )
         found = await self.stream.recall(query, SPARE * k, kinds=["exemplar"], policy=policy, touch=False)
         served = self.served(await self.member_state(reader), reader)  # again: somebody may have withdrawn meanwhile
         by_pair: dict[str, Exemplar] = {}
@@ -233,15 +240,17 @@ class Pool:
         bare = tuple(replace(each, text=state.standings[each.id].exemplar.query) for each in records)
         await self.stream.store.erase(self.stream.name, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
 
-    async def helped(self, ids: Sequence[str], value: float, by: str) -> None:
-        """Tell how good an answer was, from 0 to 1, that these exemplars stood before."""
+    async def helped(self, ids: Sequence[str], value: float, by: str, query: str = "") -> None:
+        """Tell how good an answer was, from 0 to 1, that these exemplars stood before; `query`: to which question."""
         if not 0 <= value <= 1:
             raise InputError(f"feedback goes from 0 to 1, not {value}")
         state = await self.member_state(by)
         if unseen := [id_ for id_ in ids if id_ not in self.served(state, by)]:
             raise InputError(f"{by!r} was not served {unseen[0]!r}")
         if ids:
-            await self.write(events.ExemplarsHelped(ids=tuple(ids), value=value), by)
+            await self.write(
+                events.ExemplarsHelped(ids=tuple(ids), value=value, asked=question_id(query) if query else ""), by
+            )
 
     async def _owners_state(self, by: str) -> PoolState:
         state = await self.state()

@@ -49,6 +49,7 @@ class PoolState:
         rubrics: all that were frozen, the first is version 1.
         readers: whom a writer lets read; who is not here does as the pool does.
         sources: what is known of whoever pairs came from.
+        helped: feedback by exemplar; helped_again: by question and exemplar.
     """
 
     seq: int = 0
@@ -63,6 +64,7 @@ class PoolState:
     sources: dict[str, SourceRecord] = field(default_factory=dict)
     mentions: Mentions = field(default_factory=Mentions)
     helped: dict[str, Helped] = field(default_factory=dict)
+    helped_again: dict[tuple[str, str], Helped] = field(default_factory=dict)
     because: dict[str, str] = field(default_factory=dict)
 
     async def catch_up(self, store: LogStore, pool: str) -> None:
@@ -94,9 +96,11 @@ class PoolState:
                 self._withdraw(event, row.seq)
             case events.SourceTrusted(source=source, trusted=trusted):
                 self.sources.setdefault(source, SourceRecord()).by_person = trusted
-            case events.ExemplarsHelped(ids=ids, value=value):
+            case events.ExemplarsHelped(ids=ids, value=value, asked=asked):
                 for id_ in ids:
                     self.helped.setdefault(id_, Helped()).add(value)
+                    if asked:
+                        self.helped_again.setdefault((asked, id_), Helped()).add(value)
             case events.ExemplarEvicted(ids=ids):
                 self.evicted.update(ids)
             case _:

@@ -25,8 +25,6 @@ SHARES = np.linspace(0.0, 1.0, 21)
 """Which share of a source's pairs may be foreign; before anything was measured each is as likely."""
 MOST = 2.0
 """So many log odds one pair gives at most, for or against."""
-ALLOWANCE = 0.5
-"""What each measured pair gets in advance: honest ones are farther from what was laid in than that is from itself."""
 RISK = 0.2
 """A pair is served where it is foreign with less than that probability."""
 TWICE = 2
@@ -106,4 +104,4 @@ class SourceRecord:
 
 
 def _evidence(judged: ExemplarJudged) -> float:
-    return min(MOST, max(-MOST, (judged.fit or 0.0) + ALLOWANCE))
+    return min(MOST, max(-MOST, judged.fit or 0.0))
