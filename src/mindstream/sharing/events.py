@@ -78,6 +78,8 @@ class ExemplarJudged(Event):
     """Who measured that: `rules`, or rules and the log-probabilities of a model."""
     orders: bool = False
     """It gives orders to whoever reads it."""
+    louder: float = 1.0
+    """Which share of what a person laid in sounds at least as much like an order."""
 
 
 class ExemplarShared(Event):

@@ -31,9 +31,9 @@ NEAR, AROUND = 5, 20
 """So many of the most alike say what an answer is like; and with so many a pair is contrasted."""
 BLUR = 0.05
 """What a contrast's spread is at least."""
-CHANCE = 0.05
-"""Where no more foreign answers than that reach a value below even odds, log odds are counted from there: they are of
-the same kind in the stream as in what was laid in, whereas honest ones are farther from it than it is from itself."""
+CHANCE, ALLOWANCE = 0.05, 0.5
+"""Log odds are counted from what no more foreign answers reach than that, or from so much below even odds: foreign ones
+are alike in the stream and in what was laid in, whereas honest ones are farther from that than it is from itself."""
 OTHERS = 6
 """With so many others' answers each is compared, half of them those of the most alike queries."""
 RIDGE = 10.0
@@ -94,7 +94,7 @@ class Guard:
         scaled = (matrix - self._mean) / self._spread
         self._weights, even = _logistic(scaled, wanted)
         foreign = scaled[wanted == 0] @ self._weights
-        self._bias = max(even, -float(np.quantile(foreign, 1 - CHANCE)))
+        self._bias = max(even + ALLOWANCE, -float(np.quantile(foreign, 1 - CHANCE)))
 
     def _features(self, pair: _Read, without: tuple[int, ...] = ()) -> Floats:
         """Measure a pair; `without`: whose query and answer it is made of, which say nothing of themselves."""

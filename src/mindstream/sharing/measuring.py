@@ -13,11 +13,9 @@ from mindstream.sharing.guard import LEAST, MOST, Guard, Pairs
 from mindstream.sharing.mutual_information import MutualInformation
 from mindstream.sharing.orders import OrderDetector, build_detector
 
-ALLOWANCE = 0.5
-"""What a pair gets that rules measure alone: honest ones are farther from what was laid in than that is from itself."""
 SURE = 3.0
 """So many log odds rules give at most where a model is asked, too."""
-SLOPE, MIDDLE, LOW, HIGH = 2.0, 0.5, -1.5, 3.0
+SLOPE, MIDDLE, LOW, HIGH = 2.0, 0.75, -1.5, 3.0
 """What mutual information says: log odds for each unit of it, from where on it speaks for a pair, and its bounds."""
 
 
@@ -53,7 +51,7 @@ class Measures:
         odds = self.guard.log_odds(query, answer, asked, said)
         gained = await likely.measure(query, answer, self.guard.alike(asked)) if likely else None
         if likely is None or gained is None:
-            return Fit(odds + ALLOWANCE, "rules")
+            return Fit(odds, "rules")
         told = SLOPE * (min(HIGH, max(LOW, gained)) - MIDDLE)
         return Fit(min(SURE, max(-SURE, odds)) + told, f"rules and the log-probabilities of {likely.name}")
 

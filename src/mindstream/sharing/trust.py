@@ -25,6 +25,8 @@ SHARES = np.linspace(0.0, 1.0, 21)
 """Which share of a source's pairs may be foreign; before anything was measured each is as likely."""
 MOST = 2.0
 """So many log odds one pair gives at most, for or against."""
+LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
+"""Of orders that are not heard three quarters are among the loudest tenth of all texts: how often against others."""
 RISK = 0.2
 """A pair is served where it is foreign with less than that probability."""
 TWICE = 2
@@ -95,12 +97,15 @@ class SourceRecord:
     def _risk(self, judged: ExemplarJudged) -> tuple[float, float]:
         """Return how probably a pair was planted, and the share of its source's pairs whose answers are foreign.
 
-        Orders are not heard in every pair that gives them: the more were heard, the more of the others have some, too.
+        Orders are not heard in every pair that gives them: as many as were heard may stand in others of that source,
+        and rather in those that sound somewhat like one.
         """
         weights = np.exp(self.likelihoods - self.likelihoods.max())
         weights /= weights.sum()
         foreign = float(weights @ (SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))))
-        return 1 - (1 - foreign) * (1 - (self.orders / self.pairs) ** 2), float(weights @ SHARES)
+        share = self.orders / self.pairs
+        unheard = share * (IF_LOUD if judged.louder < LOUD else IF_QUIET)
+        return 1 - (1 - foreign) * (1 - unheard / (unheard + 1 - share)), float(weights @ SHARES)
 
 
 def _evidence(judged: ExemplarJudged) -> float:
