@@ -23,11 +23,11 @@ from mindstream.sharing.events import ExemplarJudged
 
 SHARES = np.linspace(0.0, 1.0, 21)
 """Which share of a source's pairs may be foreign; before anything was measured each is as likely."""
-MOST = 2.0
+MOST = 3.0
 """So many log odds one pair gives at most, for or against."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
 """Of orders that are not heard three quarters are among the loudest tenth of all texts: how often against others."""
-RISK = 0.2
+RISK = 0.15
 """A pair is served where it is foreign with less than that probability."""
 TWICE = 2
 """A stranger needs so many measured pairs; what so many of its answers name, and nobody else's, is what it is after."""
