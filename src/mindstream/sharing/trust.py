@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from mindstream.sharing.events import ExemplarJudged
 
-SHARES = np.linspace(0.0, 1.0, 21)
-"""Which share of a source's pairs may be foreign; before anything was measured each is as likely."""
+SHARES = np.linspace(0.02, 1.0, 21)
+"""Which share of a source's pairs may be foreign, never none; before anything was measured each is as likely."""
+KEPT = 0.97
+"""So much what was measured before counts at each new pair: credit cannot be saved up for ever."""
 MOST = 3.0
 """So many log odds one pair gives at most, for or against."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
@@ -75,7 +77,8 @@ class SourceRecord:
         self.pairs += 1
         self.orders += judged.orders
         if not judged.orders:
-            self.likelihoods = self.likelihoods + np.log(SHARES + (1 - SHARES) * np.exp(_evidence(judged)) + 1e-9)
+            told = np.log(SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
+            self.likelihoods = KEPT * self.likelihoods + told
 
     def doubt(self, judged: ExemplarJudged, source: str) -> str:
         """Say why a pair of this source is not served; "" where nothing speaks against it."""
