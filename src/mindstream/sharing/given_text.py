@@ -12,15 +12,16 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-from openai import AsyncOpenAI
+from typing import TYPE_CHECKING, Any
 
 from mindstream.errors import ModelRefused, ModelUnavailable
 from mindstream.models.address import Address
 from mindstream.models.failures import failures
-from mindstream.models.gguf import Engine, engine
-from mindstream.models.openai_chat import TOLD, openai_client
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from mindstream.models.gguf import Engine
 
 WHOLE_BYTES = 1_000_000
 
@@ -51,6 +52,8 @@ class GivenText:
         return [float(token["logprob"]) for token in told]
 
     async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        from mindstream.models.openai_chat import TOLD
+
         with failures(self.at, TOLD):
             data: dict[str, Any] = await self.client.post(path, body=body, cast_to=object)  # type: ignore[arg-type]
         return data
@@ -69,11 +72,21 @@ def checked_gguf(at: Address) -> Address:
     return at
 
 
+def load(at: Address) -> Engine:
+    """Load a GGUF file's model if nobody holds it, and what asks it; takes a while, so it runs in a thread."""
+    from mindstream.models import openai_chat  # noqa: F401 (its client takes half a second)
+    from mindstream.models.gguf import engine
+
+    return engine(at)
+
+
 @contextlib.asynccontextmanager
 async def open_given_text(at: Address, held: Engine | None = None) -> AsyncIterator[GivenText]:
     """Open a GGUF file's model; it is loaded if nobody holds it."""
     if held is None:
-        held = await asyncio.to_thread(engine, at)
+        held = await asyncio.to_thread(load, at)
+    from mindstream.models.openai_chat import openai_client
+
     here = replace(at, url=held.url.removesuffix("/v1"), key=held.key)
     async with openai_client(here, WHOLE_BYTES) as client:
         yield GivenText(here, client)

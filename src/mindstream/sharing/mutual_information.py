@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mindstream.errors import ModelError, SettingsError
 from mindstream.models.address import Address, address
-from mindstream.models.gguf import Engine, engine
-from mindstream.sharing.given_text import checked_gguf, open_given_text
+from mindstream.sharing.given_text import checked_gguf, load, open_given_text
+
+if TYPE_CHECKING:
+    from mindstream.models.gguf import Engine
 
 TOKENS = 24
 """So many tokens of an answer are weighed."""
@@ -62,7 +65,7 @@ class MutualInformation:
         return gained / math.sqrt(len(own))
 
     async def _weigh(self, answer: str, prompts: Sequence[str]) -> list[list[float]]:
-        self._engine = self._engine or await asyncio.to_thread(engine, self._at)
+        self._engine = self._engine or await asyncio.to_thread(load, self._at)
         async with open_given_text(self._at, self._engine) as given:
             tokens = await given.tokens(" " + answer, TOKENS)
             return [await given.logprobs(each, tokens) for each in prompts]  # one by one: what they begin with is kept
