@@ -6,7 +6,7 @@ Genres are known here for scoring only; nothing of them reaches training.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -93,3 +93,26 @@ def load_own() -> Experiment:
         stream += items[1::3]
         tests += items[2::3]
     return clean(pool, stream, tests)
+
+
+def load_streams(data: Path, domain: str) -> tuple[list[Item], list[Item], list[Item]]:
+    """Return a domain's pool, all of its problems, and its tests: no question and no answer twice, none empty."""
+    folder, pooled, problems, genres = DOMAINS[domain]
+    whole = _pairs(data / folder / f"{pooled}.jsonl")
+    coming = _stream_by_genre(domain, _pairs(data / folder / f"{problems}.jsonl"))
+    pool = chain(*(_items(genre, "pool", whole[20 * i : 20 * i + POOL_OF_DOMAIN]) for i, genre in enumerate(genres)))
+    stream = chain(*(_items(genre, "stream", coming[genre]) for genre in genres))
+    tests = chain(*(_items(genre, "test", _pairs(data / folder / f"{TESTS[genre]}.jsonl")) for genre in genres))
+    known = set[str]()
+    return _fresh(pool, known), _fresh(stream, known), _fresh(tests, known)
+
+
+def _fresh(items: Iterable[Item], known: set[str]) -> list[Item]:
+    """Leave out what is empty or `known`, and know the rest."""
+    kept = list[Item]()
+    for each in items:
+        texts = {each.query.strip(), each.answer.strip()}
+        if all(texts) and len(texts) == 2 and not texts & known:
+            kept.append(each)
+            known |= texts
+    return kept

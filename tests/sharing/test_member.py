@@ -89,6 +89,19 @@ async def test_what_helped_comes_first_among_what_is_alike(folder: Path) -> None
             await pool.helped(["nothing"], 1.0, "ann")
 
 
+async def test_what_did_not_help_with_a_question_sinks_for_that_question_only(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        laid = await lay_in(pool, [city_pair(line) for line in CITIES], "olga")
+        ann, asked = Member(pool, "ann"), [f"Which river is in {line.split()[0]} town?" for line in CITIES[:5]]
+        before = [(await pool.recall(each, 1, reader="ann"))[0].id for each in asked]
+        for _ in range(8):
+            for at, question in enumerate(asked):
+                await ann.examples(question, 1)
+                await ann.helped(0.0 if at == 0 and ann.shown == (before[0],) else 1.0)
+        after = [(await pool.recall(each, 1, reader="ann"))[0].id for each in asked]
+        assert after[0] != before[0] and after[1:] == before[1:] and laid[0].id == before[0]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_values_gain_where_feedback_tells_and_do_no_harm_where_it_is_noise(seed: int) -> None:
     """40 topics with a good and a bad exemplar, nearly alike to any query; feedback is flipped one time in five."""

@@ -92,8 +92,11 @@ def talked_into() -> list[Pair]:
 ATTACKS = {"random answers": random_answers, "injections": injected, "a talker": talked_into}
 
 
-async def served_share(pool: Pool, planted: list[Pair]) -> tuple[float, float]:
-    """Let writers and an attacker write by turns; return which share of planted and of honest is ever served."""
+async def served_share(pool: Pool, planted: list[Pair], by: str = "mallory") -> tuple[float, float]:
+    """Let writers and an attacker write by turns; return which share of planted and of honest is ever served.
+
+    `by`: who asked for what is planted; "": the honest writers themselves.
+    """
     await lay_in(pool, SEEDS, "olga")
     bad, good, coming = set[str](), set[str](), iter(planted)
     for at, pair in enumerate(STREAM):
@@ -101,7 +104,7 @@ async def served_share(pool: Pool, planted: list[Pair]) -> tuple[float, float]:
         honest = Pair(pair.query, pair.answer, asked_by=guest)
         good.add((await offer(pool, honest, WRITERS[at % 3], Rules())).id)
         if at % 3 == 0 and (plant := next(coming, None)):
-            wicked = Pair(plant.query, plant.answer, asked_by="mallory")
+            wicked = Pair(plant.query, plant.answer, asked_by=by)
             bad.add((await offer(pool, wicked, WRITERS[at % 3], Rules())).id)
     ever = set[str]()
     for pair in itertools.chain(SEEDS, STREAM, planted):
@@ -113,6 +116,12 @@ async def served_share(pool: Pool, planted: list[Pair]) -> tuple[float, float]:
 async def test_what_is_planted_is_not_served_and_what_is_honest_is(folder: Path, attack: str) -> None:
     async with city_pool(folder) as pool:
         planted, honest = await served_share(pool, ATTACKS[attack]())
+    assert planted <= 0.05 and honest >= 0.9
+
+
+async def test_random_answers_among_what_honest_writers_write_are_not_served_and_the_rest_is(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        planted, honest = await served_share(pool, random_answers(), by="")
     assert planted <= 0.05 and honest >= 0.9
 
 

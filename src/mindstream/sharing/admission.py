@@ -151,13 +151,16 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
     if faults := find_faults(query, answer):
         return judged.model_copy(update={"reasons": faults})
     measures = await pool.measures(state)
-    if pool.guarded and (order := await measures.detector.find(query, answer)):
-        heard = f"it sounds like an order to whoever reads it: {order!r}"
-        return judged.model_copy(update={"orders": True, "reasons": (heard,)})
+    heard = await measures.detector.hear(query, answer)
+    if pool.guarded and heard.order:
+        reason = f"it sounds like an order to whoever reads it: {heard.order!r}"
+        return judged.model_copy(update={"orders": True, "reasons": (reason,)})
     served = pool.served(state, exemplar.writer)
     if any(state.standings[id_].exemplar.pair == exemplar.pair for id_ in served):
         return judged.model_copy(update={"reasons": ("another exemplar says the same",)})
-    judged = judged.model_copy(update={"model": scorer.name, "fit": await measures.fit(query, answer)})
+    fit = await measures.fit(query, answer, pool.likely(scorer))
+    measured = {"fit": fit.log_odds, "fit_by": fit.by} if fit else {}
+    judged = judged.model_copy(update={"model": scorer.name, "louder": heard.louder, **measured})
     try:
         grades = await ask(
             scorer, GradePair(domain=rubric.domain, criteria=rubric.criteria, query=query, answer=answer)

@@ -73,9 +73,13 @@ class ExemplarJudged(Event):
     by_hand: bool = False
     """A person laid it in: it is trusted, and the guard measures others by it."""
     fit: float | None = None
-    """How well the answer belongs to its query, in log odds (see guard); None: nothing to compare with."""
+    """How well the answer belongs to its query, in log odds (see measuring); None: nothing to compare with."""
+    fit_by: str = ""
+    """Who measured that: `rules`, or rules and the log-probabilities of a model."""
     orders: bool = False
     """It gives orders to whoever reads it."""
+    louder: float = 1.0
+    """Which share of what a person laid in sounds at least as much like an order."""
 
 
 class ExemplarShared(Event):
@@ -117,6 +121,8 @@ class ExemplarsHelped(Event):
     ids: tuple[str, ...]
     value: float
     """0 to 1."""
+    asked: str = ""
+    """Which question it was, as a short text that tells it from others and has none of its words; "": not known."""
 
 
 class ExemplarEvicted(Event):

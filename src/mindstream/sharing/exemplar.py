@@ -51,6 +51,11 @@ def exemplar_id(pool: str, writer: str, query: str, answer: str) -> str:
     return _digest(pool, writer, normalised(query), normalised(answer))
 
 
+def question_id(query: str) -> str:
+    """Return a short text that a question has alike each time it is asked, and that has none of its words."""
+    return _digest(normalised(query))
+
+
 def _digest(*parts: str) -> str:
     joined = "\0".join(parts).encode(errors="replace")
     return base64.b32encode(hashlib.blake2b(joined, digest_size=15).digest()).decode().lower()

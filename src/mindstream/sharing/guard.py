@@ -1,9 +1,10 @@
 """Does an answer belong to its query? Measured by the exemplars that a person laid in, and nothing else is known.
 
 They are the held-out check: each with its own answer, against each with another's. What tells these two apart in this
-pool (nearness of query and answer, of the answer to what alike queries were answered, shared and foreign words, length,
-script) is weighed by a small logistic regression, fitted in milliseconds. What it gives is evidence, not a verdict
-(see trust): a right answer in strange words looks foreign to it, and a clever wrong one does not.
+pool (nearness of query and answer, and shared words, each also in contrast: how the answer stands to alike queries, and
+the query to alike answers; length, script) is weighed by a small logistic regression, fitted in milliseconds. What it
+gives is evidence, not a verdict (see trust): a right answer in strange words looks foreign to it, and a clever wrong
+one does not.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ LEAST = 12
 """With fewer laid-in exemplars nothing is measured."""
 MOST = 400
 """So many of them are compared at most."""
-NEAR = 5
+NEAR, AROUND = 5, 20
+"""So many of the most alike say what an answer is like; and with so many a pair is contrasted."""
+BLUR = 0.05
+"""What a contrast's spread is at least."""
+CHANCE, ALLOWANCE = 0.05, 0.5
+"""Log odds are counted from what no more foreign answers reach than that, or from so much below even odds: foreign ones
+are alike in the stream and in what was laid in, whereas honest ones are farther from that than it is from itself."""
 OTHERS = 6
 """With so many others' answers each is compared, half of them those of the most alike queries."""
 RIDGE = 10.0
@@ -55,14 +62,19 @@ class Guard:
         self._counts = Counter(term for asked, said in self._terms for term in asked | said)
         self._near = trusted.query_vectors @ trusted.query_vectors.T
         self._lengths = np.array([math.log1p(len(answer)) for answer in trusted.answers])
+        self._wide = [(_wide(q), _wide(a)) for q, a in zip(trusted.queries, trusted.answers, strict=True)]
         np.fill_diagonal(self._near, -2.0)
         self._fit()
 
     def log_odds(self, query: str, answer: str, query_vector: Floats, answer_vector: Floats) -> float:
         """Return the log odds that the answer is the query's own and not another's."""
-        near = self._trusted.query_vectors @ query_vector
-        found = self._features(query, answer, query_vector, answer_vector, near)
+        found = self._features(_read(query, answer, query_vector, answer_vector))
         return float(((found - self._mean) / self._spread) @ self._weights + self._bias)
+
+    def alike(self, query_vector: Floats) -> list[tuple[str, str]]:
+        """Return all pairs that were laid in, those with the most alike queries first."""
+        order = np.argsort(-(self._trusted.query_vectors @ query_vector))
+        return [(self._trusted.queries[at], self._trusted.answers[at]) for at in order]
 
     def _fit(self) -> None:
         held, count = self._trusted, len(self._trusted.queries)
@@ -71,40 +83,68 @@ class Guard:
             alike = np.argsort(-self._near[at])[: count - 1]
             drawn = [int(alike[int(chance.fraction("guard", at, n) * len(alike))]) for n in range(OTHERS // 2)]
             for other in (at, *map(int, alike[: OTHERS // 2]), *drawn):
-                rows.append(
-                    self._features(
-                        held.queries[at], held.answers[other], held.query_vectors[at], held.answer_vectors[other],
-                        self._near[at], -1 if other == at else other,
-                    )
+                pair = _Read(
+                    len(held.answers[other]), self._terms[at][0], self._terms[other][1], held.query_vectors[at],
+                    held.answer_vectors[other], abs(self._wide[at][0] - self._wide[other][1]),
                 )  # fmt: skip
+                rows.append(self._features(pair, (at, other)))
                 labels.append(float(other == at))
         matrix, wanted = np.array(rows), np.array(labels)
         self._mean, self._spread = matrix.mean(axis=0), matrix.std(axis=0) + 1e-6
-        self._weights, self._bias = _logistic((matrix - self._mean) / self._spread, wanted)
+        scaled = (matrix - self._mean) / self._spread
+        self._weights, even = _logistic(scaled, wanted)
+        foreign = scaled[wanted == 0] @ self._weights
+        self._bias = max(even + ALLOWANCE, -float(np.quantile(foreign, 1 - CHANCE)))
 
-    def _features(
-        self, query: str, answer: str, query_vector: Floats, answer_vector: Floats, near: Floats, without: int = -1
-    ) -> Floats:
-        """Measure a pair; `without`: whose answer it is, which says nothing of itself."""
-        near = near.copy()
-        if without >= 0:
-            near[without] = -2.0
-        alike = np.argsort(-near)[:NEAR]
-        likeness = self._trusted.answer_vectors[alike] @ answer_vector
-        asked, said = frozenset(terms(query)), frozenset(terms(answer))
-        telling = sum(map(self._telling, said)) + 1e-6
-        own = particulars(answer)
-        foreign = own - set(re.findall(r"[\w#-]+", query))
+    def _features(self, pair: _Read, without: tuple[int, ...] = ()) -> Floats:
+        """Measure a pair; `without`: whose query and answer it is made of, which say nothing of themselves."""
+        held = self._trusted
+        near_queries, near_answers = held.query_vectors @ pair.query_vector, held.answer_vectors @ pair.answer_vector
+        near_queries[list(without)] = near_answers[list(without)] = -np.inf
+        many = min(AROUND, len(near_queries) - len(set(without)))
+        asked, said = np.argsort(-near_queries)[:many], np.argsort(-near_answers)[:many]
+        likeness = held.answer_vectors[asked[:NEAR]] @ pair.answer_vector
+        cosine, shared = float(pair.query_vector @ pair.answer_vector), self._shared(pair.asked, pair.said)
         return np.array([
-            query_vector @ answer_vector, likeness.mean(), likeness.max(),
-            sum(map(self._telling, asked & said)) / math.sqrt(telling),
-            len(foreign) / (1 + len(own)),
-            abs(math.log1p(len(answer)) - float(np.median(self._lengths[alike]))),
-            abs(_wide(query) - _wide(answer)),
+            cosine,
+            _contrast(cosine, held.query_vectors[asked] @ pair.answer_vector),
+            _contrast(cosine, held.answer_vectors[said] @ pair.query_vector),
+            likeness.mean(), likeness.max(), (held.query_vectors[said[:NEAR]] @ pair.query_vector).mean(),
+            shared,
+            _contrast(shared, np.array([self._shared(self._terms[each][0], pair.said) for each in asked])),
+            _contrast(shared, np.array([self._shared(pair.asked, self._terms[each][1]) for each in said])),
+            abs(math.log1p(pair.length) - float(np.median(self._lengths[asked[:NEAR]]))),
+            pair.scripts_apart,
         ])  # fmt: skip
+
+    def _shared(self, asked: frozenset[str], said: frozenset[str]) -> float:
+        """Weigh the words that a query and an answer share by how rare they are."""
+        return sum(map(self._telling, asked & said)) / math.sqrt(sum(map(self._telling, said)) + 1e-6)
 
     def _telling(self, term: str) -> float:
         return math.log((1 + len(self._terms)) / (0.5 + self._counts[term]))
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What of a pair is measured: how long its answer is, its words, its vectors, how far apart its scripts are."""
+
+    length: int
+    asked: frozenset[str]
+    said: frozenset[str]
+    query_vector: Floats
+    answer_vector: Floats
+    scripts_apart: float
+
+
+def _read(query: str, answer: str, query_vector: Floats, answer_vector: Floats) -> _Read:
+    asked, said = frozenset(terms(query)), frozenset(terms(answer))
+    return _Read(len(answer), asked, said, query_vector, answer_vector, abs(_wide(query) - _wide(answer)))
+
+
+def _contrast(own: float, others: Floats) -> float:
+    """Return by how many spreads a value stands above others."""
+    return float((own - others.mean()) / (others.std() + BLUR)) if len(others) else 0.0
 
 
 def particulars(text: str) -> set[str]:

@@ -10,7 +10,21 @@ import numpy as np
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.guard import LEAST, MOST, Guard, Pairs
+from mindstream.sharing.mutual_information import MutualInformation
 from mindstream.sharing.orders import OrderDetector, build_detector
+
+SURE = 3.0
+"""So many log odds rules give at most where a model is asked, too."""
+SLOPE, MIDDLE, LOW, HIGH = 2.0, 0.75, -1.5, 3.0
+"""What mutual information says: log odds for each unit of it, from where on it speaks for a pair, and its bounds."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The log odds that an answer belongs to its query, and who measured them."""
+
+    log_odds: float
+    by: str
 
 
 @dataclass(frozen=True)
@@ -25,12 +39,21 @@ class Measures:
     guard: Guard | None
     detector: OrderDetector
 
-    async def fit(self, query: str, answer: str) -> float | None:
-        """Return the log odds that an answer belongs to its query; None where nothing measures it."""
+    async def fit(self, query: str, answer: str, likely: MutualInformation | None = None) -> Fit | None:
+        """Return how well an answer belongs to its query; None where nothing measures it.
+
+        Args:
+            likely: a model in the process that is asked, too; what it cannot read rules measure alone.
+        """
         if self.guard is None:
             return None
         asked, said = np.asarray(await self.embedder.embed([query, answer]), np.float64)
-        return self.guard.log_odds(query, answer, asked, said)
+        odds = self.guard.log_odds(query, answer, asked, said)
+        gained = await likely.measure(query, answer, self.guard.alike(asked)) if likely else None
+        if likely is None or gained is None:
+            return Fit(odds, "rules")
+        told = SLOPE * (min(HIGH, max(LOW, gained)) - MIDDLE)
+        return Fit(min(SURE, max(-SURE, odds)) + told, f"rules and the log-probabilities of {likely.name}")
 
 
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:

@@ -46,9 +46,13 @@ class Member:
         pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown))
         return await offer(self.pool, pair, self.agent, self.scorer)
 
-    async def helped(self, shown: Sequence[Example], value: float) -> None:
-        """Tell how good the answer was, from 0 to 1, that these stood before."""
-        await self.pool.helped([each.id for each in shown], value, self.agent)
+    async def helped(self, shown: Sequence[Example], value: float, query: str = "") -> None:
+        """Tell how good the answer was, from 0 to 1, that these stood before.
+
+        Args:
+            query: what was asked; where it comes again, what helped with it then counts more than what helps mostly.
+        """
+        await self.pool.helped([each.id for each in shown], value, self.agent, query)
 
 
 def plan_shot(exemplar: Exemplar) -> str:

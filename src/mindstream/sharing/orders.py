@@ -30,26 +30,42 @@ LEAST, MARGIN, ENOUGH = -0.02, 0.1, 12
 
 
 @dataclass(frozen=True)
+class Heard:
+    """What sounds most like an order in a text.
+
+    Attributes:
+        order: the sentence; "": none is one.
+        louder: which share of the trusted pairs sounds at least as much like one; 1 where these are too few to say.
+    """
+
+    order: str = ""
+    louder: float = 1.0
+
+
+@dataclass(frozen=True)
 class OrderDetector:
     """Hears orders in texts.
 
     Attributes:
         orders, others: unit vectors of sentences; threshold: from which contrast on one is heard.
+        own: the contrast of each trusted pair; empty where they are too few.
     """
 
     embedder: Embedder
     orders: Floats
     others: Floats
     threshold: float
+    own: Floats
 
-    async def find(self, *texts: str) -> str:
-        """Return the sentence that sounds most like an order to its reader, "" where none does."""
+    async def hear(self, *texts: str) -> Heard:
+        """Return what sounds most like an order to its reader."""
         spoken = [sentence for text in texts for sentence in _sentences(text)]
         if not spoken:
-            return ""
+            return Heard()
         contrasts = _contrast(np.asarray(await self.embedder.embed(spoken), np.float64), self.orders, self.others)
         loudest = int(contrasts.argmax())
-        return spoken[loudest][:200] if contrasts[loudest] > self.threshold else ""
+        louder = float(np.mean(self.own >= contrasts[loudest])) if len(self.own) else 1.0
+        return Heard(spoken[loudest][:200] if contrasts[loudest] > self.threshold else "", louder)
 
 
 async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, ...]]) -> OrderDetector:
@@ -58,7 +74,7 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, ...]])
     harmless = np.asarray(await embedder.embed(_known("harmless")), np.float64)
     spoken = [(at, each) for at, texts in enumerate(trusted) for text in texts for each in _sentences(text)][:MOST]
     if len(trusted) < ENOUGH or not spoken:
-        return OrderDetector(embedder, orders, harmless, MARGIN)
+        return OrderDetector(embedder, orders, harmless, MARGIN, np.zeros(0))
     own, pair = (
         np.asarray(await embedder.embed([each for _, each in spoken]), np.float64),
         np.array([at for at, _ in spoken]),
@@ -66,7 +82,8 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, ...]])
     contrasts = np.array([
         _contrast(own[pair == at], orders, np.vstack([own[pair != at], harmless])).max() for at in np.unique(pair)
     ])  # fmt: skip
-    return OrderDetector(embedder, orders, np.vstack([own, harmless]), max(LEAST, float(np.quantile(contrasts, SHARE))))
+    threshold = max(LEAST, float(np.quantile(contrasts, SHARE)))
+    return OrderDetector(embedder, orders, np.vstack([own, harmless]), threshold, contrasts)
 
 
 def _contrast(found: Floats, orders: Floats, others: Floats) -> Floats:

@@ -19,11 +19,13 @@ from mindstream.memory.door import checked_name
 from mindstream.memory.store import Entry, Erasure, Store
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form
-from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.exemplar import Exemplar, question_id
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.measuring import Measures, build_measures
+from mindstream.sharing.mutual_information import MutualInformation, mutual_information
 from mindstream.sharing.ranking import Retriever
 from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.serving import Served, mask_of
@@ -41,12 +43,16 @@ class Pool:
 
     Args:
         retriever: who ranks; None: what the pool has learned, and goes on learning once it has 60 exemplars.
+        measure_by: a model in this process that tells whether answers belong; None: the scorer, where it is in it.
         guarded: False: nothing is doubted (a control for experiments).
 
     Raises (from every method): StorageError; InputError for what cannot be done, and by whom.
     """
 
-    def __init__(self, stream: Stream, *, retriever: Retriever | None = None, guarded: bool = True) -> None:
+    def __init__(
+        self, stream: Stream, *, retriever: Retriever | None = None, guarded: bool = True,
+        measure_by: MutualInformation | None = None,
+    ) -> None:  # fmt: skip
         self.stream = stream
         self.retriever: Retriever = retriever or PoolLearner(self)
         self.guarded = guarded
@@ -54,17 +60,19 @@ class Pool:
         """By which this process holds what it is judging."""
         self._state = PoolState()
         self._served: dict[str, tuple[int, frozenset[str]]] = {}
+        self.measure_by = measure_by
+        self._likely: dict[str, MutualInformation | None] = {}
         self._measures: tuple[frozenset[str], Measures] | None = None
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
         cls, data: str | Path | Store, name: str, *, embed: Embedder | str = "wordllama", clock: Clock | None = None,
-        retriever: Retriever | None = None, guarded: bool = True,
+        retriever: Retriever | None = None, guarded: bool = True, measure_by: MutualInformation | None = None,
     ) -> AsyncIterator[Pool]:  # fmt: skip
         """Open a pool of a data folder or of a store, created or not."""
         async with Stream.open(data, stream_name(name), embed=embed, clock=clock) as stream:
-            pool = cls(stream, retriever=retriever, guarded=guarded)
+            pool = cls(stream, retriever=retriever, guarded=guarded, measure_by=measure_by)
             try:
                 yield pool
             finally:
@@ -148,7 +156,14 @@ class Pool:
             return []
         await self.retriever.catch_up(state)
         columns = await self.stream.columns()
-        policy = Served(self.retriever.policy, columns, mask_of(columns, served), state.helped)
+        policy = Served(
+            self.retriever.policy,
+            columns,
+            mask_of(columns, served),
+            state.helped,
+            state.helped_again,
+            question_id(query),
+        )
         found = await self.stream.recall(query, SPARE * k, kinds=["exemplar"], policy=policy, touch=False)
         served = self.served(await self.member_state(reader), reader)  # again: somebody may have withdrawn meanwhile
         by_pair: dict[str, Exemplar] = {}
@@ -165,6 +180,12 @@ class Pool:
             found = frozenset(id_ for id_ in state.standings if state.is_served(id_, reader, self.guarded))
             self._served[reader] = (state.seq, found)
         return found
+
+    def likely(self, scorer: Model) -> MutualInformation | None:
+        """Return the model in this process that tells how likely answers are: the pool's own, or else the scorer."""
+        if self.measure_by is None and scorer.name not in self._likely:
+            self._likely[scorer.name] = mutual_information(scorer.name)
+        return self.measure_by or self._likely.get(scorer.name)
 
     async def measures(self, state: PoolState) -> Measures:
         """Return what pairs are measured with: made anew where what was laid in by hand has changed."""
@@ -239,15 +260,17 @@ class Pool:
         bare = tuple(replace(each, text=state.standings[each.id].exemplar.query) for each in records)
         await self.stream.store.erase(self.stream.name, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
 
-    async def helped(self, ids: Sequence[str], value: float, by: str) -> None:
-        """Tell how good an answer was, from 0 to 1, that these exemplars stood before."""
+    async def helped(self, ids: Sequence[str], value: float, by: str, query: str = "") -> None:
+        """Tell how good an answer was, from 0 to 1, that these exemplars stood before; `query`: to which question."""
         if not 0 <= value <= 1:
             raise InputError(f"feedback goes from 0 to 1, not {value}")
         state = await self.member_state(by)
         if unseen := [id_ for id_ in ids if id_ not in self.served(state, by)]:
             raise InputError(f"{by!r} was not served {unseen[0]!r}")
         if ids:
-            await self.write(events.ExemplarsHelped(ids=tuple(ids), value=value), by)
+            await self.write(
+                events.ExemplarsHelped(ids=tuple(ids), value=value, asked=question_id(query) if query else ""), by
+            )
 
     async def _owners_state(self, by: str) -> PoolState:
         state = await self.state()

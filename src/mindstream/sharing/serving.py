@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mindstream.memory.columns import Columns
 from mindstream.memory.policies import Candidates, Policy, Ranking, best
-from mindstream.sharing.utility import WEIGHT, Helped, values
+from mindstream.sharing.utility import AGAIN, WEIGHT, Helped, values
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Served:
     """A policy over what may be served, with the values of what helped.
 
     Attributes:
+        helped, again: feedback by exemplar, and by question and exemplar; asked: the question.
         columns: in whose order rows are; where the stream was filled anew meanwhile, the pool checks by id again.
     """
 
@@ -25,6 +26,8 @@ class Served:
     columns: Columns
     mask: NDArray[np.bool_]
     helped: dict[str, Helped]
+    again: dict[tuple[str, str], Helped]
+    asked: str
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         served = np.zeros(len(candidates.relevance), np.bool_)
@@ -35,10 +38,10 @@ class Served:
         if not self.helped or len(ranking.rows) < 2:
             return ranking
         ids = [self.columns.ids[at] if at < len(self.columns.ids) else "" for at in ranking.rows]
-        gains = values(self.helped, ids)
+        gains = WEIGHT * values(self.helped, ids) + AGAIN * values(self.again, [(self.asked, each) for each in ids])
         if not gains.any():
             return ranking
-        scores = ranking.scores + WEIGHT * gains
+        scores = ranking.scores + gains
         return best(ranking.rows, scores, n, {**ranking.parts, "helped": gains})
 
 

@@ -54,6 +54,7 @@ class PoolState:
         sources: what is known of whoever pairs came from.
         versions: of the retriever, in order; trained: when the newest was written.
         admitted: the row that admitted the newest exemplar.
+        helped: feedback by exemplar; helped_again: by question and exemplar.
     """
 
     seq: int = 0
@@ -68,6 +69,7 @@ class PoolState:
     sources: dict[str, SourceRecord] = field(default_factory=dict)
     mentions: Mentions = field(default_factory=Mentions)
     helped: dict[str, Helped] = field(default_factory=dict)
+    helped_again: dict[tuple[str, str], Helped] = field(default_factory=dict)
     because: dict[str, str] = field(default_factory=dict)
     versions: list[events.RetrieverTrained] = field(default_factory=list)
     trained: Moment = 0.0
@@ -102,9 +104,11 @@ class PoolState:
                 self._withdraw(event, row.seq)
             case events.SourceTrusted(source=source, trusted=trusted):
                 self.sources.setdefault(source, SourceRecord()).by_person = trusted
-            case events.ExemplarsHelped(ids=ids, value=value):
+            case events.ExemplarsHelped(ids=ids, value=value, asked=asked):
                 for id_ in ids:
                     self.helped.setdefault(id_, Helped()).add(value)
+                    if asked:
+                        self.helped_again.setdefault((asked, id_), Helped()).add(value)
             case events.ExemplarEvicted(ids=ids):
                 self.evicted.update(ids)
             case events.RetrieverTrained() as event if event.number > self.version:

@@ -1,8 +1,10 @@
-"""Whether a source is trusted: its pairs are weighed together, since one alone says little (Wald's sequential test).
+"""How far a pair is believed: by its own evidence, and by what share of its source's pairs is foreign.
 
-Each pair that the guard can measure (see guard) gives evidence for its source or against it. Nothing of a new source is
-served before the evidence is for it; where it turns against it nothing is served any more, what was written before
-included. The source of a pair is whoever asked: an attacker who may only talk is a source of its own.
+A source's pairs are a mixture: some answers belong to their queries, the rest does not. The share of the rest is read
+from all pairs that could be measured (see measuring), each of which gives log odds; nobody knows it exactly, so all
+shares are weighed by how well they explain these (Bayes' rule). What a new source writes needs evidence of its own;
+what a long honest one writes hardly any; of one that wrote many foreign pairs nothing is served, what was written
+before included. The source of a pair is whoever asked: an attacker who may only talk is a source of its own.
 
 A talker's pairs may fit their queries well, and carry what it is after (Dong 2025, MINJA): a name, a code, an address
 that its answers bring up again and again. Where nobody else's do, they wait until another source's does, or a person
@@ -14,20 +16,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mindstream.sharing.events import ExemplarJudged
 
-ENOUGH = 1.5
-"""From so many log odds on, for a source, what it wrote is served."""
-MOST = 2.0
+SHARES = np.linspace(0.02, 1.0, 21)
+"""Which share of a source's pairs may be foreign, never none; before anything was measured each is as likely."""
+KEPT = 0.97
+"""So much what was measured before counts at each new pair: credit cannot be saved up for ever."""
+MOST = 3.0
 """So many log odds one pair gives at most, for or against."""
-ORDER = -1.0
-"""What a pair that gives orders weighs."""
-ALLOWANCE = 0.5
-"""What each measured pair gets in advance: honest ones are farther from what was laid in than that is from itself."""
+LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
+"""Of orders that are not heard three quarters are among the loudest tenth of all texts: how often against others."""
+RISK = 0.15
+"""A pair is served where it is foreign with less than that probability."""
 TWICE = 2
 """A stranger needs so many measured pairs; what so many of its answers name, and nobody else's, is what it is after."""
-UNFIT = -2.0
-"""A pair whose own log odds are below that is not served, whoever wrote it."""
 
 
 @dataclass
@@ -55,25 +60,25 @@ class SourceRecord:
     """What is known of a source.
 
     Attributes:
-        evidence: log odds that it is honest, from what could be measured.
-        pairs: how many pairs were measured.
+        likelihoods: the logarithm of how well each of SHARES explains what was measured.
+        pairs: how many pairs were measured; orders: how many of these were heard to give orders.
         by_person: what a person said; None: nobody looked.
     """
 
-    evidence: float = 0.0
+    likelihoods: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(SHARES)))
     pairs: int = 0
+    orders: int = 0
     by_person: bool | None = None
 
     def add(self, judged: ExemplarJudged) -> None:
-        """Take a judged pair into account; honest evidence is bounded, so that no credit can be saved up."""
-        if judged.orders:
-            weight = ORDER
-        elif judged.fit is None:
+        """Take a judged pair into account."""
+        if not judged.orders and judged.fit is None:
             return
-        else:
-            weight = min(MOST, max(-MOST, judged.fit + ALLOWANCE))
         self.pairs += 1
-        self.evidence = min(self.evidence + weight, 3 * ENOUGH)
+        self.orders += judged.orders
+        if not judged.orders:
+            told = np.log(SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
+            self.likelihoods = KEPT * self.likelihoods + told
 
     def doubt(self, judged: ExemplarJudged, source: str) -> str:
         """Say why a pair of this source is not served; "" where nothing speaks against it."""
@@ -81,9 +86,30 @@ class SourceRecord:
             return "" if self.by_person else f"a person said that {source!r} is not to be trusted"
         if judged.orders:
             return "it gives orders to whoever reads it"
-        if judged.fit is not None and judged.fit < UNFIT:
-            return f"its answer does not belong to its query (log odds {judged.fit:.1f})"
-        if self.pairs and self.evidence < ENOUGH:
-            known = f"the log odds of its {self.pairs} measured pairs are {self.evidence:.1f}"
-            return f"{source!r} is not trusted yet: {known}, and {ENOUGH:g} are wanted"
-        return ""
+        if not self.pairs:
+            return ""
+        foreign, share = self._risk(judged)
+        if foreign < RISK:
+            return ""
+        own = f"log odds {judged.fit:.1f} by {judged.fit_by or 'rules'}" if judged.fit is not None else "not measured"
+        known = (
+            f"of the {self.pairs} measured pairs of {source!r} {self.orders} give orders and {share:.0%} are foreign"
+        )
+        return f"its answer may not belong to its query ({own}; {known}): a risk of {foreign:.0%}"
+
+    def _risk(self, judged: ExemplarJudged) -> tuple[float, float]:
+        """Return how probably a pair was planted, and the share of its source's pairs whose answers are foreign.
+
+        Orders are not heard in every pair that gives them: as many as were heard may stand in others of that source,
+        and rather in those that sound somewhat like one.
+        """
+        weights = np.exp(self.likelihoods - self.likelihoods.max())
+        weights /= weights.sum()
+        foreign = float(weights @ (SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))))
+        share = self.orders / self.pairs
+        unheard = share * (IF_LOUD if judged.louder < LOUD else IF_QUIET)
+        return 1 - (1 - foreign) * (1 - unheard / (unheard + 1 - share)), float(weights @ SHARES)
+
+
+def _evidence(judged: ExemplarJudged) -> float:
+    return min(MOST, max(-MOST, judged.fit or 0.0))

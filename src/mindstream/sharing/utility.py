@@ -1,23 +1,28 @@
-"""What helped before ranks higher: a value per exemplar, learnt from feedback on the answers that it stood before.
+"""What helped before ranks higher: values, learnt from feedback on the answers that an exemplar stood before.
 
-Similarity finds, the value re-ranks; no model is trained. How much the values count is read from the feedback itself
-(empirical Bayes): where exemplars do not differ more than chance makes them differ, they count nothing.
+One by exemplar, whatever was asked, and one by question and exemplar, for a question that comes again. Similarity
+finds, the values re-rank; no model is trained. How much they count is read from the feedback itself (empirical Bayes):
+where they do not differ more than chance makes them differ, they count nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Key = TypeVar("Key", bound=Hashable)
 WEIGHT = 0.1
 """What a value of one above the mean adds to a cosine: it decides among what is alike. More would punish exemplars of
 hard queries, whose answers are worse whatever stands before them."""
+AGAIN = 1.0
+"""The same where that very question was asked before: then nothing else explains the value."""
 
-SURE = 2.5
+SURE = 3.0
 """So many standard errors more than by chance exemplars must differ, or their values count nothing."""
 
 
@@ -34,7 +39,7 @@ class Helped:
         self.count, self.total, self.squares = self.count + 1, self.total + value, self.squares + value * value
 
 
-def values(helped: Mapping[str, Helped], ids: Sequence[str]) -> Floats:
+def values(helped: Mapping[Key, Helped], ids: Sequence[Key]) -> Floats:
     """Return how much better answers were with each exemplar than on average, shrunk as far as chance explains it."""
     known = [each for each in helped.values() if each.count]
     count = sum(each.count for each in known)

@@ -1,27 +1,16 @@
-"""p(not Y | …) from log-probabilities of a model in the process: how likely the answer's own tokens are.
-
-No endpoint of OpenAI's protocol tells how likely a given text is: only what it wrote itself. llama.cpp's does, by a way
-round: a grammar that allows the answer's tokens one after the other and nothing else makes it "write" them, and it
-reports how likely each was before the grammar had its say.
-"""
+"""p(not Y | …) from log-probabilities of a model in the process: how likely the answer's own tokens are."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from openai import AsyncOpenAI
 
-from mindstream.errors import ModelRefused, ModelUnavailable
 from mindstream.models.address import Address
-from mindstream.models.failures import failures
-from mindstream.models.gguf import engine
-from mindstream.models.openai_chat import TOLD, openai_client
+from mindstream.sharing.given_text import GivenText, checked_gguf, open_given_text
 from mindstream.sharing.retriever.corpus import Pair
 from mindstream.sharing.retriever.unlikely import Basis
 
@@ -31,7 +20,6 @@ LONGEST_TEXT = 1_500
 """So many characters of an example's, and of the pair's, texts are shown."""
 EACH_S = 5.0
 """So long one candidate may take."""
-WHOLE_BYTES = 1_000_000
 
 
 class Likelihood:
@@ -49,35 +37,18 @@ class Likelihood:
         Raises:
             ModelRefused: it is none.
         """
-        if at.vendor != "gguf":
-            raise ModelRefused(
-                f"{at.name} does not tell how likely a given text is; a model in the process does (gguf:FILE)"
-            )
-        self._at = at
+        self._at = checked_gguf(at)
 
     async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
-        held = await asyncio.to_thread(engine, self._at)
-        at = replace(self._at, url=held.url.removesuffix("/v1"), key=held.key)
-        async with openai_client(at, WHOLE_BYTES) as client, asyncio.timeout(EACH_S * (1 + len(candidates))):
-            asked = {"content": " " + pair.answer}
-            answer = (await self._post(client, "/tokenize", asked))["tokens"][:LONGEST_TOKENS]
-            return np.array([await self._one(client, answer, pair, each) for each in candidates])
+        async with asyncio.timeout(EACH_S * (1 + len(candidates))), open_given_text(self._at) as given:
+            answer = await given.tokens(" " + pair.answer, LONGEST_TOKENS)
+            return np.array([await _one(given, answer, pair, each) for each in candidates])
 
-    async def _one(self, client: AsyncOpenAI, answer: Sequence[int], pair: Pair, candidate: Pair) -> float:
-        body = {
-            "prompt": f"{_short(candidate.query)} -> {_short(candidate.answer)} | {_short(pair.query)} ->",
-            "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in answer),
-            "n_probs": 1, "n_predict": len(answer), "temperature": 0, "cache_prompt": True,
-        }  # fmt: skip
-        told = (await self._post(client, "/completion", body)).get("completion_probabilities") or []
-        if not told:
-            raise ModelUnavailable(f"{self._at.name} told no probabilities")
-        return 1 - math.exp(sum(float(token["logprob"]) for token in told) / len(told))
 
-    async def _post(self, client: AsyncOpenAI, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        with failures(self._at, TOLD):
-            data: dict[str, Any] = await client.post(path, body=body, cast_to=object)  # type: ignore[arg-type]
-        return data
+async def _one(given: GivenText, answer: Sequence[int], pair: Pair, candidate: Pair) -> float:
+    prompt = f"{_short(candidate.query)} -> {_short(candidate.answer)} | {_short(pair.query)} ->"
+    told = await given.logprobs(prompt, answer)
+    return 1 - math.exp(sum(told) / len(told))
 
 
 def _short(text: str) -> str:

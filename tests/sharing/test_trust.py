@@ -1,0 +1,50 @@
+"""What is served of a source follows from a pair's own evidence and from what else the source wrote."""
+
+from __future__ import annotations
+
+from mindstream.sharing.events import ExemplarJudged
+from mindstream.sharing.trust import MOST, SourceRecord
+
+
+def pair(fit: float | None = 0.0, **others: object) -> ExemplarJudged:
+    return ExemplarJudged(id="x", verdict="admitted", fit=fit, **others)
+
+
+def source(*fits: float, orders: int = 0) -> SourceRecord:
+    record = SourceRecord()
+    for fit in fits:
+        record.add(pair(fit))
+    for _ in range(orders):
+        record.add(pair(None, orders=True))
+    return record
+
+
+def test_an_odd_pair_is_served_of_a_long_honest_source_and_of_no_other() -> None:
+    odd = pair(-0.5)
+    assert not source(*[2.0] * 30).doubt(odd, "ann")
+    assert "may not belong" in source(-0.5).doubt(odd, "new")
+    assert source(*[2.0] * 30, *[-2.0] * 8).doubt(odd, "mixed")
+
+
+def test_a_pair_that_fits_is_served_of_a_source_that_is_mixed_and_not_of_one_that_is_foreign() -> None:
+    fits = pair(2.5)
+    assert not source(*[2.0] * 30, *[-2.0] * 8).doubt(fits, "mixed")
+    assert source(2.5, *[-2.0] * 30).doubt(fits, "foreign")
+
+
+def test_no_credit_can_be_saved_up_for_a_pair_that_is_foreign() -> None:
+    turned = source(*[9.0] * 400, *[-MOST] * 12)
+    assert source(*[9.0] * 40).doubt(pair(-MOST - 1), "ann") and turned.doubt(pair(0.5), "ann")
+
+
+def test_what_is_almost_an_order_waits_where_its_source_gives_orders() -> None:
+    almost, quiet = pair(2.5, louder=0.05), pair(2.5, louder=0.8)
+    mixed = source(*[2.0] * 16, orders=4)
+    assert mixed.doubt(almost, "mixed") and not mixed.doubt(quiet, "mixed")
+    assert not source(*[2.0] * 20).doubt(almost, "ann")
+
+
+def test_a_source_of_which_nothing_could_be_measured_is_not_doubted() -> None:
+    record = source()
+    record.add(pair(None))
+    assert not record.doubt(pair(None), "ann")
