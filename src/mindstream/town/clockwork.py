@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import NamedTuple
 
 from mindstream.memory.store import Commit, Entry
@@ -97,7 +97,7 @@ class Clockwork:
         ended = self._ended(step)
         marked, self._marked = self._marked, set()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
-        await asyncio.gather(*(self._live(turn, name in ended) for name, turn in turns.items()))
+        await _together(self._live(turn, name in ended) for name, turn in turns.items())
         await self._encounters(turns, step)
         commits = [commit for name in sorted(turns) if (commit := await turns[name].commit())]
         changes = [change for name in sorted(turns) if (change := self._left_behind(name, turns[name]))]
@@ -272,6 +272,17 @@ class Clockwork:
         self._walking.pop(name, None)
         if not state.act.has_arrived(max(self.step, 0)):
             self._walking[name] = state.act
+
+
+async def _together(lives: Iterable[Coroutine[None, None, None]]) -> None:
+    """Let turns be taken at once; where one fails the others end too, before anything else happens."""
+    tasks = [asyncio.ensure_future(life) for life in lives]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def condition_of(act: Act) -> str:

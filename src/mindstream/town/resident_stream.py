@@ -32,6 +32,10 @@ class ResidentStream(Stream):
         if touch not in self._recalls:
             self._recalls += (touch,)
 
+    def forget_touched(self) -> None:
+        """Let recalls that wait have been none: the turn that they belong to did not happen."""
+        self._recalls = ()
+
     async def take_touched(self, written: Callable[[], Awaitable[None]]) -> list[Revision]:
         """Return what the recalls since the last time do to memories, once all that came before is `written`."""
         recalls, self._recalls = self._recalls, ()

@@ -107,7 +107,7 @@ class Town:
         """
         try:
             while (step := self._clockwork.next_step()) <= until:
-                commits = await self._clockwork.advance(step)
+                commits = await self._advance(step)
                 if commits:
                     self._writing.add(commits)
                     self._rows += sum(len(commit.entries) for commit in commits)
@@ -117,6 +117,17 @@ class Town:
             self._clockwork.step = max(self._clockwork.step, until)
         finally:
             await self.save()
+
+    async def _advance(self, step: int) -> list[Commit]:
+        """Let a step happen, as a whole or not at all: of one that fails nothing stays."""
+        done = self.step
+        try:
+            return await self._clockwork.advance(step)
+        except BaseException:
+            for resident in self.residents.values():
+                resident.stream.forget_touched()
+            self._clockwork = Clockwork(self.setting, self.residents, self._clockwork.conditions, done)
+            raise
 
     async def save(self) -> None:
         """Write the state of all, so that opening it again is quick."""
