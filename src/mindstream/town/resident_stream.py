@@ -7,6 +7,7 @@ from typing import Any
 
 from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recollection
+from mindstream.memory.record import Ids
 from mindstream.memory.store import Revision
 from mindstream.memory.stream import Stream
 from mindstream.memory.touch import Touch
@@ -32,9 +33,9 @@ class ResidentStream(Stream):
         if touch not in self._recalls:
             self._recalls += (touch,)
 
-    def forget_touched(self) -> None:
-        """Let recalls that wait have been none: the turn that they belong to did not happen."""
-        self._recalls = ()
+    def take_back(self) -> None:
+        """Be as if nothing had been recalled or made since the last turn that was written."""
+        self._recalls, self.ids = (), Ids(self.name, self.ids.seed)
 
     async def take_touched(self, written: Callable[[], Awaitable[None]]) -> list[Revision]:
         """Return what the recalls since the last time do to memories, once all that came before is `written`."""

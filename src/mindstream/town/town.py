@@ -125,7 +125,7 @@ class Town:
             return await self._clockwork.advance(step)
         except BaseException:
             for resident in self.residents.values():
-                resident.stream.forget_touched()
+                resident.stream.take_back()
             self._clockwork = Clockwork(self.setting, self.residents, self._clockwork.conditions, done)
             raise
 
