@@ -97,12 +97,10 @@ def load_own() -> Experiment:
 
 def load_streams(data: Path, domain: str) -> tuple[list[Item], list[Item], list[Item]]:
     """Return a domain's pool, all of its problems, and its tests: no question and no answer twice, none empty."""
-    folder, pooled, problems, genres = DOMAINS[domain]
-    whole = _pairs(data / folder / f"{pooled}.jsonl")
-    coming = _stream_by_genre(domain, _pairs(data / folder / f"{problems}.jsonl"))
-    pool = chain(*(_items(genre, "pool", whole[20 * i : 20 * i + POOL_OF_DOMAIN]) for i, genre in enumerate(genres)))
-    stream = chain(*(_items(genre, "stream", coming[genre]) for genre in genres))
-    tests = chain(*(_items(genre, "test", _pairs(data / folder / f"{TESTS[genre]}.jsonl")) for genre in genres))
+    some = [each for each in read_published(data) if each["domain"] == domain]
+    pool = chain(*(_items(each["name"], "pool", _told(each["seeds"])) for each in some))
+    stream = chain(*(_items(each["name"], "stream", _told(each["stream"])) for each in some))
+    tests = chain(*(_items(each["name"], "test", _told(each["tests"])) for each in some))
     known = set[str]()
     return _fresh(pool, known), _fresh(stream, known), _fresh(tests, known)
 

@@ -96,8 +96,9 @@ async def test_what_did_not_help_with_a_question_sinks_for_that_question_only(fo
         before = [(await pool.recall(each, 1, reader="ann"))[0].id for each in asked]
         for _ in range(8):
             for at, question in enumerate(asked):
-                await ann.examples(question, 1)
-                await ann.helped(0.0 if at == 0 and ann.shown == (before[0],) else 1.0)
+                shown = await ann.examples(question, 1)
+                worse = at == 0 and [each.id for each in shown] == [before[0]]
+                await ann.helped(shown, 0.0 if worse else 1.0, question)
         after = [(await pool.recall(each, 1, reader="ann"))[0].id for each in asked]
         assert after[0] != before[0] and after[1:] == before[1:] and laid[0].id == before[0]
 

@@ -6,13 +6,12 @@ from mindstream.log.events import Remembered
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import New
 from mindstream.memory.store import Commit, Entry, Store
-from mindstream.models.ask import ask
 from mindstream.town.events import MovedIn, TownBegan
 from mindstream.town.journal import TOWN
 from mindstream.town.places import find_home
 from mindstream.town.setting import Setting
 from mindstream.town.source import dump_source
-from mindstream.town.turn import Resident
+from mindstream.town.turn import Resident, Turn
 
 
 async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:
@@ -24,7 +23,8 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
         spot, knows = find_home(setting, resident.person)
         moved = MovedIn(step=0, spot=spot, knows=knows)
         texts, habits = resident.person.first_memories(), resident.person.habits()
-        rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=texts))
+        turn = Turn(resident, 0, setting, resident.state)
+        rated = await turn.ask(RateImportance(who=name, memories=texts))
         news = [
             New(
                 text=text,
@@ -38,7 +38,7 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
         ]
         records = tuple(await resident.stream.build_records(news))
         told = Remembered(count=len(records), kinds={"note": len(records)})
-        entries = (Entry(moved, name), Entry(told, name, records))
+        entries = (Entry(moved, name), *turn.rows, Entry(told, name, records))
         commits.append(Commit(mind=name, at=setting.start, entries=entries))
         resident.state = resident.state.model_copy(update={"home": spot, "knows": frozenset(knows)})
     await store.commit(*commits)

@@ -59,10 +59,13 @@ class Person(BaseModel):
 
     def first_memories(self) -> tuple[str, ...]:
         """Return what its stream holds before it lives, a sentence each that stands on its own."""
-        known = [f"{each.name} is {self.name}'s {each.what}." for each in self.relations]
         texts = (self.learned, self.currently, *self.memories)
         told = [_named(each, self.name) for text in texts for each in sentences(text)]
-        return tuple(dict.fromkeys((*told, *known, *self.habits())))
+        return tuple(dict.fromkeys((*told, *self.acquaintances(), *self.habits())))
+
+    def acquaintances(self) -> tuple[str, ...]:
+        """Return whom it knows, a sentence each."""
+        return tuple(f"{each.name} is {self.name}'s {each.what}." for each in self.relations)
 
     def habits(self) -> tuple[str, ...]:
         """Return what it does every day, a sentence each: known to it, and nothing to talk about."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from mindstream.errors import InputError
-from mindstream.memory.record import New
+from mindstream.memory.record import New, Record
 from mindstream.town.compat import act_end, renews_daily_goals
 from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
 from mindstream.town.places import bed_of, find_place, is_home, known_places, shops_known, things_around, words_of
@@ -169,6 +169,8 @@ def take_up(turn: Turn, text: str) -> bool:
     Args:
         text: what was agreed on, in words: "Ada will go to the concert in the park tonight at 8pm".
     """
+    if not text.startswith(turn.name.split()[0]):  # it is what another does
+        return False
     when = turn.setting.when(turn.step)
     known = known_places(turn.setting, turn.person, turn.state.knows, when)
     agreed = read_appointment_today(turn.name, when.date(), text, [place for _, place in known])
@@ -223,7 +225,15 @@ async def break_down(turn: Turn, block: Block, minute: int, because: str = "", m
         what = task.what if because or task.what == block.what else f"{block.what} ({task.what})"
         blocks.append(Block(start=start, minutes=task.minutes, what=what, place=place, fine=True, leaves=task.leaves))
         start += task.minutes
-    turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
+    records = await _remember(turn, because.partition(" (")[0], blocks) if because else ()
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because), records)
+
+
+async def _remember(turn: Turn, because: str, blocks: Sequence[Block]) -> tuple[Record, ...]:
+    """Make the memory of what was done about something; what goes by plan is remembered as the plan."""
+    done = ", ".join(dict.fromkeys(block.what for block in blocks))
+    text = f"{turn.name} saw that {because}, and saw to it: {done}"
+    return await turn.build(New(text=text, kind="observation", by=turn.name, importance=PLAN_IMPORTANCE))
 
 
 def _minutes_done(turn: Turn, block: Block, minute: int) -> int:

@@ -38,10 +38,11 @@ async def _acts(turn: Turn, percept: Percept) -> bool:
     act = turn.state.act
     assert act is not None
     recalled = await turn.recall(percept.text, RECALLED, touch=False)
+    memories = turn.beyond_identity(each.record for each in recalled if "plan" not in each.record.keywords)
     question = ShouldAct(
         who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text,
         uses_it=act.place == percept.place, is_home=percept.place.startswith(_sector(turn.person.home)),
-        memories=tuple(each.record.text for each in recalled),
+        memories=memories,
     )  # fmt: skip
     if not await _decided(turn, f"{percept.text}", question, recalled):
         return False
@@ -50,13 +51,7 @@ async def _acts(turn: Turn, percept: Percept) -> bool:
     if block is None:
         return False
     near = block.model_copy(update={"place": percept.place})
-    await break_down(
-        turn,
-        near,
-        minute,
-        because=f"{percept.text} ({words_of(percept.place)})",
-        memories=[each.record.text for each in recalled],
-    )
+    await break_down(turn, near, minute, because=f"{percept.text} ({words_of(percept.place)})", memories=memories)
     changed = turn.state.block_at(minute)
     assert changed is not None
     begin(turn, changed, why="react", because=percept.text)
@@ -82,15 +77,17 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
     recalled = await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)
     shared = state.shared.get(other.name, frozenset())
     at_heart = [
-        each
+        each.record
         for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
-        if each.record.id not in shared and not each.record.data.get("habit")
+        if each.record.id not in shared and not each.record.data.get("habit") and "plan" not in each.record.keywords
     ]
+    known = turn.person.acquaintances()
+    news = tuple(each.text for each in at_heart if each.text not in known)
+    memories = turn.beyond_identity([*about, *(each.record for each in recalled)])
     question = ShouldTalk(
         who=turn.name, identity=turn.identity, doing=state.act.what, other=other.name,
         other_doing=other.act.what, when=turn.date_and_time, relation=turn.relation(other.name),
-        memories=tuple(dict.fromkeys([*(each.text for each in about), *(each.record.text for each in recalled)])),
-        news=tuple(each.record.text for each in at_heart),
+        memories=tuple(each for each in memories if each not in news), news=news,
         last_talk="today" if other.name in state.rested else "",
     )  # fmt: skip
     return await _decided(turn, f"to talk to {other.name}", question, recalled, other.name)

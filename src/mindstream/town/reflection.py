@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from mindstream.errors import ReplyInvalid
 from mindstream.reasoners.reflect.reflect import reflection_entry
 from mindstream.town.profile import Profile
 from mindstream.town.state import ResidentState
-from mindstream.town.turn import Turn
+from mindstream.town.turn import RULES, Turn
 
 
 def is_due(state: ResidentState, profile: Profile) -> bool:
@@ -18,5 +19,10 @@ async def reflect(turn: Turn) -> None:
     if not is_due(turn.state, turn.profile):
         return
     await turn.resident.written()
-    entry = await reflection_entry(turn.resident.stream, turn.resident.models.of("reasoner"))
+    stream = turn.resident.stream
+    try:
+        entry = await reflection_entry(stream, turn.resident.models.of("reasoner"))
+    except ReplyInvalid as error:
+        turn.stand_in("reflect", error)
+        entry = await reflection_entry(stream, RULES)
     turn.write(entry.event, entry.records)

@@ -46,7 +46,3 @@ class ResidentStream(Stream):
             return []
         await written()
         return await self.touched(recalls)
-
-    def drop_turn(self) -> None:
-        """Forget the recalls of a turn that was broken off, and the ids of what it would have written."""
-        self._recalls, self.ids = (), Ids(self.name, self.ids.seed)

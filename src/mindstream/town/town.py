@@ -140,8 +140,6 @@ class Town:
             return await before.advance(step)
         except BaseException:
             self._clockwork = Clockwork(self.setting, self.residents, before.conditions, done, changed)
-            for resident in self.residents.values():
-                resident.stream.drop_turn()
             raise
 
     async def save(self) -> None:

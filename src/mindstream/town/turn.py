@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -115,6 +115,11 @@ class Turn:
         """The town's date and time of the day."""
         return f"{self.date}, {self.setting.when(self.step):%H:%M}"
 
+    def beyond_identity(self, records: Iterable[Record]) -> tuple[str, ...]:
+        """Return the texts of memories, each once, without what stands in the identity anyway."""
+        said = "\n".join((self.identity, *self.person.acquaintances()))
+        return tuple(dict.fromkeys(record.text for record in records if record.text not in said))
+
     @property
     def at_heart(self) -> str:
         """What is asked of memory for what this resident would tell others."""
@@ -175,8 +180,12 @@ class Turn:
         try:
             return await ask(model, prompt)
         except ReplyInvalid as error:
-            self.write(StoodIn(step=self.step, prompt=prompt.label(), reason=str(error)[:200]))
+            self.stand_in(prompt.label(), error)
             return RULES.answer(prompt)
+
+    def stand_in(self, prompt: str, error: ReplyInvalid) -> None:
+        """Write that a rule stands in for a model whose reply cannot be read."""
+        self.write(StoodIn(step=self.step, prompt=prompt, reason=str(error)[:200]))
 
     async def decide(self, question: Question) -> float:
         """Return how probable it is that the answer is yes."""
@@ -184,7 +193,7 @@ class Turn:
         try:
             return (await decide(model, question))["yes"]
         except ReplyInvalid as error:
-            self.write(StoodIn(step=self.step, prompt=question.label(), reason=str(error)[:200]))
+            self.stand_in(question.label(), error)
             return (await decide(RULES, question))["yes"]
 
     async def commit(self) -> Commit | None:

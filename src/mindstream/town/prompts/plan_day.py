@@ -26,6 +26,17 @@ class Place(BaseModel):
     home: bool = False
     hours: str = ""
 
+    @property
+    def line(self) -> str:
+        """All of it on one line: `cafe of Oak Cafe (open 08:00-20:00): counter, piano`."""
+        more = ", ".join(["at home"] * self.home + [_hours(self.hours)] * bool(self.hours))
+        things = f": {', '.join(self.things)}" if self.things else ""
+        return f"{self.words}{f' ({more})' if more else ''}{things}"
+
+
+def _hours(hours: str) -> str:
+    return "closed today" if hours == "closed" else f"open {hours}"
+
 
 class Item(BaseModel):
     """A part of a day."""

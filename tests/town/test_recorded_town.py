@@ -1,0 +1,52 @@
+"""A morning of the hamlet with a language mind for all three of its people, played back to the word.
+
+Rules rated what was seen; all else was asked of the mind: days, tasks, whether to talk and to act, every line of every
+talk, what was kept of it, a reflection, and three answers in an interview.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hamlet import hamlet
+
+from mindstream.models.recording import Playback
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.town.events import Acted, DayPlanned, Decided, Talked
+from mindstream.town.history import read_history
+from mindstream.town.interview import interview
+from mindstream.town.metrics.counts import count_events
+from mindstream.town.town import Town
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+STORY: dict[str, Any] = json.loads((RECORDINGS / "town.json").read_text("utf-8"))
+
+
+async def live(folder: Path, models: Models, story: dict[str, Any] = STORY) -> list[str]:
+    """Let the morning pass; return what was answered in the interview."""
+    async with Town.open(folder, hamlet(**story["profile"]), models=models) as town:
+        await town.run(until=town.setting.step_at(0, story["leaks_at"]))
+        await town.set_object(story["leaks"], "leaking")
+        await town.run(until=town.setting.step_at(0, story["until"]))
+        asked = [await interview(town, who, question, models=models) for who, question in story["asked"]]
+    return [each.answer for each in asked]
+
+
+async def test_a_morning_with_a_mind_behind_three_residents(folder: Path) -> None:
+    model = Playback(RECORDINGS / "town.jsonl", strict=True)
+    answers = await live(folder, Models(model, {"importance": Rules()}))
+    history = await read_history(folder)
+    planned = {name: [e.broad for _, e in history.events(name, DayPlanned)] for name in history.names}
+    assert all(len(days) == 1 and len(days[0]) >= 8 for days in planned.values())
+    assert "08:30 tuning the piano" in planned["Ben Hale"][0]
+    (saw, _), *_ = [each for each in history.events("Ada Brook", Decided) if each[1].about == "the shower is leaking"]
+    acts = [e.act for at, e in history.events("Ada Brook", Acted) if at >= saw and e.act.why in ("react", "plan")]
+    assert acts[0].why == "react" and acts[0].what == "fetching a wrench and a towel" and acts[1].leaves == "repaired"
+    partners = [e.partner for _, e in history.events("Ada Brook", Talked)]
+    assert partners == ["Ben Hale", "Cleo Marsh", "Ben Hale"]
+    counts = count_events(history)
+    assert counts.stood_in == {} and sum(counts.reflections.values()) == 3
+    assert "tightened the joint" in answers[0] and "reading evening" in answers[1] and "invited me" in answers[2]
