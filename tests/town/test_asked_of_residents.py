@@ -93,7 +93,7 @@ def test_what_cannot_be_read_is_said_to_be_wrong(number: int, reply: str) -> Non
 
 
 async def lived(folder: Path, models: Models | str, until: int, *, begun: bool = False, **profile: object) -> str:
-    async with Town.open(folder, None if begun else hamlet(**profile), models=models) as town:
+    async with Town.open(folder, None if begun else hamlet(1, **profile), models=models) as town:
         await town.run(until=until)
         return await town.digest()
 
