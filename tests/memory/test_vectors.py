@@ -59,5 +59,5 @@ def test_what_is_usual_is_the_same_whenever_it_was_asked() -> None:
             lived.near(rows[0], everything[count], nobody)
     for row in rows:
         begun.append(row.astype(np.float16))
-    found = [each.near(rows[0], everything[-1], nobody)[1] for each in (lived, begun)]
-    assert np.array_equal(*found)
+    one, other = (each.near(rows[0], everything[-1], nobody)[1] for each in (lived, begun))
+    assert np.array_equal(one, other)
