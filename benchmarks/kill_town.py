@@ -104,20 +104,21 @@ def kill_again_and_again(
         if process.is_alive() and process.pid:
             os.kill(process.pid, signal.SIGKILL)
             process.join()
-            killed += 1
-            if loses:
-                lose_rows(folder)
+            killed += not loses or lose_rows(folder)
         elif process.exitcode:
             raise RuntimeError("the process failed")
     return killed
 
 
-def lose_rows(folder: Path) -> None:
-    """The control: let one resident's acts go, and what was saved."""
-    if (folder / "begun").exists():
-        with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as file, file:
-            first = "mind = (SELECT min(mind) FROM log WHERE kind = 'resident_acted')"
-            file.execute(f"DELETE FROM log WHERE kind = 'town_saved' OR (kind = 'resident_acted' AND {first})")
+def lose_rows(folder: Path) -> bool:
+    """The control: let one resident's acts go, and what was saved; return whether there were any."""
+    if not (folder / "begun").exists():
+        return False
+    with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as file, file:
+        first = "(SELECT min(mind) FROM log WHERE kind = 'resident_acted')"
+        lost = file.execute(f"DELETE FROM log WHERE kind = 'resident_acted' AND mind = {first}").rowcount
+        file.execute("DELETE FROM log WHERE kind = 'town_saved'")
+    return lost > 0
 
 
 def compare(town: str, seed: int, model: str, steps: int, kills: int, control: str = "") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Writing beside the town's life: a step is one commit, and the next step does not wait for it."""
+"""Writing beside the town's life: the next step does not wait; steps that wait together are written together."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from mindstream.memory.store import Commit, Store
 
 
 class Writing:
-    """Steps are written one after the other while the town goes on; whoever reads waits for them.
+    """Whole steps are written in order while the town goes on; whoever reads waits for them.
 
     After one that could not be written nothing is any more: the town is to be opened again.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._waiting: list[Sequence[Commit]] = []
+        self._waiting: list[Commit] = []
         self._task: asyncio.Task[None] | None = None
 
     def add(self, commits: Sequence[Commit]) -> None:
@@ -27,13 +27,14 @@ class Writing:
         """
         if self._task is not None and self._task.done():
             self._task.result()
-        self._waiting.append(tuple(commits))
+        self._waiting += commits
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._write())
 
     async def _write(self) -> None:
         while self._waiting:
-            await self._store.commit(*self._waiting.pop(0))
+            commits, self._waiting = self._waiting, []
+            await self._store.commit(*commits)
 
     async def written(self) -> None:
         """Return when all of it is written; who gives up waiting does not stop the writing.
