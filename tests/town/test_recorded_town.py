@@ -2,6 +2,8 @@
 
 Rules rated what was seen; all else was asked of the mind: days, tasks, whether to talk and to act, every line of every
 talk, what was kept of it, a reflection, and three answers in an interview.
+The answers were given to the prompts of that morning; where what is seen was made a little less since, they stand by
+their place.
 """
 
 from __future__ import annotations
@@ -48,5 +50,5 @@ async def test_a_morning_with_a_mind_behind_three_residents(folder: Path) -> Non
     partners = [e.partner for _, e in history.events("Ada Brook", Talked)]
     assert partners == ["Ben Hale", "Cleo Marsh", "Ben Hale"]
     counts = count_events(history)
-    assert counts.stood_in == {} and sum(counts.reflections.values()) == 3
+    assert counts.stood_in == {} and sum(counts.reflections.values()) == 2
     assert "tightened the joint" in answers[0] and "reading evening" in answers[1] and "invited me" in answers[2]
