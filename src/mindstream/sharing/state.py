@@ -107,7 +107,7 @@ class PoolState:
             case events.ExemplarsHelped(ids=ids, value=value, asked=asked):
                 for id_ in ids:
                     self.helped.setdefault(id_, Helped()).add(value)
-                    if asked:
+                    if asked and len(ids) == 1:  # of several nobody knows which it was that helped
                         self.helped_again.setdefault((asked, id_), Helped()).add(value)
             case events.ExemplarEvicted(ids=ids):
                 self.evicted.update(ids)
