@@ -12,8 +12,8 @@ from mindstream.errors import ModelError, ModelRefused
 from mindstream.models.address import address, local_file
 from mindstream.models.provider import provider
 from mindstream.models.rules import Rules
+from mindstream.sharing.retriever.does_it_help import Stated
 from mindstream.sharing.retriever.likelihood import Likelihood
-from mindstream.sharing.retriever.stated import Stated
 
 needs_model = pytest.mark.skipif(
     local_file() is None or find_spec("xllamacpp") is None,
