@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from mindstream.models.prompt import rule
+from mindstream.text.words import plain_words
 from mindstream.town.prompts.should_act import ShouldAct
 from mindstream.town.prompts.should_talk import ShouldTalk
 from mindstream.town.rules.worth import TOLD, worth
@@ -13,12 +14,35 @@ _OPEN = re.compile(
     r"\b(?:friendly|outgoing|hospitable|talkative|sociable|curious|warm|cheerful|energetic)\b", re.IGNORECASE
 )
 _SHUT = re.compile(r"\b(?:shy|reserved|quiet|introvert\w*|withdrawn|grumpy|solitary)\b", re.IGNORECASE)
-_FINE = re.compile(
-    r"\b(?:idle|fine|ok|okay|clean|tidy|ready|closed|open|off|on|full|new|working|as it should be|repaired|fixed)\b",
-    re.IGNORECASE,
+FINE = frozenset(
+    [
+        "idle",
+        "fine",
+        "ok",
+        "okay",
+        "clean",
+        "tidy",
+        "ready",
+        "closed",
+        "open",
+        "off",
+        "on",
+        "full",
+        "new",
+        "working",
+        "repaired",
+        "fixed",
+        "well",
+        "good",
+        "should",
+        "be",
+    ]
 )
+FILLING = frozenset(
+    ["very", "now", "quite", "all", "back", "nice", "and", "again", "switched", "turned", "freshly", "as", "it"]
+)
+"""A condition of such words alone, one of FINE among them, is none that anybody sees to."""
 _TAKEN = re.compile(r"\b(?:occupied|in use|being used|taken|busy|engaged)\b", re.IGNORECASE)
-_NOT = re.compile(r"\b(?:not|never|no longer|out of|barely|hardly)\b|n't\b", re.IGNORECASE)
 
 
 @rule(ShouldTalk)
@@ -35,9 +59,10 @@ def likely_to_talk(ask: ShouldTalk) -> dict[str, float]:
 def likely_to_act(ask: ShouldAct) -> dict[str, float]:
     """What is wrong with a thing that one needs, or that is at home, is seen to; elsewhere mostly."""
     condition = ask.sees.partition(" is ")[2] or ask.sees
+    words = set(plain_words(condition[:200]))
     if _TAKEN.search(condition[:200]):
         p = 0.97 if ask.uses_it else 0.0
-    elif _FINE.search(condition[:200]) and not _NOT.search(condition[:200]):
+    elif words <= FINE | FILLING and words & FINE:
         p = 0.0
     else:
         p = 0.97 if ask.uses_it or ask.is_home else 0.6
