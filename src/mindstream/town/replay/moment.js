@@ -109,9 +109,5 @@ function glyphOf(act, step) {
   return found.length ? found[0][1] : "";
 }
 
-/** One word for what is done. */
-function wordFor(act) {
-  const words = textOf(act[2]).split(/[\s,.;:()]+/).filter(Boolean);
-  const word = words.find((each) => each.endsWith("ing")) ?? words[0] ?? "";
-  return [...word].slice(0, 14).join("");
-}
+/** What is done in a word or two. */
+const shortOf = (act) => [...textOf(act[2]).split("(")[0].trim()].slice(0, 40).join("");

@@ -18,15 +18,22 @@ function growing(draw, nothing) {
 
 const chip = (person) => make("span", { class: "chip", hue: person.hue, "aria-hidden": "true" }, said(person.initials));
 
+/** A link to another view of this page; it flows with the text around it, as a button does not. */
+const link = (className, parts, go, ...children) => make("a", { class: className, href: addressOf(parts), onclick: (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  go();
+} }, ...children);
+
 const personLink = (number) => (number < 0 ? make("span", {}, "somebody")
-  : make("button", { type: "button", class: "name", onclick: () => choose({ who: number }) }, said(R.people[number].name)));
+  : link("name", { who: number }, () => choose({ who: number }), said(R.people[number].name)));
 
-const timeLink = (step) => make("button", { type: "button", class: "time", title: "Go to this moment", onclick: () => seek(step) }, momentOf(step));
+const timeLink = (step) => link("time", { t: step }, () => seek(step), momentOf(step));
 
-const placeLink = (place) => make("button", { type: "button", class: "name", onclick: () => choose({ place }) }, said(wordsOf(place)));
+const placeLink = (place) => link("name", { place }, () => choose({ place }), said(wordsOf(place)));
 
 function linesOf(lines) {
-  return make("ol", { class: "talk" }, lines.map(([by, text]) => make("li", { hue: by < 0 ? 0 : R.people[by].hue },
+  return make("ol", { class: "lines" }, lines.map(([by, text]) => make("li", { hue: by < 0 ? 0 : R.people[by].hue },
     make("b", {}, said(by < 0 ? "somebody" : R.people[by].name.split(" ")[0])), " ", said(textOf(text)))));
 }
 
@@ -115,7 +122,7 @@ function placesView() {
 function placeView(place) {
   const here = make("ul", { class: "people" }), things = make("ul", { class: "things" });
   let key = "";
-  const inside = R.children[place].map((child) => make("li", {}, make("button", { type: "button", class: "name", onclick: () => choose({ place: child }) }, said(nameOf(child)))));
+  const inside = R.children[place].map((child) => make("li", {}, link("name", { place: child }, () => choose({ place: child }), said(nameOf(child)))));
   const isThing = around(place).length >= 3;
   const node = make("div", {}, titled(said(nameOf(place)), around(place).length > 1 ? make("p", { class: "soft" }, "in ", placeLink(R.places[place][0])) : null),
     make("h3", {}, isThing ? "At it now" : "Here now"), here, make("h3", {}, "Condition"), things,

@@ -64,11 +64,10 @@ class PlaceMap:
         address = self._world.ends[i]
         last, around = _short(address.last), _short(address.names[-2]) if address.level > 2 else ""
         return (
-            f'<g><title>{escape(", ".join(address.names[:0:-1]))}</title><rect class="floor place" x="{x - WIDE / 2:g}"'
+            f'<g><title>{escape(", ".join(address.names[:0:-1]))}</title><rect class="floor site" x="{x - WIDE / 2:g}"'
             f' y="{y - HIGH / 2:g}" width="{WIDE}" height="{HIGH}" rx=".8"/>'
-            f'<text x="{x:g}" y="{y - HIGH / 2 - 0.6:g}">{escape(last)}</text>'
-            + (f'<text class="around" x="{x:g}" y="{y - HIGH / 2 - 1.8:g}">{escape(around)}</text>' if around else "")
-            + "</g>"
+            f'<text font-size="1.8" x="{x:g}" y="{y - HIGH / 2 - 0.7:g}">{escape(last)}</text>'
+            f'<text class="around" font-size="1.3" x="{x:g}" y="{y - HIGH / 2 - 2.7:g}">{escape(around)}</text></g>'
         )
 
 
@@ -82,10 +81,10 @@ def _rows(count: int) -> list[Point]:
 
 
 def _pulled(world: PlaceWorld) -> list[Point]:
-    """Lay places out so that far ones are far: each pair is pulled to the square root of its steps, round by round."""
+    """Lay places out so that far ones are far: each pair is pulled to the logarithm of its steps, round by round."""
     count = len(world.ends)
     apart = [
-        [math.sqrt(field[j, 0]) for j in range(count)]
+        [math.log1p(field[j, 0]) for j in range(count)]
         for field in (spread(world.neighbours, [(i, 0)]) for i in range(count))
     ]
     widest = max(map(max, apart)) or 1
@@ -107,6 +106,6 @@ def _pulled(world: PlaceWorld) -> list[Point]:
 def _spaced(points: list[Point]) -> list[Point]:
     """Spread points until no two boxes touch."""
     pairs = [(a, b) for i, a in enumerate(points) for b in points[:i]]
-    gaps = [max(abs(a[0] - b[0]) / WIDE, abs(a[1] - b[1]) / (HIGH + 4)) for a, b in pairs]
+    gaps = [max(abs(a[0] - b[0]) / WIDE, abs(a[1] - b[1]) / (HIGH + 5)) for a, b in pairs]
     times = max(APART / max(min(gaps, default=1), 0.02), 1e-6)
     return [(x * times, y * times) for x, y in points]

@@ -40,7 +40,7 @@ function seek(t) {
 
 function setPlaying(value) {
   state.playing = value;
-  byId("play").textContent = value ? "⏸" : "▶";
+  byId("play").classList.toggle("playing", value);
   byId("play").setAttribute("aria-label", value ? "Pause" : "Play");
   if (value && state.t >= R.last) state.t = R.first;
   before = performance.now();
@@ -83,13 +83,19 @@ function refresh(all) {
   writeAddress(all && !state.playing);
 }
 
+/** The address of a moment, of somebody or of a place. */
+function addressOf({ t = null, who = null, place = 0, own = false }) {
+  const parts = new URLSearchParams();
+  if (t !== null) parts.set("t", whenOf(t).toISOString().slice(0, 19));
+  if (who !== null) parts.set("who", R.people[who].name);
+  if (place) parts.set("place", around(place).map(nameOf).join(":"));
+  if (own) parts.set("see", "own");
+  return `#${parts}`;
+}
+
 /** Let the page's address name this moment, so that it can be handed on. */
 function writeAddress(inPlace) {
-  const parts = new URLSearchParams({ t: whenOf(Math.floor(state.t)).toISOString().slice(0, 19) });
-  if (state.who !== null) parts.set("who", R.people[state.who].name);
-  if (state.place) parts.set("place", around(state.place).map(nameOf).join(":"));
-  if (state.own) parts.set("see", "own");
-  const hash = `#${parts}`;
+  const hash = addressOf({ ...state, t: Math.floor(state.t) });
   byId("link").setAttribute("href", hash);
   try {
     if (inPlace && location.hash !== hash) history.replaceState(null, "", hash);
@@ -153,9 +159,12 @@ function buildKeys() {
     ArrowDown: () => setSpeed(SPEEDS[Math.max(0, SPEEDS.indexOf(state.speed) - 1)]),
     Escape: () => choose({}), f: () => setFollow(!state.follow), d: changeTheme, 0: showWhole, "+": () => zoom(0.7), "-": () => zoom(1 / 0.7),
   };
+  document.addEventListener("click", (event) => { // a button that a pointer has pressed does not keep the space bar
+    if (event.detail > 0) event.target.closest("button, summary")?.blur();
+  });
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input:not([type=range]), select, textarea");
-    const pressing = event.key === " " && event.target.closest("button, summary, a");
+    const pressing = event.key === " " && event.target.closest("button, summary");
     if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape") || pressing || !Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
     keys[event.key](event);

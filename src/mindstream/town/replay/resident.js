@@ -60,11 +60,10 @@ function decisionOf(person, step) {
 }
 
 function nowView(person) {
-  const doing = make("div", { class: "doing" }), plan = make("ol", { class: "plan" }), seen = make("ol", { class: "list" }), mind = make("div");
-  const strokes = make("div");
+  const doing = make("div", { class: "doing" }), plan = make("ol", { class: "plan", tabindex: 0, "aria-label": "Today’s plan" }), seen = make("ol", { class: "list" }), mind = make("div");
   let key = "";
   return {
-    node: make("div", {}, doing, mind, make("h3", {}, "Today’s plan"), strokes, plan, make("h3", {}, "Noticed lately"), seen),
+    node: make("div", {}, doing, mind, make("h3", {}, "Today’s plan"), plan, make("h3", {}, "Noticed lately"), seen),
     update(step) {
       const act = actAt(person, step), minute = minuteOf(step), here = placeAt(spotAt(person, step));
       const upTo = lastAt(person.seen, step);
@@ -74,6 +73,7 @@ function nowView(person) {
       const decision = decisionOf(person, step);
       mind.replaceChildren(...(decision ? [decision] : []));
       plan.replaceChildren(...planned(person, step, minute));
+      requestAnimationFrame(() => { plan.scrollTop = (plan.querySelector(".present")?.offsetTop ?? 0) - 80; });
       const noticed = [];
       for (let i = upTo; i >= 0 && noticed.length < 10; i--) noticed.push(noticedEntry(person.seen[i]));
       seen.replaceChildren(...(noticed.length ? noticed : [make("li", { class: "nothing" }, "Nothing yet.")]));
@@ -92,9 +92,14 @@ function doingNow(person, act, step, here) {
   ].filter(Boolean);
 }
 
-/** The day's blocks; what follows upon itself is one line, and what is far from now is short. */
+/** The day's plan; what follows upon itself is one line. */
 function planned(person, step, minute) {
-  const blocks = planAt(person, step);
+  const blocks = [];
+  for (const block of planAt(person, step)) {
+    const before = blocks[blocks.length - 1];
+    if (before && before.what === block.what && before.place === block.place) before.end = block.end;
+    else blocks.push(block);
+  }
   if (!blocks.length) return [make("li", { class: "nothing" }, "No plan yet.")];
   return blocks.map((block) => {
     const now = block.start <= minute && minute < block.end;
@@ -111,7 +116,7 @@ function noticedEntry([step, who, place, what]) {
 function mindView(person) {
   let kind = "", order = "newest", key = "";
   const search = make("input", { type: "search", placeholder: "Search what it remembers", "aria-label": "Search memories" });
-  const sort = make("select", { "aria-label": "Order" }, make("option", { value: "newest" }, "Newest first"), make("option", { value: "weight" }, "Most important first"));
+  const sort = make("select", { "aria-label": "Order" }, make("option", { value: "newest" }, "Newest"), make("option", { value: "weight" }, "Most important"));
   const count = make("p", { class: "soft", role: "status" });
   const list = growing((each) => make("li", { class: `memory ${each[1]}` }, make("p", {}, each[4] >= 0 ? make("b", {}, said(R.people[each[4]].name), ": ") : null, said(textOf(each[2]))),
     make("small", {}, timeLink(each[0]), ` ${(MEMORIES[each[1]] ?? each[1]).toLowerCase()}${each[3] ? ` · importance ${each[3]}` : ""}`)), "Nothing of the kind.");

@@ -3,10 +3,13 @@
 const SVG = "http://www.w3.org/2000/svg";
 const NEAR = 14; // pixels a tile from which on words stand over residents
 
+const CALM = matchMedia("(prefers-reduced-motion: reduce)"); // then residents stand from step to step
+
 const stage = {
   view: null, // {x, y, wide}: the part of the map that is shown, in tiles
   moved: false, // whether somebody has looked elsewhere; then a window that changes its size leaves it there
   dots: [],
+  names: [],
 };
 
 const pixels = () => {
@@ -24,6 +27,8 @@ function buildStage() {
     svg.append(stage[name]);
   }
   for (const [name, value] of [["x", -500], ["y", -500], ["width", 5000], ["height", 5000]]) stage.night.setAttribute(name, value);
+  stage.names = [...svg.querySelectorAll("text")].map((node) => ({ node, base: Number(node.getAttribute("font-size")) || 1.2 }));
+  for (const { node, base } of stage.names) node.style.setProperty("--base", `${base}px`);
   stage.dots = R.people.map((person) => {
     const bubble = make("span", { class: "bubble", "aria-hidden": "true" });
     const dot = make("button", { class: "dot", type: "button", hue: person.hue, onclick: () => choose({ who: person.number }) },
@@ -48,7 +53,16 @@ function look({ x, y, wide }) {
   stage.svg.setAttribute("viewBox", [stage.view.x, stage.view.y, wide, high].map((each) => each.toFixed(3)).join(" "));
   byId("stage").classList.toggle("near", scale() >= NEAR);
   byId("stage").style.setProperty("--dot", `${Math.round(Math.min(34, Math.max(20, scale() * 1.5)))}px`);
+  fitNames();
   drawDots(true);
+}
+
+/** Names are never huge; the large ones stay readable when all is small, those of narrow houses have no room to grow. */
+function fitNames() {
+  for (const text of stage.names) {
+    const size = text.base * scale();
+    text.node.style.setProperty("--times", (size > 15 ? 15 / size : text.base < 1.2 ? 1 : Math.max(1, Math.min(1.5, 7 / size))).toFixed(3));
+  }
 }
 
 function showWhole() {
@@ -119,7 +133,7 @@ const boxAt = ([x, y]) => (R.boxes.find(([, left, top, wide, high]) => x >= left
 
 /** Where somebody is drawn, between two steps between their spots; as another sees it, where that one last noticed it. */
 function placesOfAll() {
-  const step = Math.floor(state.t), part = state.t - step;
+  const step = Math.floor(state.t), part = CALM.matches ? 0 : state.t - step;
   const viewer = state.own && state.who !== null ? R.people[state.who] : null;
   const noticed = viewer ? lastNoticed(viewer, step) : null;
   return R.people.map((person) => {
@@ -135,10 +149,10 @@ function placesOfAll() {
 }
 
 /** Put everybody where they are; who stand on one spot stand around it. */
-function drawDots(at_once = false) {
+function drawDots(atOnce = false) {
   if (!stage.dots.length) return;
-  const crowd = new Map(), size = scale(), step = Math.floor(state.t);
-  const apart = parseFloat(byId("stage").style.getPropertyValue("--dot")) * 0.62;
+  const crowd = new Map(), size = scale(), [wide] = pixels(), step = Math.floor(state.t);
+  const apart = parseFloat(byId("stage").style.getPropertyValue("--dot")) * (R.cells ? 0.62 : 1);
   placesOfAll().forEach(({ at, spot, how, what, step: seenAt }, number) => {
     const shown = stage.dots[number], person = R.people[number];
     shown.dot.hidden = at === null;
@@ -147,10 +161,12 @@ function drawDots(at_once = false) {
     crowd.set(key, nth + 1);
     const [away, turn] = [apart * Math.sqrt(nth), nth * 2.4];
     const to = [(at[0] - stage.view.x) * size + away * Math.cos(turn), (at[1] - stage.view.y) * size + away * Math.sin(turn)];
-    const soft = shown.at && !at_once && state.playing && state.speed < 100 ? 0.35 : 1;
+    const soft = shown.at && !atOnce && !CALM.matches && state.playing && state.speed < 100 ? 0.35 : 1;
     shown.at = shown.at ? shown.at.map((from, axis) => from + (to[axis] - from) * soft) : to;
-    shown.dot.style.transform = `translate(${shown.at[0].toFixed(1)}px, ${shown.at[1].toFixed(1)}px)`;
     label(shown, person, how, what, step, seenAt);
+    shown.dot.classList.toggle("left", shown.at[0] < 110);
+    shown.dot.classList.toggle("right", shown.at[0] > wide - 110);
+    shown.dot.style.transform = `translate(${shown.at[0].toFixed(1)}px, ${shown.at[1].toFixed(1)}px)`;
   });
 }
 
@@ -167,7 +183,7 @@ function label(shown, person, how, what, step, seenAt) {
   const glyph = how || !act ? "" : glyphOf(act, step);
   shown.bubble.replaceChildren(...[
     glyph && make("span", { class: "glyph" }, glyph),
-    act && !how && make("span", { class: "word" }, said(state.who === person.number ? doing : wordFor(act))),
+    act && !how && make("span", { class: "word" }, said(state.who === person.number ? doing : shortOf(act))),
     how && make("span", { class: "word" }, `seen ${timeOf(seenAt)}`),
   ].filter(Boolean));
   shown.bubble.hidden = !shown.bubble.childNodes.length;

@@ -1,0 +1,141 @@
+"""A replay in a real browser: links lead to moments, hands and keys move it, and what was written is never run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from chromium import PROGRAM, BrowserPage, browser_page
+from hamlet import HAMLET, hamlet
+
+from mindstream.town.formats.town_file import parse_town
+from mindstream.town.replay import write_replay
+from mindstream.town.setting import Setting
+from mindstream.town.source import setting_of
+from mindstream.town.town import Town
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")
+NOON = 12 * 360
+MARKUP = "</script><img src=x onerror=alert(1)>"
+BACKWARDS = "\u202egnirts"
+HOSTILE = (
+    HAMLET.replace("Ben Hale", "בן " + "ה" * 90)
+    .replace("student of history", f"student of {MARKUP} and {BACKWARDS}")
+    .replace("Elm House", f"Elm {MARKUP}")
+    .replace("calm", f"calm\u2028{MARKUP}" + "x" * 3_000)
+)
+ROADS = """
+[town]
+name = "Roadside"
+start = 2023-02-13T00:00:00
+[[roads]]
+from = "Mill House:room"
+to = "Oak Cafe:cafe"
+steps = 12
+[[roads]]
+from = "Oak Cafe:cafe"
+to = "School:yard"
+steps = 30
+[[places]]
+address = "Mill House:room"
+objects = ["bed"]
+[[residents]]
+name = "Ada Brook"
+age = 34
+home = "Mill House:room"
+knows = ["Oak Cafe:cafe"]
+routine = "Ada Brook works at the Oak Cafe from 8am to 6pm."
+lifestyle = "Ada Brook goes to bed around 10pm, wakes up around 6am."
+"""
+
+
+@pytest.fixture
+async def page(tmp_path: Path) -> AsyncIterator[BrowserPage]:
+    async with browser_page(tmp_path / "browser") as opened:
+        yield opened
+
+
+async def lived(folder: Path, setting: Setting) -> str:
+    """Let a town live up to noon; return the address of its replay."""
+    async with Town.open(folder / "town", setting) as town:
+        await town.run(until=NOON)
+        await town.set_object(next(place for place in town.setting.addresses if place.count(":") == 3), MARKUP)
+        return (await write_replay(town.store, town.setting, folder / "replay.html")).as_uri()
+
+
+async def test_links_hands_and_keys_lead_to_moments(tmp_path: Path, page: BrowserPage) -> None:
+    await page.open(f"{await lived(tmp_path, hamlet())}#t=2023-02-13T09:30&who=Ada+Brook")
+    state = "[document.querySelector('h2').textContent, document.getElementById('time').textContent]"
+    assert await page.evaluate(state) == ["Ada Brook", "09:30"]
+    await page.press("ArrowRight")
+    assert await page.evaluate(state) == ["Ada Brook", "09:31"]
+    assert await page.evaluate("document.querySelector('.plan .present').textContent")
+    await page.click(
+        "[...document.querySelectorAll('.dot')].find((dot) => dot.ariaLabel.startsWith('Cleo')).firstChild"
+    )
+    assert await page.evaluate(state) == ["Cleo Marsh", "09:31"]
+    assert await page.evaluate("location.hash") == "#t=2023-02-13T09%3A31%3A00&who=Cleo+Marsh"
+    await page.press(" ")
+    await page.until("document.getElementById('time').textContent > '09:31'")
+    await page.press(" ")
+    assert await page.evaluate("document.getElementById('play').ariaLabel") == "Play"
+    await page.evaluate("location.hash = 't=1440&place=Oak+Cafe'")
+    await page.until("document.querySelector('h2').textContent === 'Oak Cafe'")
+    assert await page.evaluate("document.getElementById('time').textContent") == "04:00"
+    colours = """[getComputedStyle(document.body).backgroundColor,
+      getComputedStyle(document.querySelector(".meadow")).fill]"""
+    light = await page.evaluate(colours)
+    await page.press("d")
+    dark = await page.evaluate(colours)
+    assert all(one != other for one, other in zip(light, dark, strict=True)), "the page and its map"
+    await page.press("d")
+    assert await page.evaluate(colours) == light
+    assert page.complaints == []
+
+
+async def test_what_was_written_is_never_run(tmp_path: Path, page: BrowserPage) -> None:
+    await page.open(await lived(tmp_path, setting_of(parse_town(HOSTILE, Path()), seed=1)))
+    look_everywhere = """(async () => {
+      const rest = () => new Promise(requestAnimationFrame), buttons = (where) => [...document.querySelectorAll(where)];
+      document.getElementById("slider").value = 4319;
+      document.getElementById("slider").dispatchEvent(new Event("input"));
+      let seen = "";
+      const open = async (where) => {
+        for (const button of buttons(where)) {
+          button.click();
+          await rest();
+          seen += document.getElementById("panel").textContent;
+        }
+      };
+      await open("[role=tab]");
+      await open(".place");
+      for (const dot of buttons(".dot")) {
+        dot.click();
+        await open(".switch button");
+        await open("[role=tab]");
+      }
+      return [document.images.length, document.scripts.length, seen];
+    })()"""
+    images, scripts, seen = await page.evaluate(look_everywhere)
+    assert (images, scripts) == (0, 2)
+    assert seen.count(MARKUP) > 10 and BACKWARDS in seen, "all of it was shown, as text"
+    refused = "(() => { try { document.body.innerHTML = '<b>'; return false; } catch { return true; } })()"
+    assert await page.evaluate(refused), "its policy lets nobody make markup of a text"
+    dialogs = [each for each in page.complaints if each["method"] == "Page.javascriptDialogOpening"]
+    assert dialogs == []
+
+
+async def test_a_town_without_tiles_is_drawn_by_its_roads(tmp_path: Path, page: BrowserPage) -> None:
+    await page.open(f"{await lived(tmp_path, setting_of(parse_town(ROADS, Path()), seed=1))}#t=2023-02-13T10:00")
+    inside = """(() => {
+      const dot = document.querySelector(".dot .face").getBoundingClientRect();
+      return [...document.querySelectorAll(".site")].filter((site) => {
+        const box = site.getBoundingClientRect();
+        return box.left < dot.left && dot.right < box.right && box.top < dot.top && dot.bottom < box.bottom;
+      }).map((site) => site.parentNode.querySelector("title").textContent);
+    })()"""
+    assert await page.evaluate(inside) == ["cafe, Oak Cafe"]
+    await page.click("[...document.querySelectorAll('.site')].at(-1)")
+    assert await page.evaluate("document.querySelector('h2').textContent") == "yard"
+    assert page.complaints == []
