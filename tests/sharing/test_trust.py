@@ -33,7 +33,7 @@ def test_a_pair_that_fits_is_served_of_a_source_that_is_mixed_and_not_of_one_tha
 
 
 def test_no_credit_can_be_saved_up_for_a_pair_that_is_foreign() -> None:
-    turned = source(*[9.0] * 400, *[-MOST] * 12)
+    turned = source(*[9.0] * 400, *[-MOST] * 40)
     assert source(*[9.0] * 40).doubt(pair(-MOST - 1), "ann") and turned.doubt(pair(0.5), "ann")
 
 

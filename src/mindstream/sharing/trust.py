@@ -23,7 +23,7 @@ from mindstream.sharing.events import ExemplarJudged
 
 SHARES = np.linspace(0.02, 1.0, 21)
 """Which share of a source's pairs may be foreign, never none; before anything was measured each is as likely."""
-KEPT = 0.97
+KEPT = 0.99
 """So much what was measured before counts at each new pair: credit cannot be saved up for ever."""
 MOST = 3.0
 """So many log odds one pair gives at most, for or against."""
