@@ -3,7 +3,7 @@
 No endpoint of OpenAI's protocol tells that: only how likely it was what it wrote itself. llama.cpp's does, by a way
 round: a grammar that allows the text's tokens one after the other and nothing else makes it "write" them, and it
 reports how likely each was before the grammar had its say. A grammar allows whole characters only: where the model
-spells one by several tokens, as small ones do Chinese, this fails.
+spells one by several tokens, as small ones do Chinese, nothing is weighed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class GivenText:
 
     async def tokens(self, text: str, most: int) -> list[int]:
         """Return the first tokens of a text."""
-        return list((await self._post("/tokenize", {"content": text}))["tokens"][:most])
+        found = (await self._post("/tokenize", {"content": text, "with_pieces": True}))["tokens"][:most]
+        if not all(isinstance(each["piece"], str) for each in found):
+            raise ModelUnavailable(f"{self.at.name} spells characters of this text by several tokens")
+        return [each["id"] for each in found]
 
     async def logprobs(self, prompt: str, tokens: Sequence[int]) -> list[float]:
         """Return the log-probability of each token, where they follow a prompt."""
