@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 from hamlet import hamlet
 
+from mindstream import caches
 from mindstream.town.events import Acted, DayPlanned, TasksPlanned
 from mindstream.town.journal import rows_after
 from mindstream.town.plan import take_up
 from mindstream.town.prompts.break_down import BreakDown, Task
+from mindstream.town.rules import things
 from mindstream.town.rules.tasks import break_down_by_habit
 from mindstream.town.rules.things import find_thing
+from mindstream.town.rules.worth import names_time, worth
 from mindstream.town.town import Town
 from mindstream.town.turn import Turn
 
@@ -138,3 +141,13 @@ async def test_what_is_agreed_on_for_tonight_comes_into_the_day(tmp_path: Path) 
             "We met at 9am today.",
         ):
             assert not take_up(turn, too_late)
+
+
+def test_no_rule_keeps_words_that_were_erased() -> None:
+    told = "Zanzibar quilts are sold at noon"
+    kept = [names_time, worth, things._fit, things._words]
+    for asked in (worth(told), names_time(told), things._fit(told, "counter", False)):
+        assert asked is not None
+    assert all(function.cache_info().currsize for function in kept)  # type: ignore[attr-defined]
+    caches.empty("Ada Brook")
+    assert not any(function.cache_info().currsize for function in kept)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from typing import Any
 
 from mindstream.cli.clean import short
 from mindstream.log.events import Event, Reflected, Remembered
-from mindstream.town.events import Acted, DayPlanned, Decided, ObjectChanged, StoodIn, Talked, TownEvent
+from mindstream.town.events import Acted, DayPlanned, ObjectChanged, StoodIn, Talked, TownEvent
 from mindstream.town.places import words_of
 from mindstream.town.setting import Setting
 
@@ -48,8 +48,3 @@ def event_row(setting: Setting, mind: str, event: Event, line: str) -> dict[str,
     step = event.step if isinstance(event, TownEvent) else None
     time = setting.when(step).isoformat() if step is not None else None
     return {"event": event.kind, "resident": mind, "step": step, "time": time, "line": line}
-
-
-def describe_decision(event: Decided) -> str:
-    """Say what was decided."""
-    return f"{event.about}: {'yes' if event.yes else 'no'}"

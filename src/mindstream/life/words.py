@@ -82,7 +82,6 @@ NUMBERS = {"timeout": {"type": "integer", "minimum": 0}, "task": {"type": "integ
 OPTIONAL = {"context": "", "result": "", "when": "", "replaces": ""}
 NOT_YET = {"en": "the user has not replied yet", "zh": "用户暂未回复"}
 """What I returns after its time."""
-DREAM_TASK = {"en": "From these fragments of information, make a dream.", "zh": "根据碎片的信息，生成一段梦境"}
 
 
 def spec_of(name: str, language: str) -> ToolSpec:

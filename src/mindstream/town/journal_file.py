@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
 from mindstream.memory.store import Store
+from mindstream.private_files import write_private
 from mindstream.town.journal import DIGEST, journal
 from mindstream.town.setting import Setting
 
@@ -42,7 +43,9 @@ def _grow(path: Path, lines: Sequence[bytes]) -> None:
         if at + len(line) > len(there) or there[at : at + len(line)] != line:
             if not line.startswith(there[at:]):
                 raise InputError(f"line {number} of {path} is of another journal, or damaged: name another file")
-            with path.open("r+b" if there else "wb") as file:
+            if not path.exists():
+                write_private(path, b"")
+            with path.open("r+b") as file:
                 file.truncate(at)  # whoever wrote it was broken off
                 file.seek(at)
                 file.writelines(lines[number - 1 :])

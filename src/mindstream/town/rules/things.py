@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
+from mindstream import caches
 from mindstream.text.words import terms
 
 USES = (
@@ -104,7 +104,7 @@ def find_thing(what: str, names: Sequence[str], guest: bool = False) -> int:
     return chosen
 
 
-@lru_cache(1 << 15)
+@caches.remember(1 << 15)
 def _fit(what: str, name: str, guest: bool) -> float:
     """Return how well a thing fits: shared words count most, then what such things are for."""
     words, parts = _words(what), frozenset(terms(name))
@@ -121,6 +121,6 @@ def _fit(what: str, name: str, guest: bool) -> float:
     return score
 
 
-@lru_cache(4_096)
+@caches.remember(4_096)
 def _words(what: str) -> frozenset[str]:
     return frozenset(terms(what))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
+from mindstream import caches
 from mindstream.text.words import terms
 from mindstream.town.prompts.plan_day import Place
 
@@ -75,7 +75,7 @@ NOT_NAMES = frozenset(terms("room main common house home empty of at the and for
 WHOLE = 24 * 60
 
 
-@lru_cache(4_096)
+@caches.remember(4_096)
 def purposes_of(place: Place) -> tuple[str, ...]:
     """Return what a place is for, by its words."""
     words = set(terms(place.words))
@@ -85,7 +85,7 @@ def purposes_of(place: Place) -> tuple[str, ...]:
 _FOR = {purpose: (frozenset(terms(does)), frozenset(terms(where))) for purpose, (does, where) in PURPOSES.items()}
 
 
-@lru_cache(4_096)
+@caches.remember(4_096)
 def _names(place: Place) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """Return the words of the inner place, of the one around it, and of the things in it."""
     inner, _, outer = place.words.partition(" of ")
@@ -162,7 +162,7 @@ def is_open(place: Place, start: int, end: int) -> bool:
     return any(opens <= start and end <= closes for opens, closes in spans)
 
 
-@lru_cache(256)
+@caches.remember(256)
 def _spans(hours: str) -> list[tuple[int, int]] | None:
     """Read "08:00-20:00, 21:00-02:00"; None: nobody says."""
     if not hours:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from mindstream import caches
 from mindstream.memory.rate_importance import Importance, RateImportance, rate_by_words
 
 TOLD = 5
@@ -28,13 +28,13 @@ _OWN = re.compile(
 )
 
 
-@lru_cache(maxsize=4_096)
+@caches.remember(4_096)
 def names_time(text: str) -> bool:
     """Tell whether a text says when something is."""
     return _TIME.search(text[:2_000]) is not None
 
 
-@lru_cache(maxsize=4_096)
+@caches.remember(4_096)
 def worth(text: str) -> float:
     """Return how much something is worth telling, 0 to 13: its weight as a memory, more where it says when.
 
