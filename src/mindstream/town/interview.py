@@ -75,6 +75,25 @@ class Interviewer:
             InputError: nobody is called so, there is no such condition, or nothing is asked.
             ModelError: the model that answers could not be had.
         """
+        prompt, memories = await self.prepare(name, question, condition, lines)
+        answer = await ask(self._models.of(prompt.role), prompt)
+        names, records = self.setting.name_words, [each.record for each in memories]
+        return Interview(
+            name, question, answer, self.step, condition, tuple(memories),
+            tuple(record for record in records if is_source(record.text, answer, names)),
+        )  # fmt: skip
+
+    async def prepare(
+        self, name: str, question: str, condition: Condition = "full", lines: Sequence[str] = (), asked_in: str = ""
+    ) -> tuple[AnswerInterview, list[Recalled]]:  # fmt: skip
+        """Return what is to be asked of whoever answers, and what came to mind.
+
+        Args:
+            asked_in: the id of the record that holds the question itself.
+
+        Raises:
+            InputError: see `ask`.
+        """
         person = self.setting.people.get(name)
         if person is None:
             raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.setting.people)}")
@@ -83,7 +102,7 @@ class Interviewer:
         if not question.strip():
             raise InputError("there is no question")
         state = self._town.states.get(name, ResidentState(name=name))
-        memories = await self._recall(name, question, condition)
+        memories = await self._recall(name, question, condition, asked_in)
         plans, sees = condition in ("full", "no_reflection"), condition != "none"
         when = self.setting.when(max(self.step, 0))
         prompt = AnswerInterview(
@@ -95,12 +114,7 @@ class Interviewer:
             near=self._near(name) if sees else (), places=_houses(state) if sees else (),
             question=question, lines=tuple(lines),
         )  # fmt: skip
-        answer = await ask(self._models.of(prompt.role), prompt)
-        names, records = self.setting.name_words, [each.record for each in memories]
-        return Interview(
-            name, question, answer, self.step, condition, tuple(memories),
-            tuple(record for record in records if is_source(record.text, answer, names)),
-        )  # fmt: skip
+        return prompt, memories
 
     async def converse(self, name: str, questions: Iterable[str], condition: Condition = "full") -> list[Interview]:
         """Ask several things, one after the other; each answer knows those before."""
@@ -111,12 +125,14 @@ class Interviewer:
             lines += [f"Interviewer: {question}", f"{name}: {asked[-1].answer}"]
         return asked
 
-    async def _recall(self, name: str, question: str, condition: Condition) -> list[Recalled]:
+    async def _recall(
+        self, name: str, question: str, condition: Condition, asked_in: str
+    ) -> list[Recalled]:  # fmt: skip
         """Return what a question brings up, and what the names in it do; only what the condition leaves."""
         if condition == "none":
             return []
         now = self.setting.moment(max(self.step, 0))
-        filters = Filters(as_of=now, kinds=None if condition == "full" else OF_WORLD)
+        filters = Filters(as_of=now, kinds=None if condition == "full" else OF_WORLD, asked_in=asked_in)
         named = [other for other in self.setting.people if other != name and other in question]
         found: dict[str, Recalled] = {}
         for query, k in ((question, RECALLED), *((other, OF_NAME) for other in named)):

@@ -1,8 +1,7 @@
 """A town's journal: its log in canonical order, and the state that its rows lead to.
 
 The rows of the log are the town. In canonical order, (step, mind, row), things last, they are the same whoever was
-quicker and however often a process died; what a process writes for itself (`town_saved`, `model_called`) is not among
-them.
+quicker and however often a process died; what a process writes for itself (`OF_PROCESS`) is not among them.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
 from mindstream.errors import InputError
-from mindstream.log.events import Logged, ModelCalled, Unknown
+from mindstream.log.events import Event, Failed, Heard, Logged, ModelCalled, Opened, Said, SetAside, Thought, Unknown
 from mindstream.memory.record import Record
 from mindstream.memory.store import Store, read_all
 from mindstream.town.clockwork import Condition
@@ -28,6 +27,8 @@ from mindstream.town.state import ResidentState, applied
 
 TOWN = "town"
 """The stream of what belongs to no resident."""
+OF_PROCESS = (Unknown, TownSaved, ModelCalled, Opened, Failed)
+"""What a process writes of itself: how often it began, what it asked, what it had to ask again."""
 A_PAGE = 2_000
 DIGEST = 16
 """A checksum's bytes."""
@@ -135,20 +136,32 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
         async for records in read_all(store, mind):
             for record in records:
                 remembered.setdefault((mind, record.seq), []).append(record)
-    lines = []
+    lines, heard = [], dict[int, str]()
     async for row in rows_after(store):
-        if isinstance(row.event, Unknown | TownSaved | ModelCalled) or row.mind not in minds:
+        if isinstance(row.event, OF_PROCESS) or row.mind not in minds:
             continue
+        if isinstance(row.event, Heard):
+            heard[row.seq] = row.event.record
         step = -(-int(row.at - setting.start) // setting.profile.step_s)
         of_row = [_line_of(record) for record in remembered.get((row.mind, row.seq), ())]
-        kind, payload = row.event.entry()
+        kind, payload = row.event.kind, _payload(row.event, heard)
         is_after = isinstance(row.event, ObjectChanged)  # things change when all have had their turns
-        lines.append((step, is_after, row.mind, row.seq, [step, row.mind, kind, row.by, json.loads(payload), of_row]))
+        lines.append((step, is_after, row.mind, row.seq, [step, row.mind, kind, row.by, payload, of_row]))
     chain = hashlib.blake2b(digest_size=DIGEST)
     for _, _, _, _, line in sorted(lines, key=lambda each: each[:4]):
         said = json.dumps(line, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
         chain.update(said)
         yield said[:-1] + b',"' + chain.hexdigest().encode() + b'"]\n'
+
+
+def _payload(event: Event, heard: Mapping[int, str]) -> dict[str, object]:
+    """Return what a row says; an utterance that it is about by its record, for a row's number is a process's own."""
+    payload: dict[str, object] = json.loads(event.entry()[1])
+    if isinstance(event, Said):
+        payload["answers"] = heard.get(event.answers, "")
+    elif isinstance(event, Thought | SetAside):
+        payload["about"] = [heard.get(each, "") for each in event.about]
+    return payload
 
 
 def _line_of(record: Record) -> dict[str, object]:

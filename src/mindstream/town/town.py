@@ -18,6 +18,7 @@ from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import New, Record
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Store
+from mindstream.memory.stream import Stream
 from mindstream.models.ask import ask
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
@@ -27,6 +28,7 @@ from mindstream.town import rules as rules  # they stand in for models
 from mindstream.town.clockwork import Clockwork
 from mindstream.town.events import ObjectChanged, TownBegan
 from mindstream.town.journal import TOWN, TownState, digest, journal, read_setting, read_town
+from mindstream.town.keep_visit import KeepVisit, finish_visit
 from mindstream.town.moving_in import move_in
 from mindstream.town.ranking import policy_of
 from mindstream.town.resident_stream import ResidentStream
@@ -119,6 +121,7 @@ class Town:
             StorageError: it could not be kept; open it again, it goes on after the last step that was.
         """
         try:
+            await self.finish_visits()
             while (step := self._clockwork.next_step()) <= until:
                 commits = await self._advance(step)
                 if commits:
@@ -175,14 +178,26 @@ class Town:
         if name not in self.residents:
             raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
         said, resident, now = checked_text(text), self.residents[name], self.setting.moment(max(self.step, 0))
-        resident.clock.advance(now - resident.clock.now())
+        await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
         new = New(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
-        await resident.written()
-        records = tuple(await resident.stream.build_records([new]))
+        count = await self.store.count(name, Remembered.kind)
+        seed, embedder = f"{self.setting.seed} {name} whisper {count}", resident.stream.embedder
+        async with Stream(self.store, name, embedder, ManualClock(now), strength=None, seed=seed) as stream:
+            records = tuple(await stream.build_records([new]))
         entry = Entry(Remembered(count=1, kinds={"note": 1}), "whisper", records)
         await self.store.commit(Commit(mind=name, at=now, entries=(entry,)))
         return records[0]
+
+    async def finish_visits(self) -> None:
+        """Write what residents keep of what visitors said, where a process died before.
+
+        Raises:
+            ModelError: nobody could be asked what is to be kept.
+        """
+        await self._writing.written()
+        for resident in self.residents.values():
+            await finish_visit(KeepVisit(resident, self.setting, max(self.step, 0)))
 
     async def digest(self) -> str:
         """Return the checksum of its journal."""

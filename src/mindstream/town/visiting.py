@@ -9,52 +9,72 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from mindstream.clock import ManualClock
-from mindstream.errors import InputError
-from mindstream.log.events import Logged, Remembered, Said
+from mindstream.errors import InputError, ReplyInvalid
+from mindstream.log.events import Logged, Piece, Said
+from mindstream.memory.door import checked_name
 from mindstream.memory.recall import recaller_of
-from mindstream.memory.record import Kind, New
+from mindstream.memory.record import Ids, New
 from mindstream.memory.store import Entry
 from mindstream.minds.mind import Mind
-from mindstream.models.ask import ask
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Writing
-from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+from mindstream.models.ask import speak
+from mindstream.reasoners.reasoner import Reasoner
 from mindstream.town.interview import Interviewer
 from mindstream.town.journal import TownState
-from mindstream.town.prompts.take_from_talk import TakeFromTalk, Taken
+from mindstream.town.keep_visit import KeepVisit, finish_visit
+from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.ranking import policy_of
 from mindstream.town.town import Town
-from mindstream.town.turn import Resident
+from mindstream.town.turn import RULES
 
-IMPORTANCE = 5.0
-"""As what is kept of talks among residents."""
+SHOWN = 40
+"""So many lines of the talk are shown to whoever answers."""
+
+
+class Visit(Mind):
+    """A resident's mind that is open for a visitor."""
+
+    async def settled(self) -> None:
+        """Write what it keeps of what was said so far, when it has thought about it.
+
+        Raises:
+            ModelError: nobody could be asked; what was said is kept, and thought about before the town goes on.
+        """
+        if isinstance(self.speaker, ResidentSpeaker):
+            await self.speaker.keep_all()
 
 
 @contextlib.asynccontextmanager
 async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[Mind]:
     """Open a resident's mind for somebody who talks with it; the town stands still meanwhile.
 
+    Whoever comes again before the town goes on, by the same name, goes on with the same talk.
+
     Raises:
-        InputError: nobody is called so, or a resident is called as the visitor.
+        InputError: nobody is called so, or a resident is called as the visitor, or that is no name.
+        ModelError: nobody could be asked what is to be kept; see `Visit.settled`.
     """
     if name not in town.residents:
         raise InputError(f"nobody in {town.setting.name} is called {name!r}: {', '.join(town.residents)}")
-    if by in town.residents:
+    if checked_name(by, "a visitor's name").casefold() in {each.casefold() for each in town.residents}:
         raise InputError(f"{by!r} lives there: say who you are by another name")
+    await town.finish_visits()
     resident, step = town.residents[name], max(town.step, 0)
-    await resident.written()
     state = TownState(town.setting.profile, {each.name: each.state for each in town.residents.values()}, step=step)
     recaller = recaller_of(town.store, resident.stream.embedder)
     policy = policy_of(town.setting.profile)
     interviewer = Interviewer(town.setting, state, recaller, policy, resident.models, step)
-    async with Mind.open(
+    keep = KeepVisit(resident, town.setting, step)
+    async with Visit.open(
         town.store, user=name, models=resident.models, clock=ManualClock(town.setting.moment(step)),
-        embed=resident.stream.embedder, speaker=lambda mind: ResidentSpeaker(mind, resident, interviewer, by),
-        session=f"visit {step} {by}",
+        embed=resident.stream.embedder, speaker=lambda mind: ResidentSpeaker(mind, keep, interviewer, by),
+        session=f"visit {step} {by}"[:100],
     ) as mind:  # fmt: skip
         yield mind
+        await mind.settled()
 
 
 class ResidentSpeaker:
@@ -64,10 +84,10 @@ class ResidentSpeaker:
         by: who talks with it.
     """
 
-    def __init__(self, mind: Mind, resident: Resident, interviewer: Interviewer, by: str) -> None:
-        self.name, self.title = "resident", resident.name
-        self.reasoners: Sequence[Reasoner] = (KeepVisit(resident, interviewer, by),)
-        self._mind, self._interviewer, self._by = mind, interviewer, by
+    def __init__(self, mind: Mind, keep: KeepVisit, interviewer: Interviewer, by: str) -> None:
+        self.name, self.title = "resident", keep.resident.name
+        self.reasoners: Sequence[Reasoner] = (keep,)
+        self._mind, self._keep, self._interviewer, self._by = mind, keep, interviewer, by
         self._lines: list[str] = []
 
     @property
@@ -79,74 +99,54 @@ class ResidentSpeaker:
         raise InputError("a resident plans its day with nobody: see `Resident.state`")
 
     async def begin(self) -> None:
-        pass
+        """Know what was said in this talk before."""
+        said = await self._mind.stream.latest("chat", SHOWN, episode=self._mind.session)
+        self._lines = [f"{each.by}: {each.text}" for each in said]
 
     async def hear(self, text: str) -> AsyncGenerator[Logged]:
         """Take it in, answer, and let it be thought about."""
-        mind = self._mind
-        heard = await mind.take_in(text, by=self._by)
-        yield heard
-        mind.reasoners.wake()
-        found = await self._interviewer.ask(self.title, text, lines=self._lines)
-        self._lines += [f"{self._by}: {text}", f"{self.title}: {found.answer}"]
-        new = New(text=found.answer, kind="chat", by=self.title, episode=mind.session, data={"by_user": False})
-        records = await mind.stream.build_records([new])
-        said = Said(
-            text=found.answer, answers=heard.seq, belief_version=0, model=mind.models.of("talker").name,
-            record=records[0].id,
-        )  # fmt: skip
-        (logged,) = await mind.stream.commit(Entry(said, self.title, tuple(records)))
-        yield logged
+        mind, stream = self._mind, self._mind.stream
+        async with mind.floor:
+            number = await stream.store.count(stream.name, "heard")
+            stream.ids = Ids(stream.name, f"{self._keep.setting.seed} {stream.name} heard {number}")
+            heard = await mind.take_in(text, by=self._by, hold=True)
+            yield heard
+            prompt, _ = await self._interviewer.prepare(
+                self.title, text, lines=self._lines[-SHOWN:], asked_in=getattr(heard.event, "record", "")
+            )
+            answer = ""
+            async with aclosing(self._words(prompt)) as words:
+                async for piece in words:
+                    answer += piece
+                    yield stream.show(Piece(text=piece, answers=heard.seq), self.title)
+            yield await self._say(heard, answer.strip())
+        self._lines += [f"{self._by}: {text}", f"{self.title}: {answer.strip()}"]
+        self._keep.begin(heard, stream)
+
+    async def _words(self, prompt: AnswerInterview) -> AsyncGenerator[str]:
+        """Yield an answer as it comes; where a model says nothing at all, a rule stands in."""
+        try:
+            async with aclosing(speak(self._keep.resident.models.of(prompt.role), prompt)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except ReplyInvalid:
+            yield RULES.answer(prompt)
+
+    async def _say(self, heard: Logged, answer: str) -> Logged:
+        stream, model = self._mind.stream, self._keep.resident.models.of(AnswerInterview.role)
+        new = New(text=answer, kind="chat", by=self.title, episode=self._mind.session, data={"by_user": False})
+        records = tuple(await stream.build_records([new]))
+        said = Said(text=answer, answers=heard.seq, belief_version=0, model=model.name, record=records[0].id)
+        (logged,) = await stream.commit(Entry(said, self.title, records))
+        return logged
+
+    async def keep_all(self) -> None:
+        """Write what is kept of what was said so far."""
+        async with self._mind.floor:
+            await finish_visit(self._keep, self._mind.stream.feed)
 
     async def speak_up(self, *_: object) -> Sequence[Entry]:
         return ()
 
     async def close(self) -> None:
-        pass
-
-
-class KeepVisit:
-    """Keeps what a visitor says that weighs, and what it means for one's plans."""
-
-    slot = "visit"
-    trigger: Trigger = EVERY_TURN
-    patience_s = 180.0
-
-    def __init__(self, resident: Resident, interviewer: Interviewer, by: str) -> None:
-        self._resident, self._setting, self._step = resident, interviewer.setting, interviewer.step
-        self._by = by
-
-    async def think(self, occasion: Occasion) -> Conclusion:
-        """Think about what was said."""
-        when, models = self._setting.when(self._step), self._resident.models
-        said = tuple(f"{self._by}: {each.text}" for each in occasion.utterances)
-        before = tuple(f"{each.by}: {each.text}" for each in occasion.conversation)
-        person, model = self._resident.person, models.of(TakeFromTalk.role)
-        taken = await ask(
-            model,
-            TakeFromTalk(
-                who=person.name, other=self._by, identity=person.identity(self._resident.state.currently),
-                date=f"{when:%A, %B} {when.day}, {when.year}", lines=(*before, *said),
-            ),
-        )  # fmt: skip
-
-        async def write() -> Writing:
-            return await self._entries(occasion, taken), ()
-
-        return Conclusion(taken.memo or f"about {taken.about}", model.name, write)
-
-    async def _entries(self, occasion: Occasion, taken: Taken) -> Sequence[Entry]:
-        about = f"{self._resident.name} talked with {self._by} about {taken.about}"
-        kinds: tuple[tuple[str, Kind], ...] = ((about, "observation"), (taken.memo, "thought"), (taken.plan, "thought"))
-        evidence = tuple(each.record for each in occasion.utterances)
-        news = [
-            New(
-                text=text, kind=kind, by=self._resident.name, importance=IMPORTANCE, evidence=evidence,
-                keywords=(self._by.lower(),),
-            )
-            for text, kind in kinds
-            if text.strip()
-        ]  # fmt: skip
-        records = tuple(await occasion.stream.build_records(news))
-        count = {kind: sum(record.kind == kind for record in records) for kind in ("observation", "thought")}
-        return [Entry(Remembered(count=len(records), kinds=count), self._resident.name, records)]
+        self._keep.close()

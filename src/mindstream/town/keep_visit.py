@@ -1,0 +1,161 @@
+"""What a resident keeps of a visit: thought about while the visitor still talks, written when the visit is over.
+
+Written then, and in the order of what was said, so that the same words at the same step leave the same rows however
+long a model thinks. Where a process dies before, the next one finishes it before the town goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from mindstream import chance
+from mindstream.clock import ManualClock
+from mindstream.errors import ModelError
+from mindstream.log.events import Heard, Logged, Remembered
+from mindstream.log.feed import Feed
+from mindstream.log.work import LONGEST_LEASE_S
+from mindstream.memory.record import Kind, New, Record, normalised
+from mindstream.memory.store import Entry, WorkDone
+from mindstream.memory.stream import Stream
+from mindstream.reasoners.concluding import conclude
+from mindstream.reasoners.occasions import occasion_of, rows_of
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing, nothing_newer
+from mindstream.reasoners.runner import silent
+from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+from mindstream.town.plan import take_up
+from mindstream.town.prompts.take_from_talk import TakeFromTalk, Taken
+from mindstream.town.sentences import sentences
+from mindstream.town.setting import Setting
+from mindstream.town.state import applied
+from mindstream.town.turn import Resident, Turn
+
+IMPORTANCE = 5.0
+"""As what is kept of talks among residents."""
+LINES = 1_000
+"""So many lines of a visit are read to find what was said around an utterance."""
+
+
+class KeepVisit:
+    """Keeps what a visitor says that weighs, and takes what was agreed on into the day."""
+
+    slot = "visit"
+    trigger: Trigger = EVERY_TURN
+    patience_s = 180.0
+
+    def __init__(self, resident: Resident, setting: Setting, step: int) -> None:
+        self.resident, self.setting, self.step = resident, setting, step
+        self._early: dict[int, asyncio.Future[tuple[Turn, Taken]]] = {}
+
+    def begin(self, heard: Logged, stream: Stream) -> None:
+        """Think about what was said and answered, beside whatever goes on."""
+        self._early[heard.seq] = asyncio.ensure_future(self._take(heard, stream))
+
+    def close(self) -> None:
+        """Let go of what is not thought to its end."""
+        for thinking in self._early.values():
+            thinking.cancel()
+
+    async def think(self, occasion: Occasion) -> Conclusion:
+        """Conclude what was thought about each utterance, in their order."""
+        heard = [row for row in occasion.events if isinstance(row.event, Heard)]
+        kept = [(row, *await self._thought(row, occasion.stream)) for row in heard]
+        model = self.resident.models.of(TakeFromTalk.role)
+
+        async def write() -> Writing:
+            return await self._entries(occasion.stream, kept), ()
+
+        return Conclusion("; ".join(taken.memo or taken.about for _, _, taken in kept), model.name, write)
+
+    async def _thought(self, heard: Logged, stream: Stream) -> tuple[Turn, Taken]:
+        early = self._early.pop(heard.seq, None)
+        if early is not None:
+            with suppress(ModelError):  # it is asked again
+                return await early
+        return await self._take(heard, stream)
+
+    async def _take(self, heard: Logged, stream: Stream) -> tuple[Turn, Taken]:
+        """Ask what an utterance and its answer leave in mind."""
+        turn = Turn(self.resident, self.step, self.setting, self.resident.state)
+        lines = await _lines_around(heard, stream)
+        prompt = TakeFromTalk(
+            who=turn.name, other=heard.by, identity=turn.identity, date=turn.date, lines=lines
+        )  # fmt: skip
+        return turn, await turn.ask(prompt)
+
+    async def _entries(self, stream: Stream, kept: Sequence[tuple[Logged, Turn, Taken]]) -> Sequence[Entry]:
+        """Return what is to be written: what was learned, each once, and what it makes of the day."""
+        day = Turn(self.resident, self.step, self.setting, self.resident.state)
+        news: dict[tuple[str, Kind], New] = {}
+        for heard, turn, taken in kept:
+            day.rows += turn.rows
+            for new in await self._news(heard, taken, stream):
+                news.setdefault((normalised(new.text), new.kind), new)
+        records = tuple(await stream.build_records(list(news.values())))
+        count = {kind: sum(record.kind == kind for record in records) for kind in ("observation", "thought")}
+        day.write(Remembered(count=len(records), kinds=count), records)
+        for _, _, taken in kept:
+            take_up(day, taken.plan)
+        return day.rows
+
+    async def _news(self, heard: Logged, taken: Taken, stream: Stream) -> list[New]:
+        name = self.resident.name
+        learned = [each for text in (taken.memo, taken.plan) for each in sentences(text)]
+        known = await stream.store.find_same(name, "thought", learned, now=stream.clock.now()) if learned else {}
+        kinds: list[tuple[str, Kind]] = [(f"{name} talked with {heard.by} about {taken.about}", "observation")]
+        kinds += [(each, "thought") for each in learned if normalised(each) not in known]
+        evidence = (heard.event.record,) if isinstance(heard.event, Heard) else ()
+        return [
+            New(
+                text=text, kind=kind, by=name, importance=IMPORTANCE, evidence=evidence, keywords=(heard.by.lower(),)
+            )
+            for text, kind in kinds
+        ]  # fmt: skip
+
+
+async def _lines_around(heard: Logged, stream: Stream) -> tuple[str, ...]:
+    """Return an utterance with what was said before it, and what was answered."""
+    assert isinstance(heard.event, Heard)
+    talk = await stream.latest("chat", LINES, episode=heard.event.session)
+    at = next((n for n, each in enumerate(talk) if each.id == heard.event.record), None)
+    if at is None:
+        return (f"{heard.by}: {heard.event.text}",)
+    first, last = at - 1 if at and not _is_visitors(talk[at - 1]) else at, at + 1
+    while last < len(talk) and not _is_visitors(talk[last]):
+        last += 1
+    return tuple(f"{each.by}: {each.text}" for each in talk[first:last])
+
+
+def _is_visitors(record: Record) -> bool:
+    return bool(record.data.get("by_user"))
+
+
+async def finish_visit(keep: KeepVisit, feed: Feed | None = None) -> None:
+    """Write what a resident keeps of what its visitors said and is not written yet, by whichever process it was heard.
+
+    Raises:
+        ModelError: nobody could be asked; nothing is lost, and the next time it is tried again.
+    """
+    resident, setting, owner = keep.resident, keep.setting, chance.token()
+    store, name, now = resident.stream.store, resident.name, setting.moment(keep.step)
+    if not any(work.slot == keep.slot for work in await store.open_work(name)):
+        return
+    # the town's time stands still: no lease runs out by itself, and whoever held one is gone
+    late = now + LONGEST_LEASE_S + 1
+    work = await store.claim(name, keep.slot, owner, late, late)
+    async with Stream(store, name, resident.stream.embedder, ManualClock(now), feed, strength=None) as stream:
+        rows = await rows_of(stream, work)
+        stream.ids = replace(stream.ids, seed=f"{setting.seed} {name} visit {_first_record(rows)}")
+        occasion = await occasion_of(stream, keep.slot, rows, nothing_newer)
+        conclusion, days = await keep.think(occasion), resident.state
+        about, ids = tuple(each.cause for each in work), tuple(each.id for each in work)
+        logged = await conclude(occasion, conclusion, silent, about, WorkDone(ids, owner))
+    for row in logged:
+        days = applied(days, row.event, setting.profile)
+    resident.state = days
+
+
+def _first_record(rows: Sequence[Logged]) -> str:
+    return next((row.event.record for row in rows if isinstance(row.event, Heard)), "")
