@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fake_endpoint import Fails, FakeEndpoint, Says
-from running import COMMAND, PATIENCE_S, interruptible, mistaken, run_here, terminal
+from running import COMMAND, PATIENCE_S, interruptible, mistaken, run, run_here, terminal
 
 HAMLET = """
 [town]
@@ -177,9 +177,50 @@ def test_a_terminal_sees_the_town_s_clock(town: tuple[str | Path, ...]) -> None:
         assert screen.ended() == 0
 
 
+def test_a_talk_goes_line_by_line_and_is_gone_on_with(town: tuple[str | Path, ...]) -> None:
+    run_here("town", "run", "--hours", "9", *town)
+    said = run("town", "talk", "ada", "--by", "Maya", *town, said="Hello!\n\nI am a painter from the hills.\n")
+    assert said.code == 0 and said.out.splitlines()[0] == "Ada Brook: Hello Maya.", said.err
+    assert len(said.out.splitlines()) == 2, "blank lines are passed over"
+    again = run_here("town", "talk", "ada", "Who is a painter?", "--by", "Maya", "--json", *town)
+    assert again.rows[0].keys() == {"resident", "said", "answer"} and "hills" in again.rows[0]["answer"]
+    with terminal("town", "talk", "ada", "--by", "Maya", *town) as screen:
+        screen.until("Maya: ")
+        screen.type("Hello Ada!\n")
+        screen.until("Ada Brook: Hello Maya.")
+        screen.until("Maya: ")
+        screen.type("\x03")
+        screen.until("before the town goes on")
+        assert screen.ended() == 130
+
+
+def test_a_town_and_people_s_own_talks_keep_apart(
+    town: tuple[str | Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "hamlet.toml"
+    before = _lived(town, "--hours", "1")
+    for words in (
+        ("chat", "--user", "Ada Brook"), ("live", "--goal", "rest"), ("solve", "1 + 1"),
+        ("memory", "sleep", "--user", "Ada Brook"), ("pool", "create", "verse", "--domain", "limericks"),
+    ):  # fmt: skip
+        assert "mindstream town talk NAME" in mistaken(run(*words, *town, said="Hello.\n")), words
+    assert _lived(town, "--steps", "0") == before
+    own = ("--data", tmp_path / "own")
+    assert run("chat", *own, said="I sleep badly.\n").code == 0
+    assert "a folder of its own" in mistaken(run_here("town", "new", file, *own))
+    assert "somebody's memory does" in mistaken(run_here("town", "run", *own))
+    (tmp_path / "empty").mkdir()
+    assert "town new --data" in mistaken(run_here("town", "talk", "ada", "Hello.", "--data", tmp_path / "empty"))
+    assert not list((tmp_path / "empty").iterdir())
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("MINDSTREAM_DATA", raising=False)
+    assert str(tmp_path / "home" / "mindstream" / "town") in run_here("town", "new", file).out
+    assert "2 residents" in run_here("town", "status").out
+
+
 def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path) -> None:
     file = tmp_path / "hamlet.toml"
-    assert "lives in this folder already" in mistaken(run_here("town", "new", file, *town))
+    assert "already: `mindstream town run" in mistaken(run_here("town", "new", file, *town))
     fresh = ("--data", tmp_path / "fresh")
     assert "town new" in mistaken(run_here("town", "status", *fresh)) and not (tmp_path / "fresh").exists()
     assert "did you mean 'smallville'" in mistaken(run_here("town", "new", "smalville", *fresh))

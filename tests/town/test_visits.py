@@ -127,9 +127,7 @@ def answer(asked: Asked) -> Behaviour:
     if asked.body["model"] == "fast":
         return Says("I would love to come.")
     plan = "Ada Brook will go to the concert in the Oak Cafe today at 3pm."
-    return Says(
-        json.dumps({"about": "a concert", "memo": "There is one at Oak Cafe today.", "plan": plan})
-    )
+    return Says(json.dumps({"about": "a concert", "memo": "There is one at Oak Cafe today.", "plan": plan}))
 
 
 async def test_a_model_answers_at_once_and_what_was_agreed_on_is_done(tmp_path: Path) -> None:

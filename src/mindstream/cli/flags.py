@@ -16,6 +16,9 @@ MOST = 1_000_000
 STYLE = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Data folder [~/.local/share/mindstream].")]
+TownData = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="The town's folder [~/.local/share/mindstream/town].")
+]
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Whose memory it is [you].")]
 OneUser = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only this user's [all of the folder].")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
@@ -54,6 +57,14 @@ def settings(
 ) -> Settings:
     """Choose the settings by the flags that nearly all commands have."""
     return choose({"data": data, "user": user, "embedder": embedder, "model": model}).settings
+
+
+def town_settings(**flags: object) -> Settings:
+    """Choose the settings for a town: where no folder is named it has one of its own, beside people's talks."""
+    chosen = choose(flags)
+    if "data" in chosen.origins:
+        return chosen.settings
+    return chosen.settings.model_copy(update={"data": chosen.settings.data / "town"})
 
 
 def choose(flags: Mapping[str, object]) -> Chosen:

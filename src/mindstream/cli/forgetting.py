@@ -125,7 +125,7 @@ def correct(settings: Settings, id_: str, text: str, json: bool) -> int:
     """Correct a record, and say who believed the old words."""
 
     async def corrected() -> Correction:
-        async with memory(settings) as opened, (await opened.require_known()).stream as stream:
+        async with memory(settings, own=True) as opened, (await opened.require_known()).stream as stream:
             return await stream.correct(id_, text, by=settings.user)
 
     done = asyncio.run(corrected())

@@ -35,7 +35,7 @@ def sleep(settings: Settings, n: int, json: bool) -> int:
     """Let a memory sleep; print each step as it is done, then the dream."""
 
     async def slept(told: Callable[[Slept], None]) -> str:
-        async with memory(settings) as opened:
+        async with memory(settings, own=True) as opened:
             return await sleeping.sleep(opened, settings, n, told)
 
     return _sleep(settings, slept, json)
@@ -45,7 +45,7 @@ def review(settings: Settings, n: int, keep: Collection[str], yes: bool, json: b
     """Show what a sleep would do, and do what the person says."""
 
     async def look() -> Review:
-        async with memory(settings) as opened:
+        async with memory(settings, own=True) as opened:
             return await sleeping.review(opened, settings, n)
 
     found = asyncio.run(look())
@@ -78,7 +78,7 @@ def undo(settings: Settings, row: int, json: bool) -> int:
     """Undo a sleep, and say what is held again."""
 
     async def undone() -> UndoneSleep:
-        async with memory(settings) as opened:
+        async with memory(settings, own=True) as opened:
             return await sleeping.undo(opened, row)
 
     done = asyncio.run(undone())
@@ -128,7 +128,7 @@ def _read_answer(proposal: Proposal) -> tuple[str, ...]:
 
 def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json: bool) -> int:
     async def accepted(told: Callable[[Slept], None]) -> str:
-        async with memory(settings) as opened:
+        async with memory(settings, own=True) as opened:
             return await sleeping.accept(opened, settings, proposal, keep, told)
 
     return _sleep(settings, accepted, json)

@@ -6,30 +6,25 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from mindstream.cli import asking
-from mindstream.cli.clean import clean, complain, say
+from mindstream.cli.clean import complain, say
 from mindstream.cli.edge import no_more_output
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.lines import Lines
 from mindstream.cli.progress import Progress, progress
 from mindstream.cli.stopping import Stopping
 from mindstream.cli.tables import print_table
 from mindstream.cli.town_lines import describe, event_row
 from mindstream.errors import InputError, ModelError
-from mindstream.log.events import Piece
 from mindstream.memory.store import Commit
-from mindstream.minds.mind import Mind
 from mindstream.service import town as towns
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.events import Talked
 from mindstream.town.lookup import find_object, find_resident, find_step
 from mindstream.town.setting import Setting
-from mindstream.town.visiting import visit
 
 RESTED = 1
 """The exit code where a model failed, or nothing more may be spent."""
@@ -282,56 +277,6 @@ def whisper(settings: Settings, name: str, text: str, json: bool) -> int:
     else:
         say(f"{whom} has that in mind now")
     return 0
-
-
-def talk(settings: Settings, name: str, text: str, by: str, json: bool) -> int:
-    """Talk with somebody: one utterance, or one a line of standard input; return the exit code."""
-    stopping = Stopping()
-    try:
-        asyncio.run(_talk(settings, name, text, by, json, stopping))
-    except (KeyboardInterrupt, asyncio.CancelledError) as error:
-        if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
-            raise
-        complain("stopped; what was heard is kept, and thought about before the town goes on")
-        return stopping.code
-    except ModelError as error:
-        complain(f"{error}; what was heard is kept, and thought about before the town goes on")
-        return RESTED
-    return 0
-
-
-async def _talk(settings: Settings, name: str, text: str, by: str, json: bool, stopping: Stopping) -> None:
-    stopping.heed(interrupt=True)
-    async with towns.open_town(settings) as town, visit(town, find_resident(town.setting, name), by) as mind:
-        lines, is_prompted = Lines(), not text and not json and sys.stdin.isatty()
-        if is_prompted:
-            complain(f"you talk with {mind.speaker.title}; an empty line or Ctrl-D ends it")
-        while line := text or await _next_line(lines, f"{by}: " if is_prompted else ""):
-            if json:
-                print_json({"resident": mind.speaker.title, "said": line.strip(), "answer": await mind.say(line)})
-            else:
-                await _answer(mind, line)
-            if text:
-                break
-        await mind.settled()
-
-
-async def _next_line(lines: Lines, prompt: str) -> str:
-    """Return the next utterance; "" where there is none."""
-    if prompt:
-        print(prompt, end="", file=sys.stderr, flush=True)
-    found = await lines.next()
-    return found.text if found else ""
-
-
-async def _answer(mind: Mind, text: str) -> None:
-    """Print an answer as it comes."""
-    print(f"{clean(mind.speaker.title)}: ", end="", flush=True)
-    async with aclosing(mind.hear(text)) as events:
-        async for row in events:
-            if isinstance(row.event, Piece):
-                print(clean(row.event.text), end="", flush=True)
-    print()
 
 
 def _command(name: str, settings: Settings, *more: str) -> str:

@@ -13,6 +13,7 @@ from mindstream.errors import InputError
 from mindstream.log.folder import private
 from mindstream.models.embedders.named import embedder
 from mindstream.service import town as towns
+from mindstream.service.folders import require_room_for_town
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.exporting import save_of_town
@@ -34,12 +35,15 @@ def take_in(
     constants = towns.read_profile(profile, ()) if profile else None
     told = read_whispers(whispers) if whispers else None
     notes: dict[str, None] = {}
-    asyncio.run(
-        begin_from_save(
+
+    async def begin() -> None:
+        await require_room_for_town(settings.data)
+        await begin_from_save(
             private(settings.data), save, world, seed=seed, profile=constants, whispers=told, embed=settings.embedder,
             tell=notes.setdefault,
-        )
-    )  # fmt: skip
+        )  # fmt: skip
+
+    asyncio.run(begin())
     for note in notes:
         complain(note)
     memories = sum(len(each.memory.nodes) for each in save.personas.values())

@@ -24,6 +24,7 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import LogStore, Store
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
+from mindstream.service.folders import refuse_town
 from mindstream.settings import Settings
 
 LOOK_S = 0.2
@@ -82,16 +83,18 @@ class Memory:
 
 @contextlib.asynccontextmanager
 async def memory(
-    settings: Settings, *, new: bool = False, clock: Clock | None = None, begins: str = "`mindstream chat`"
+    settings: Settings, *, new: bool = False, own: bool = False, clock: Clock | None = None,
+    begins: str = "`mindstream chat`",
 ) -> AsyncIterator[Memory]:  # fmt: skip
     """Open a user's memory.
 
     Args:
-        new: make the data folder where there is none.
+        new: make the data folder where there is none; something of a user's own is to begin in it.
+        own: something is to be written that belongs to no resident of a town.
         begins: the command that begins what is not there.
 
     Raises:
-        InputError: there is no memory in that folder, or the user's name cannot be used.
+        InputError: there is no memory in that folder, or a town's; the user's name cannot be used.
         StorageError: it cannot be read.
     """
     checked_name(settings.user, "user")
@@ -102,6 +105,8 @@ async def memory(
     await asyncio.to_thread(finish_all, settings.data, settings.user)
     store = SqliteStore(settings.data)
     try:
+        if new or own:
+            await refuse_town(store, settings.data)
         yield Memory(store, settings.user, settings.embedder, clock or SystemClock())
     finally:
         await store.close()

@@ -15,6 +15,7 @@ from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
 from mindstream.private_files import append_private
+from mindstream.service.folders import refuse_town_in
 from mindstream.service.pace import Pace
 from mindstream.settings import Settings
 
@@ -35,6 +36,7 @@ async def open_mind(
         UserError: a name, a pack, a folder that cannot be used.
         StorageError: the data folder cannot be used.
     """
+    await refuse_town_in(settings.data)
     folder = private(settings.data)
     async with answering(settings, record=record) as models, Mind.open(
         folder, pack=settings.pack, user=settings.user, session=session,

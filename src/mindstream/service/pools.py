@@ -11,6 +11,7 @@ from mindstream.log.database import FILE
 from mindstream.log.folder import private
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
+from mindstream.service.folders import refuse_town_in
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing import capacity as capacity_policy
@@ -46,6 +47,7 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
         InputError: there is no such folder (`new` makes one), or the name cannot be used.
     """
     if new:
+        await refuse_town_in(settings.data)
         private(settings.data)
     elif not (settings.data / FILE).exists():
         raise InputError(f"there is no pool in {settings.data}: `mindstream pool create {name}` makes one")

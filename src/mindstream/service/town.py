@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
-from mindstream.log.database import FILE
 from mindstream.log.folder import private
 from mindstream.memory.record import KINDS, Record
 from mindstream.memory.sqlite import SqliteStore
@@ -23,6 +22,7 @@ from mindstream.minds.calls import CallLog
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
+from mindstream.service.folders import require_room_for_town, require_town
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.town.estimate import Counting, cost_usd, count_calls
@@ -38,7 +38,6 @@ SWITCHES = {
     "observation": "observes", "reflection": "reflects", "planning": "plans", "recall": "recalls", "talk": "talks",
 }  # fmt: skip
 """What can be left out of residents, and which constant does so."""
-NOTHING = "no town lives in {}: `mindstream town new --data DIR` begins one, --data names another folder"
 
 
 def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
@@ -89,8 +88,9 @@ async def begin(settings: Settings, setting: Setting) -> None:
     """Begin a town in the data folder.
 
     Raises:
-        InputError: a town lives there already.
+        InputError: something lives there already.
     """
+    await require_room_for_town(settings.data)
     async with Town.open(private(settings.data), setting, embed=settings.embedder):
         pass
 
@@ -137,7 +137,8 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
     Raises:
         InputError: none lives there.
     """
-    store = SqliteStore(_folder(settings))
+    await require_town(settings.data)
+    store = SqliteStore(settings.data)
     try:
         setting = await read_setting(store)
         yield Look(store, setting, (await read_town(store, setting.profile)).step)
@@ -156,7 +157,8 @@ async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterat
         InputError: no town lives there.
         SettingsError: a model cannot be used.
     """
-    folder = _folder(settings)
+    folder = settings.data
+    await require_town(folder)
     if is_free(settings):
         async with Town.open(folder, models=Rules.name, embed=settings.embedder) as town:
             yield town
@@ -261,9 +263,3 @@ async def open_answerer(settings: Settings) -> AsyncIterator[Models]:
     """Give who answers in a resident's name."""
     async with answering(settings) as models:
         yield models
-
-
-def _folder(settings: Settings) -> Path:
-    if not (settings.data / FILE).exists():
-        raise InputError(NOTHING.format(settings.data))
-    return settings.data

@@ -13,6 +13,9 @@ from pydantic import BaseModel, ConfigDict
 from mindstream.log.events import Event, register
 from mindstream.town.walk import read_walk
 
+TOWN = "town"
+"""The stream of what belongs to no resident."""
+
 
 class Block(BaseModel):
     """A stretch of a day's plan.

@@ -214,6 +214,8 @@ async def _setting_of(store: Store, new: Setting | None) -> Setting:
         return await read_setting(store)
     if await store.last(TOWN, TownBegan.kind) is not None:
         raise InputError("a town lives in this folder already: go on with it, or begin the new one in another folder")
+    if await store.events(None, limit=1):
+        raise InputError("somebody's memory is in this folder: begin the town in a folder of its own")
     return new
 
 

@@ -21,14 +21,15 @@ from mindstream.memory.record import Ids, New
 from mindstream.memory.store import Entry
 from mindstream.minds.mind import Mind
 from mindstream.models.ask import speak
+from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import Reasoner
 from mindstream.town.interview import Interviewer
 from mindstream.town.journal import TownState
 from mindstream.town.keep_visit import KeepVisit, finish_visit
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.ranking import policy_of
+from mindstream.town.rules.visitors import answer_visitor
 from mindstream.town.town import Town
-from mindstream.town.turn import RULES
 
 SHOWN = 40
 """So many lines of the talk are shown to whoever answers."""
@@ -125,12 +126,16 @@ class ResidentSpeaker:
 
     async def _words(self, prompt: AnswerInterview) -> AsyncGenerator[str]:
         """Yield an answer as it comes; where a model says nothing at all, a rule stands in."""
+        model = self._keep.resident.models.of(prompt.role)
+        if isinstance(model, Rules):
+            yield answer_visitor(prompt, self._by)
+            return
         try:
-            async with aclosing(speak(self._keep.resident.models.of(prompt.role), prompt)) as pieces:
+            async with aclosing(speak(model, prompt)) as pieces:
                 async for piece in pieces:
                     yield piece
         except ReplyInvalid:
-            yield RULES.answer(prompt)
+            yield answer_visitor(prompt, self._by)
 
     async def _say(self, heard: Logged, answer: str) -> Logged:
         stream, model = self._mind.stream, self._keep.resident.models.of(AnswerInterview.role)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.flags import AsJson, Data, Embedder, Yes, choose, group, settings
+from mindstream.cli.flags import AsJson, Embedder, TownData, Yes, group, town_settings
 from mindstream.cli.flags_solving import split_names
 
 town = group(
@@ -62,14 +62,14 @@ def new(
         list[str] | None,
         typer.Option(metavar="A,B", help="What residents cannot do: observation, reflection, planning; recall, talk."),
     ] = None,
-    data: Data = None,
+    data: TownData = None,
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
     """Begin a town in a data folder."""
     from mindstream.cli import town as commands
 
-    chosen = settings(data, embedder=embedder)
+    chosen = town_settings(data=data, embedder=embedder)
     return commands.begin(chosen, source, seed, profile or (), split_names(without) or (), json)
 
 
@@ -88,14 +88,14 @@ def run(
     usd: Usd = None,
     yes: Yes = False,
     verbose: Verbose = False,
-    data: Data = None,
+    data: TownData = None,
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
     """Let it live: for a day, where nothing else is said."""
     from mindstream.cli import town as commands
 
-    chosen = choose({"data": data, "model": model, "roles": role, "embedder": embedder}).settings
+    chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
     span = commands.Span(days, hours, until, steps)
     return commands.run(chosen, span, commands.Wishes(usd, yes, verbose, json))
 
@@ -111,14 +111,14 @@ def resume(
     usd: Usd = None,
     yes: Yes = False,
     verbose: Verbose = False,
-    data: Data = None,
+    data: TownData = None,
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
     """Go on where it stopped: to the end of that day, where nothing else is said."""
     from mindstream.cli import town as commands
 
-    chosen = choose({"data": data, "model": model, "roles": role, "embedder": embedder}).settings
+    chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
     span = commands.Span(days, hours, until, steps, to_midnight=True)
     return commands.run(chosen, span, commands.Wishes(usd, yes, verbose, json))
 
@@ -132,7 +132,7 @@ def estimate(
     hours: Hours = None,
     model: Model = None,
     role: Role = None,
-    data: Data = None,
+    data: TownData = None,
     json: AsJson = False,
 ) -> int:
     """Say what it would ask of models: calls, tokens and US dollars by kind.
@@ -142,7 +142,7 @@ def estimate(
     """
     from mindstream.cli import town as commands
 
-    chosen = choose({"data": data, "model": model, "roles": role}).settings
+    chosen = town_settings(data=data, model=model, roles=role)
     return commands.show_estimate(chosen, commands.Span(days, hours), json)
 
 
@@ -154,27 +154,27 @@ def estimate(
 def set_(
     place: Annotated[str, typer.Argument(metavar="PLACE", help="An object, by its address or the end of it.")],
     condition: Annotated[str, typer.Argument(metavar="CONDITION", help='In words; "" as it should be.')],
-    data: Data = None,
+    data: TownData = None,
     json: AsJson = False,
 ) -> int:
     """Put an object into a condition: who sees it may do something about it."""
     from mindstream.cli import town as commands
 
-    return commands.change_object(settings(data), place, condition, json)
+    return commands.change_object(town_settings(data=data), place, condition, json)
 
 
 @town.command(epilog='\b\nExample:\n  mindstream town whisper "Sam Moore" "The lake will be drained on Friday."')
 def whisper(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Who thinks it.")],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What.")],
-    data: Data = None,
+    data: TownData = None,
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
     """Put a thought into somebody's memory; it may plan by it, and tell others."""
     from mindstream.cli import town as commands
 
-    return commands.whisper(settings(data, embedder=embedder), name, text, json)
+    return commands.whisper(town_settings(data=data, embedder=embedder), name, text, json)
 
 
 @town.command(
@@ -187,15 +187,15 @@ def talk(
     by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who you are.", show_default=True)] = "a visitor",
     model: Model = None,
     role: Role = None,
-    data: Data = None,
+    data: TownData = None,
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
     """Talk with somebody while the town stands still: it answers at once, thinks behind, and remembers it."""
-    from mindstream.cli import town as commands
+    from mindstream.cli import town_talk
 
-    chosen = choose({"data": data, "model": model, "roles": role, "embedder": embedder}).settings
-    return commands.talk(chosen, name, text, by, json)
+    chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
+    return town_talk.talk(chosen, name, text, by, json)
 
 
 @town.command(
@@ -215,14 +215,14 @@ def import_(
     ] = None,
     seed: Seed = 0,
     profile: ProfileOf = None,
-    data: Data = None,
+    data: TownData = None,
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
     """Begin a town from a saved simulation, in the midst of its life."""
     from mindstream.cli import town_files
 
-    chosen = settings(data, embedder=embedder)
+    chosen = town_settings(data=data, embedder=embedder)
     return town_files.take_in(chosen, save, map_, whispers, seed, profile or (), json)
 
 
@@ -238,11 +238,11 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="Its journal in canonical order, a line of JSON each.")
     ] = None,
     at: Annotated[str, typer.Option(metavar="TIME", help="As it was then [now].")] = "",
-    data: Data = None,
+    data: TownData = None,
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
     """Write a town into files: a saved simulation that the published code takes, or its journal."""
     from mindstream.cli import town_files
 
-    return town_files.export(settings(data, embedder=embedder), out, journal, at, json)
+    return town_files.export(town_settings(data=data, embedder=embedder), out, journal, at, json)

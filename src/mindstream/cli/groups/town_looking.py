@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from mindstream.cli.flags import AsJson, Data, Embedder, choose, settings
+from mindstream.cli.flags import AsJson, Embedder, TownData, town_settings
 from mindstream.cli.groups.town import Model, Role, town
 
 __all__ = ["town"]
@@ -26,23 +26,23 @@ def status(
     resident: Annotated[str, typer.Option(metavar="NAME", help="One resident's mind: plan, newest memories.")] = "",
     at: At = "",
     limit: Annotated[int, typer.Option("-n", min=0, max=1_000, metavar="N", help="So many memories.")] = 10,
-    data: Data = None,
+    data: TownData = None,
     json: AsJson = False,
 ) -> int:
     """Say what time it is there, who is where and does what, what is not as it should be."""
     from mindstream.cli import town_looking
 
     if resident:
-        return town_looking.show_mind(settings(data), resident, at, limit, json)
-    return town_looking.show_status(settings(data), at, json)
+        return town_looking.show_mind(town_settings(data=data), resident, at, limit, json)
+    return town_looking.show_status(town_settings(data=data), at, json)
 
 
 @town.command(epilog='\b\nExample:\n  mindstream town why "John Lin" --at "Feb 13 08:10" --data ./ville')
-def why(name: Name, at: At = "", data: Data = None, json: AsJson = False) -> int:
+def why(name: Name, at: At = "", data: TownData = None, json: AsJson = False) -> int:
     """Say why somebody does what it does: what it saw, what came to mind, what it decided and had planned."""
     from mindstream.cli import town_looking
 
-    return town_looking.explain(settings(data), name, at, json)
+    return town_looking.explain(town_settings(data=data), name, at, json)
 
 
 @town.command(epilog='\b\nExample:\n  mindstream town timeline "John Lin" --to "Feb 13 12:00" --data ./ville')
@@ -51,13 +51,13 @@ def timeline(
     since: From = "",
     until: To = "",
     about: Annotated[str, typer.Option(metavar="WORDS", help="Only what names this.")] = "",
-    data: Data = None,
+    data: TownData = None,
     json: AsJson = False,
 ) -> int:
     """Tell what somebody did, said and thought, a line each."""
     from mindstream.cli import town_looking
 
-    return town_looking.show_timeline(settings(data), name, since, until, about, json)
+    return town_looking.show_timeline(town_settings(data=data), name, since, until, about, json)
 
 
 @town.command(
@@ -74,14 +74,14 @@ def interview(
     ] = "full",
     model: Model = None,
     role: Role = None,
-    data: Data = None,
+    data: TownData = None,
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
     """Ask somebody something, at any time of its life; it does not know of it afterwards."""
     from mindstream.cli import town_looking
 
-    chosen = choose({"data": data, "model": model, "roles": role, "embedder": embedder}).settings
+    chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
     return town_looking.interview(chosen, name, question, at, condition, json)
 
 
@@ -105,14 +105,14 @@ def metrics(
     at: At = "",
     csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Also as tables, into this folder.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Also as curves (SVG), into this folder.")] = None,
-    data: Data = None,
+    data: TownData = None,
     json: AsJson = False,
 ) -> int:
     """Count what happened: who knows whom and what, who reflects and talks, who keeps to plans and to what may be."""
     from mindstream.cli import town_metrics
 
     asked = town_metrics.Asked(tuple(fact or ()), event, since, until, at, csv, plot)
-    return town_metrics.show(settings(data), asked, json)
+    return town_metrics.show(town_settings(data=data), asked, json)
 
 
 @town.command(
@@ -125,10 +125,10 @@ def replay(
     ),
     since: Annotated[str, typer.Option("--from", metavar="TIME", help="Where it begins.")] = "",
     until: Annotated[str, typer.Option("--to", metavar="TIME", help="Where it ends.")] = "",
-    data: Data = None,
+    data: TownData = None,
     json: AsJson = False,
 ) -> int:
     """Write one HTML file that plays what happened: the map, the residents, their minds; no network, no key."""
     from mindstream.cli import town_files
 
-    return town_files.replay(settings(data), out, since, until, json)
+    return town_files.replay(town_settings(data=data), out, since, until, json)
