@@ -17,6 +17,7 @@ from mindstream.town.places import bed_of, find_place, is_home, known_places, sh
 from mindstream.town.prompts.break_down import BreakDown, Task
 from mindstream.town.prompts.plan_day import DayPlan, PlanDay
 from mindstream.town.rules.appointments import read_appointment_today
+from mindstream.town.standing import stand_at
 from mindstream.town.state import DAY_MINUTES
 from mindstream.town.turn import Turn
 from mindstream.town.walk import write_walk
@@ -277,8 +278,10 @@ def walk_to(turn: Turn, place: str) -> str | None:
     address = turn.setting.addresses.get(place)
     if address is None:
         return None
-    spot = turn.state.spot(turn.step)
+    spot, routes = turn.state.spot(turn.step), turn.setting.world.routes
     try:
-        return write_walk([spot, *turn.setting.world.routes.path(spot, address)])
+        path = [spot, *routes.path(spot, address)]
+        path += routes.path(path[-1], stand_at(turn, address, path[-1]))
     except InputError:
         return None
+    return write_walk(path)

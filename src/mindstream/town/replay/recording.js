@@ -107,7 +107,7 @@ function happenings({ people, things, texts, places }) {
     }
     for (const [step, thoughts] of person.reflections) {
       const drawn = thoughts.map((number) => texts[person.records[number][2]]);
-      feed.push({ step, kind: "reflection", who: [person.number], text: drawn[0] ?? "", more: drawn.slice(1) });
+      if (drawn.length) feed.push({ step, kind: "reflection", who: [person.number], text: drawn[0], more: drawn.slice(1) });
     }
   }
   for (const [step, place, condition, by] of things) {
