@@ -100,3 +100,11 @@ def test_what_is_typed_is_found_or_told_with_its_nearest() -> None:
     for typed in ("25:00", "Feb 30 10:00", "", "day 0 10:00", "Feb 12 10:00", "step -1"):
         with pytest.raises(InputError, match="it begins on"):
             find_step(town, typed, -1)
+
+
+def test_where_several_things_fit_all_are_named_as_they_can_be_typed() -> None:
+    town = hamlet()
+    with pytest.raises(InputError, match=r"is a place; in it are 'Oak Cafe:cafe:stove', .*: say which"):
+        find_object(town, "cafe")
+    with pytest.raises(InputError, match="did you mean 'Ada Brook'"):
+        find_resident(town, "adda")
