@@ -1,10 +1,14 @@
 """How quick and how large a town is, with rules: a day of 25, many in one town, many towns side by side; what it asks.
 
-    python benchmarks/town.py [--town smallville] [--runs 3] [--json]
+    python benchmarks/town.py [--town smallville] [--runs 3] [--copies 8] [--towns 40] [--json]
 
-`day`: 25 residents, 8,640 steps, rules and journal (medians of the runs). `one_town`: copies of the town's people and
-map side by side on one map. `side_by_side`: towns of 25 in one process, each in a folder of its own. `asks`: calls and
-tokens of an agent-day by kind, and what that costs at named prices, static words cached. The load stands beside it.
+`day`: 25 residents, 8,640 steps, rules and journal; the quickest of the runs, by CPU. `one_town`: copies of the town's
+people and map side by side on one map. `side_by_side`: towns of 25 in one process, each in a folder of its own.
+`asks`: calls and tokens of an agent-day by kind, and what that costs at named prices, static words cached.
+
+Every run is a process of its own. Its memory is how much larger it is when the day is over than before its town was
+opened, by resident: state, stream, vectors, plans, caches, what SQLite holds. Code, map and the embedder's table of
+tokens (`base_mb`) are there before, and do not grow with residents. The load stands beside it.
 """
 
 from __future__ import annotations
@@ -14,15 +18,18 @@ import asyncio
 import contextlib
 import json
 import os
-import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from town_copies import copied_in_one
 
+from mindstream.models.embedders.wordllama import shared_embedder
 from mindstream.town.estimate import cost_usd, count_calls
 from mindstream.town.packs import open_setting
 from mindstream.town.setting import Setting
@@ -38,60 +45,60 @@ def rss_mb() -> float:
 
 def size_of(folder: Path) -> int:
     """Return how many bytes lie in a folder."""
-    return sum(path.stat().st_size for path in folder.iterdir())
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-async def live_day(setting: Setting, folder: Path) -> dict[str, Any]:
-    """Live one day and return what it took."""
-    before = rss_mb()
-    async with Town.open(folder, setting) as town:
-        wall, cpu = time.perf_counter(), time.process_time()
-        await town.run(until=setting.profile.a_day - 1)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        return {
-            "residents": len(setting.people), "steps": setting.profile.a_day, "seconds": round(wall, 2),
-            "cpu_seconds": round(cpu, 2),
-            "agent_steps_per_second": round(len(setting.people) * setting.profile.a_day / wall),
-            "rss_mb_per_resident": round((rss_mb() - before) / len(setting.people), 3),
-            "log_mb": round(size_of(folder) / 1e6, 2), "digest": await town.digest(),
-        }  # fmt: skip
-
-
-async def live_days(settings: list[Setting], folder: Path) -> dict[str, Any]:
-    """Live one day in many towns at once."""
-    before, towns = rss_mb(), []
+async def live(settings: Sequence[Setting], folder: Path) -> dict[str, Any]:
+    """Live one day in these towns, all at once, and return what it took."""
+    await shared_embedder().embed(["its table is read once"])
+    before, towns, steps = rss_mb(), [], settings[0].profile.a_day
+    residents = sum(len(setting.people) for setting in settings)
     async with contextlib.AsyncExitStack() as stack:
+        wall, cpu = time.perf_counter(), time.process_time()
         for number, setting in enumerate(settings):
             towns.append(await stack.enter_async_context(Town.open(folder / str(number), setting)))
-        wall = time.perf_counter()
-        await asyncio.gather(*(town.run(until=town.setting.profile.a_day - 1) for town in towns))
-        wall = time.perf_counter() - wall
-        residents = sum(len(setting.people) for setting in settings)
+        await asyncio.gather(*(town.run(until=steps - 1) for town in towns))
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        after = rss_mb()
         return {
-            "towns": len(settings), "residents": residents, "seconds": round(wall, 2),
-            "seconds_per_resident": round(wall / residents, 4),
-            "agent_steps_per_second": round(residents * settings[0].profile.a_day / wall),
-            "rss_mb_per_resident": round((rss_mb() - before) / residents, 3),
+            "towns": len(towns), "residents": residents, "steps": steps, "seconds": round(wall, 2),
+            "cpu_seconds": round(cpu, 2), "agent_steps_per_second": round(residents * steps / wall),
+            "days_per_hour": round(3_600 / wall, 1), "base_mb": round(before, 1),
+            "mb_per_resident": round((after - before) / residents, 3),
+            "log_mb": round(size_of(folder) / 1e6, 2),
+            "digest": await towns[0].digest(),
         }  # fmt: skip
 
 
-async def measure(town: str, runs: int, copies: int, towns: int) -> dict[str, Any]:
+def settings_of(part: str, setting: Setting, copies: int, towns: int) -> list[Setting]:
+    """Return the towns of a part of the benchmark."""
+    if part == "one_town":
+        return [copied_in_one(setting, copies)]
+    return [setting] if part == "day" else [replace(setting, seed=seed) for seed in range(1, towns + 1)]
+
+
+def measure_apart(part: str, given: argparse.Namespace) -> dict[str, Any]:
+    """Measure a part in a process of its own."""
+    asked = [f"--{name}={getattr(given, name)}" for name in ("town", "copies", "towns")]
+    done = subprocess.run(
+        [sys.executable, __file__, f"--part={part}", *asked], check=True, stdout=subprocess.PIPE, text=True
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def measure_part(given: argparse.Namespace) -> dict[str, Any]:
+    """Measure a part in this process."""
+    settings = settings_of(given.part, open_setting(given.town, seed=1), given.copies, given.towns)
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(live(settings, Path(folder)))
+
+
+def count_asks(town: str) -> dict[str, Any]:
+    """Count what a day asks of models, and what that costs."""
     setting = open_setting(town, seed=1)
-    report: dict[str, Any] = {"load": os.getloadavg()[0], "cores": os.cpu_count()}
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        days = [await live_day(setting, folder / f"day{run}") for run in range(runs)]
-        numbers = {name: statistics.median(day[name] for day in days) for name in days[0] if name != "digest"}
-        report["day"] = numbers | {"same_journal": len({day["digest"] for day in days}) == 1}
-        if copies:
-            report["one_town"] = await live_day(copied_in_one(setting, copies), folder / "many")
-        if towns:
-            report["side_by_side"] = await live_days(
-                [replace(setting, seed=seed) for seed in range(1, towns + 1)], folder / "towns"
-            )
-    counted = await count_calls(setting, setting.profile.a_day)
-    people = len(setting.people)
-    report["asks"] = {
+    counted, people = asyncio.run(count_calls(setting, setting.profile.a_day)), len(setting.people)
+    return {
         "calls": sum(each.calls for each in counted.by_kind.values()),
         "by_kind_per_agent_day": {
             kind: {name: round(number / people, 1) for name, number in asdict(each).items()}
@@ -102,6 +109,21 @@ async def measure(town: str, runs: int, copies: int, towns: int) -> dict[str, An
             for name in PRICED
         },
     }
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    """Measure all parts, one after the other."""
+    report: dict[str, Any] = {"load": os.getloadavg()[0], "cores": os.cpu_count()}
+    days = [measure_apart("day", given) for _ in range(given.runs)]
+    if days:
+        same = len({day["digest"] for day in days}) == 1
+        report["day"] = min(days, key=lambda day: float(day["cpu_seconds"])) | {"same_journal": same}
+    if given.copies:
+        report["one_town"] = measure_apart("one_town", given)
+    if given.towns:
+        report["side_by_side"] = measure_apart("side_by_side", given)
+    if given.runs:
+        report["asks"] = count_asks(given.town)
     report["load_after"] = os.getloadavg()[0]
     return report
 
@@ -109,12 +131,13 @@ async def measure(town: str, runs: int, copies: int, towns: int) -> dict[str, An
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--town", default="smallville", help="a town of ours, or a file [%(default)s]")
-    parser.add_argument("--runs", type=int, default=3, help="days lived by 25 [%(default)s]")
+    parser.add_argument("--runs", type=int, default=3, help="days lived by 25; 0: none [%(default)s]")
     parser.add_argument("--copies", type=int, default=8, help="copies in one town; 0: none [%(default)s]")
     parser.add_argument("--towns", type=int, default=40, help="towns side by side; 0: none [%(default)s]")
+    parser.add_argument("--part", choices=("day", "one_town", "side_by_side"), help="only this, in this process")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args()
-    report = asyncio.run(measure(given.town, given.runs, given.copies, given.towns))
+    report = measure_part(given) if given.part else measure(given)
     print(json.dumps(report, indent=None if given.json else 1))
 
 

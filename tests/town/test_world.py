@@ -123,6 +123,17 @@ def test_kept_ways_are_bounded() -> None:
     assert routes._bytes <= 500
 
 
+def test_a_way_on_a_large_map_costs_what_lies_around_it() -> None:
+    wide = draw([f"{'.' * 59}{'#.'[y in (0, 119)]}{'.' * 60}" for y in range(120)])
+    goal = (50, 60)
+    assert wide.routes.path((48, 60), goal) == ((49, 60), goal)
+    assert wide.routes._bytes < 200, "two steps: a box of seven by seven"
+    for start in ((40, 60), (70, 60), (70, 100), (50, 58)):
+        path = wide.routes.path(start, goal)
+        assert len(path) == wide.routes.distance(start, goal) == breadth_first(wide, start, goal)
+    assert len(wide.routes._fields) == 1
+
+
 def test_places_without_tiles_are_joined_by_roads() -> None:
     cafe, pub, park = (parse_address(f"the Ville:{name}") for name in ("cafe", "pub", "park"))
     roads = [Road(cafe, pub, 3), Road(pub, park, 2), Road(cafe, park, 9)]

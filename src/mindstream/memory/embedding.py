@@ -83,8 +83,17 @@ class Embedding:
         return rows
 
     async def _within(self, patience_s: float, texts: Sequence[str]) -> Floats | None:
-        if texts and all(text in self._recent for text in texts):  # what was written down is asked about at once
-            return np.stack([self._recent[text] for text in texts])
+        known = {text: self._recent[text] for text in texts if text in self._recent}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new or not texts:
+            rows = await self._asked(patience_s, new)
+            if rows is None or not texts:
+                return rows
+            known |= zip(new, rows, strict=True)
+        return np.stack([known[text] for text in texts])
+
+    async def _asked(self, patience_s: float, texts: Sequence[str]) -> Floats | None:
+        """Ask the embedder itself."""
         patience_s = LONG_S if self._in_process else patience_s
         try:
             async with asyncio.timeout(patience_s):

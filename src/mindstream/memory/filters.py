@@ -49,7 +49,9 @@ def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping
     if filters.as_of is not None:
         mask &= (columns.created.values <= at) & (columns.valid_from.values <= at)
     if filters.kinds is not None:
-        mask &= np.isin(columns.kind.values, [KIND_CODES[kind] for kind in filters.kinds])
+        kinds = np.zeros(len(KIND_CODES), np.bool_)
+        kinds[[KIND_CODES[kind] for kind in filters.kinds]] = True
+        mask &= kinds[columns.kind.values]
     if filters.since is not None:
         mask &= columns.created.values >= filters.since
     if filters.until is not None:

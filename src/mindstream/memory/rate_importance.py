@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
-from functools import lru_cache
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mindstream.caches import remember
 from mindstream.errors import ReplyInvalid
 from mindstream.models.model import JsonSchema
 from mindstream.models.prompt import Prompt, rule
@@ -94,7 +94,7 @@ def rate_by_words(ask: RateImportance) -> Importance:
     return Importance(ratings=[_weight(memory) for memory in ask.memories])
 
 
-@lru_cache(maxsize=4_096)
+@remember(4_096)
 def _weight(memory: str) -> int:
     heaviest = next((weight for weight, words in _WEIGHTS if words.search(memory)), 0)
     if heaviest <= 4 and _MUNDANE.search(memory):

@@ -146,13 +146,11 @@ class Recaller:
         """Read the k best from the store, and tell which were passed over."""
         ids = [columns.ids[at] for at in ranking.rows]
         records = {record.id: record for record in await self.store.records(columns.stream, ids[:k])}
+        scores, parts = ranking.scores[:k].tolist(), scored.parts(ranking.rows[:k])
+        parts |= {name: each[:k].tolist() for name, each in ranking.parts.items()}
         returned = [
-            Recalled(
-                records[id_],
-                float(ranking.scores[i]),
-                scored.parts(int(ranking.rows[i])) | {name: float(each[i]) for name, each in ranking.parts.items()},
-            )
-            for i, id_ in enumerate(ids[:k])
+            Recalled(records[id_], score, dict(zip(parts, values, strict=True)))
+            for id_, score, *values in zip(ids[:k], scores, *parts.values(), strict=True)
             if id_ in records
         ]
         return Recall(returned, ids[k:])

@@ -74,9 +74,9 @@ class Scored:
     total: Floats
     _parts: dict[str, Floats]
 
-    def parts(self, at: int) -> dict[str, float]:
-        """Return what one record's relevance is made of."""
-        return {name: float(values[at]) for name, values in self._parts.items()}
+    def parts(self, rows: Positions) -> dict[str, list[float]]:
+        """Return what some records' relevance is made of, row by row."""
+        return {name: values[rows].tolist() for name, values in self._parts.items()}
 
     def highest(self, names: Sequence[str], among: NDArray[np.bool_]) -> float:
         """Return the highest sum of these parts among some records; 0: it is below that."""

@@ -28,6 +28,8 @@ class Shelf:
         self._width = width
         self._streams, self._records = streams, records
         self._held: dict[str, Columns] = {}
+        self._lengths: dict[str, int] = {}
+        self._count = 0
         self._filling: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         caches.watch(self)
 
@@ -66,13 +68,15 @@ class Shelf:
 
     def _keep(self, columns: Columns) -> Columns:
         """Put columns where the most recently used are."""
-        self._held.pop(columns.stream, None)
+        self.forget(columns.stream)
         self._held[columns.stream] = columns
-        held = sum(map(len, self._held.values()))
-        while len(self._held) > 1 and (len(self._held) > self._streams or held > self._records):
-            held -= len(self._held.pop(next(iter(self._held))))
+        self._lengths[columns.stream] = len(columns)
+        self._count += len(columns)
+        while len(self._held) > 1 and (len(self._held) > self._streams or self._count > self._records):
+            self.forget(next(iter(self._held)))
         return columns
 
     def forget(self, stream: str) -> None:
         """Let a stream's columns go; they are filled anew when they are asked for."""
         self._held.pop(stream, None)
+        self._count -= self._lengths.pop(stream, 0)

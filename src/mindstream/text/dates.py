@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from re import Match
 
+from mindstream.caches import remember
 from mindstream.clock import Moment
 
 
@@ -72,9 +73,13 @@ BEFORE = 60
 
 def spans(text: str, now: Moment) -> list[DateSpan]:
     """Return the stretches of time that a text names, in its order."""
+    return list(_spans(text, datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)))
+
+
+@remember(1024)
+def _spans(text: str, today: datetime) -> tuple[DateSpan, ...]:
     if not HINT.search(text):
-        return []
-    today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        return ()
     found: dict[int, Days] = {}
     rest = text
     for pattern, reading in READINGS:
@@ -84,7 +89,7 @@ def spans(text: str, now: Moment) -> list[DateSpan]:
                 found[match.start()] = _stretched(reading(match, today), before)
                 rest = rest[: match.start()] + "\0" * len(match[0]) + rest[match.end() :]
     named = dict.fromkeys(days for _, days in sorted(found.items()))
-    return [DateSpan(since.timestamp(), until.timestamp()) for since, until in named]
+    return tuple(DateSpan(since.timestamp(), until.timestamp()) for since, until in named)
 
 
 def _stretched(days: Days, before: str) -> Days:

@@ -60,8 +60,11 @@ class Clockwork:
         self._spots: dict[str, Spot] = {}
         self._arenas: dict[int, dict[str, None]] = {}
         self._arena: dict[str, int] = {}
+        self._odd: dict[int, dict[str, None]] = {}
         self._marked: set[str] = set()
         self._entered: set[str] = set()
+        for place in conditions:
+            self._note_condition(place)
         for name, resident in self.residents.items():
             self._place(name, resident.state.spot(max(step, 0)))
             self._wind(name, resident.state)
@@ -136,11 +139,20 @@ class Clockwork:
                 self.conditions[change.place] = Condition(change.condition, change.step)
             else:
                 self.conditions.pop(change.place, None)
+            self._note_condition(change.place)
             self.changed.add(change.place)
             self._marked.update(self._arenas.get(self._arena_of_object(change.place), ()))
         step = max(0, *(change.step for change in changes))
         entries = tuple(Entry(change, change.by or "town") for change in changes)
         return Commit(mind="town", at=self.setting.moment(step), entries=entries)
+
+    def _note_condition(self, place: str) -> None:
+        """Keep in which arenas something is not as it should be."""
+        for arena in map(self.setting.world.arena_of, self._spots_of(place)):
+            if place in self.conditions:
+                self._odd.setdefault(arena, {})[place] = None
+            else:
+                self._odd.get(arena, {}).pop(place, None)
 
     # Who stands where.
 
@@ -166,20 +178,18 @@ class Clockwork:
 
     def _mark_around(self, name: str, spot: Spot) -> None:
         arena = self._arena[name]
-        if len(self._arenas[arena]) > 1 or arena in self._odd_arenas or sees_idle(self.setting.profile):
+        if len(self._arenas[arena]) > 1 or self._odd.get(arena) or sees_idle(self.setting.profile):
             distance, vision = self.setting.world.distance, self.setting.profile.vision
             self._marked.add(name)
             self._marked.update(
                 other for other in self._arenas[arena] if distance(self._spots[other], spot) <= vision
             )  # fmt: skip
 
-    @property
-    def _odd_arenas(self) -> set[int]:
-        """Arenas in which something is not as it should be."""
-        return {self._arena_of_object(place) for place in self.conditions}
-
     def _arena_of_object(self, place: str) -> int:
-        return self.setting.world.arena_of(self.setting.world.spots(self.setting.addresses[place])[0])
+        return self.setting.world.arena_of(self._spots_of(place)[0])
+
+    def _spots_of(self, place: str) -> tuple[Spot, ...]:
+        return self.setting.world.spots(self.setting.addresses[place])
 
     def _ended(self, step: int) -> set[str]:
         """Return whose act has come to its end."""
@@ -194,15 +204,18 @@ class Clockwork:
 
     def _turn(self, name: str, step: int, ended: bool) -> Turn | None:
         """Return a turn where somebody has come to an end of something or sees something new; else None."""
-        resident = self.residents[name]
-        turn = Turn(resident, step, self.setting, resident.state)
-        if not resident.state.asleep or ended:
-            turn.percepts = self._percepts(name)
+        resident, places, percepts = self.residents[name], tuple[str, ...](), list[Percept]()
+        state = resident.state
+        if not state.asleep or ended:
+            percepts = self._percepts(name)
             if name in self._entered:
                 self._entered.discard(name)
-                known = resident.state.knows
-                turn.places = tuple(each for each in self.setting.places_near(self._spots[name]) if each not in known)
-        return turn if ended or resident.state.act is None or turn.places or is_news(turn) else None
+                places = tuple(
+                    each for each in self.setting.places_near(self._spots[name]) if each not in state.knows
+                )  # fmt: skip
+        if ended or state.act is None or places or is_news(percepts, state.seen):
+            return Turn(resident, step, self.setting, state, percepts=percepts, places=places)
+        return None
 
     def _percepts(self, name: str) -> list[Percept]:
         """Return what somebody can see: people and odd things in its arena, within its vision, the nearest first."""
@@ -216,11 +229,11 @@ class Clockwork:
             if other != name and is_in_sight(self.setting, spot, self._spots[other])
             and (act := self.residents[other].state.act)
         ]  # fmt: skip
-        for place, condition in self.conditions.items():
-            spots = self.setting.world.spots(self.setting.addresses[place])
-            near = min(spots, key=lambda each: distance(each, spot))
+        for place in self._odd.get(arena, ()):
+            near = min(self._spots_of(place), key=lambda each: distance(each, spot))
             if is_in_sight(self.setting, spot, near):
-                seen.append(Percept(f"the {place.rsplit(':', 1)[-1]}", "is", condition.text, near, place=place))
+                text = self.conditions[place].text
+                seen.append(Percept(f"the {place.rsplit(':', 1)[-1]}", "is", text, near, place=place))
         if sees_idle(profile):
             seen += self._idle_things(spot)
         with_whom = self.residents[name].state.partner  # whom one talks to is no news

@@ -5,7 +5,7 @@ Source: Park 2023, 4 and 5; vision, attention and retention as in the data of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import New, Triple
@@ -31,15 +31,15 @@ def is_in_sight(setting: Setting, spot: Spot, other: Spot) -> bool:
     """Tell whether what is at another spot is seen from a spot: it is in the same arena, and in the square box."""
     world = setting.world
     return (
-        world.arena_of(spot) == world.arena_of(other)
-        and world.distance(other, spot) <= setting.profile.vision
+        world.distance(other, spot) <= setting.profile.vision
+        and world.arena_of(spot) == world.arena_of(other)
         and not is_unseen_edge(world, other, setting.profile)
     )
 
 
-def is_news(turn: Turn) -> bool:
-    """Tell whether any of what it sees is not among its last percepts."""
-    return any(each.triple not in turn.state.seen for each in turn.percepts)
+def is_news(percepts: Sequence[Percept], seen: Collection[tuple[str, str, str]]) -> bool:
+    """Tell whether any of these percepts is not among the last ones."""
+    return any(each.triple not in seen for each in percepts)
 
 
 async def perceive(turn: Turn) -> list[Percept]:

@@ -75,7 +75,7 @@ class ResidentState(BaseModel):
 
     def block_at(self, minute: int) -> Block | None:
         """Return what is planned for a minute of the day."""
-        return next((block for block in self.blocks if block.start <= minute < block.end), None)
+        return next((each for each in self.blocks if each.start <= minute < each.start + each.minutes), None)
 
 
 def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentState:

@@ -1,10 +1,13 @@
-"""Shortest ways over tiles: four neighbours, exact, never through walls; fields of distances are kept."""
+"""Shortest ways over tiles: four neighbours, exact, never through walls; fields of distances are kept.
+
+A field reaches no farther than somebody has come from, so that on a large map a way costs what lies around it.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,24 +25,43 @@ FREE, OUTSIDE = -1, -2
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Region:
-    """The tiles that can be reached from one another, in the box around them with a rim of one tile.
+class Box:
+    """Cells of a part of the map, row by row: with a rim of one tile around all that lie in it.
 
     Attributes:
-        stride: how many cells a row of the box has.
-        blank: FREE for each of its tiles, OUTSIDE for the rest.
-        size: how many tiles it has.
+        stride: how many cells a row has.
     """
 
     left: int
     top: int
     stride: int
-    blank: array[int]
-    size: int
+    cells: array[int]
+
+    @property
+    def size(self) -> int:
+        """How many of them are FREE."""
+        return self.cells.count(FREE)
 
     def cell(self, spot: Spot) -> int:
-        """Return a spot's position in the box."""
+        """Return a spot's position."""
         return (spot[1] - self.top) * self.stride + spot[0] - self.left
+
+    def at(self, spot: Spot) -> int:
+        """Return what the cell of a spot holds."""
+        is_within = 0 <= spot[0] - self.left < self.stride and self.top <= spot[1]
+        cell = self.cell(spot)
+        return self.cells[cell] if is_within and cell < len(self.cells) else OUTSIDE
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Field(Box):
+    """Distances to a goal, as far as anybody has asked for them.
+
+    Attributes:
+        radius: so far are they known.
+    """
+
+    radius: int
 
 
 class TileRoutes:
@@ -48,11 +70,11 @@ class TileRoutes:
     def __init__(self, world: TileWorld, most_bytes: int = MOST_BYTES) -> None:
         self._world, self._most_bytes, self._bytes = world, most_bytes, 0
         self._labels = array("i", bytes(4 * world.width * world.height))
-        self._regions: list[Region] = []
-        self._fields: OrderedDict[tuple[Address | Spot, int], array[int] | None] = OrderedDict()
+        self._regions: list[Box] = []
+        self._fields: OrderedDict[tuple[Address | Spot, int], Field] = OrderedDict()
 
-    def region(self, spot: Spot) -> Region:
-        """Return the part of the map that can be reached from a spot.
+    def region(self, spot: Spot) -> Box:
+        """Return the part of the map that can be reached from a spot: FREE where one can stand, OUTSIDE elsewhere.
 
         Raises:
             InputError: nobody can stand there.
@@ -65,8 +87,7 @@ class TileRoutes:
         Raises:
             InputError: there is no way, or no such place.
         """
-        region, field = self._field(start, goal)
-        return field[region.cell(start)]
+        return self._field(start, goal).at(start)
 
     def is_reachable(self, start: Spot, goal: Address | Spot) -> bool:
         """Tell whether there is a way.
@@ -74,7 +95,7 @@ class TileRoutes:
         Raises:
             InputError: the map has no such place.
         """
-        return self._world.walkable(start) and self._look_up(self._label(start), goal) is not None
+        return self._world.walkable(start) and bool(self._ends(self._label(start), goal))
 
     def next_spot(self, start: Spot, goal: Address | Spot) -> Spot:
         """Return the first spot of `path`, or `start` itself where the goal is reached.
@@ -82,8 +103,8 @@ class TileRoutes:
         Raises:
             InputError: there is no way, or no such place.
         """
-        region, field = self._field(start, goal)
-        return _descend(field, region, start) if field[region.cell(start)] else start
+        field = self._field(start, goal)
+        return _descend(field, start) if field.at(start) else start
 
     def path(self, start: Spot, goal: Address | Spot) -> tuple[Spot, ...]:
         """Return the spots of a shortest way after `start`; of equal ways, up, left, down, right.
@@ -91,38 +112,41 @@ class TileRoutes:
         Raises:
             InputError: there is no way, or no such place.
         """
-        region, field = self._field(start, goal)
-        spots = []
-        for _ in range(field[region.cell(start)]):
-            start = _descend(field, region, start)
+        field, spots = self._field(start, goal), []
+        for _ in range(field.at(start)):
+            start = _descend(field, start)
             spots.append(start)
         return tuple(spots)
 
-    def _field(self, start: Spot, goal: Address | Spot) -> tuple[Region, array[int]]:
+    def _field(self, start: Spot, goal: Address | Spot) -> Field:
+        """Return a goal's field, the start within it."""
         label = self._label(start)
-        field = self._look_up(label, goal)
-        if field is None:
-            end = f"{str(goal)!r}" if isinstance(goal, Address) else f"{goal} ({self._describe(goal)})"
-            raise InputError(f"there is no way from {start} ({self._describe(start)}) to {end}")
-        return self._regions[label - 1], field
-
-    def _look_up(self, label: int, goal: Address | Spot) -> array[int] | None:
         key = (goal, label)
-        if key in self._fields:
-            self._fields.move_to_end(key)
-            return self._fields[key]
-        field = self._fields[key] = self._flood(label, goal)
-        self._bytes += len(field) * field.itemsize if field else 0
-        while self._bytes > self._most_bytes and len(self._fields) > 1:
-            old = self._fields.popitem(last=False)[1]
-            self._bytes -= len(old) * old.itemsize if old else 0
+        field = self._fields.get(key)
+        if field is None or field.at(start) < 0:
+            ends = self._ends(label, goal)
+            if not ends:
+                end = f"{str(goal)!r}" if isinstance(goal, Address) else f"{goal} ({self._describe(goal)})"
+                raise InputError(f"there is no way from {start} ({self._describe(start)}) to {end}")
+            field = self._keep(key, _spread(self._regions[label - 1], ends, start, 2 * field.radius if field else 0))
+        self._fields.move_to_end(key)
         return field
 
-    def _flood(self, label: int, goal: Address | Spot) -> array[int] | None:
-        region, world = self._regions[label - 1], self._world
+    def _keep(self, key: tuple[Address | Spot, int], field: Field) -> Field:
+        """Keep a field in the place of what is known less far; those asked for longest ago go where it is too much."""
+        if (before := self._fields.pop(key, None)) is not None:
+            self._bytes -= _size(before)
+        self._fields[key] = field
+        self._bytes += _size(field)
+        while self._bytes > self._most_bytes and len(self._fields) > 1:
+            self._bytes -= _size(self._fields.popitem(last=False)[1])
+        return field
+
+    def _ends(self, label: int, goal: Address | Spot) -> list[Spot]:
+        """Return the spots of a goal in a part of the map."""
+        world = self._world
         ends = world.spots(goal) if isinstance(goal, Address) else [goal] if world.walkable(goal) else []
-        cells = [region.cell(spot) for spot in ends if self._label(spot) == label]
-        return _spread(region, cells) if cells else None
+        return [spot for spot in ends if self._label(spot) == label]
 
     def _label(self, spot: Spot) -> int:
         world = self._world
@@ -156,40 +180,59 @@ class TileRoutes:
         return f"{world.address_at(spot)}{'' if world.walkable(spot) else ', a wall'}"
 
 
-def _box(spots: list[Spot]) -> Region:
+def _box(spots: list[Spot]) -> Box:
     left, right = min(x for x, _ in spots) - 1, max(x for x, _ in spots) + 1
     top, bottom = min(y for _, y in spots) - 1, max(y for _, y in spots) + 1
     stride = right - left + 1
     blank = array("h" if len(spots) < 1 << 15 else "i", [OUTSIDE]) * (stride * (bottom - top + 1))
     for x, y in spots:
         blank[(y - top) * stride + x - left] = FREE
-    return Region(left, top, stride, blank, len(spots))
+    return Box(left, top, stride, blank)
 
 
-def _spread(region: Region, cells: Iterable[int]) -> array[int]:
-    """Fill a region with the distances to the nearest of some cells, wave by wave."""
-    field, stride, wave, steps = region.blank[:], region.stride, list(dict.fromkeys(cells)), 0
+def _size(field: Field) -> int:
+    return len(field.cells) * field.cells.itemsize
+
+
+def _spread(region: Box, ends: Sequence[Spot], start: Spot, least: int) -> Field:
+    """Measure the distances to the nearest of some ends, wave by wave, until a start is reached, and `least` so far."""
+    cells, stride, wave, steps = region.cells[:], region.stride, list(dict.fromkeys(map(region.cell, ends))), 0
+    begins = region.cell(start)
     for cell in wave:
-        field[cell] = 0
-    while wave:
+        cells[cell] = 0
+    while wave and (steps < least or cells[begins] == FREE):
         steps += 1
         reached = []
         for cell in wave:
             for there in (cell - stride, cell - 1, cell + 1, cell + stride):
-                if field[there] == FREE:
-                    field[there] = steps
+                if cells[there] == FREE:
+                    cells[there] = steps
                     reached.append(there)
         wave = reached
-    return field
+    return _cropped(region, cells, ends, steps)
 
 
-def _descend(field: array[int], region: Region, spot: Spot) -> Spot:
+def _cropped(region: Box, cells: array[int], ends: Sequence[Spot], steps: int) -> Field:
+    """Return the part of a region that so many steps can reach, with its rim."""
+    far = steps + 1
+    left = max(region.left, min(x for x, _ in ends) - far)
+    right = min(region.left + region.stride - 1, max(x for x, _ in ends) + far)
+    top = max(region.top, min(y for _, y in ends) - far)
+    bottom = min(region.top + len(cells) // region.stride - 1, max(y for _, y in ends) + far)
+    kept = array(cells.typecode)
+    for y in range(top, bottom + 1):
+        row = region.cell((left, y))
+        kept.extend(cells[row : row + right - left + 1])
+    return Field(left, top, right - left + 1, kept, steps)
+
+
+def _descend(field: Field, spot: Spot) -> Spot:
     """Return the first neighbour (up, left, down, right) that is one step nearer."""
     x, y = spot
-    cell = region.cell(spot)
-    nearer = field[cell] - 1
-    if field[cell - region.stride] == nearer:
+    cells, cell = field.cells, field.cell(spot)
+    nearer = cells[cell] - 1
+    if cells[cell - field.stride] == nearer:
         return (x, y - 1)
-    if field[cell - 1] == nearer:
+    if cells[cell - 1] == nearer:
         return (x - 1, y)
-    return (x, y + 1) if field[cell + region.stride] == nearer else (x + 1, y)
+    return (x, y + 1) if cells[cell + field.stride] == nearer else (x + 1, y)
