@@ -21,6 +21,7 @@ from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.saves import read_save, write_save
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.importing import begin_from_save
+from mindstream.town.journal_file import write_journal
 from mindstream.town.lookup import find_step
 from mindstream.town.replay import write_replay
 
@@ -75,10 +76,9 @@ def export(settings: Settings, out: Path | None, journal: Path | None, at: str, 
         written: dict[str, object] = {}
         async with towns.look_in(settings) as look:
             if journal is not None:
-                written |= {"journal": str(journal), "lines": await files.write_lines(journal, look.write_journal())}
+                written |= {"journal": str(journal), "lines": await _write_journal(look, journal)}
             if out is not None:
-                step = find_step(look.setting, at, look.now) if at else None
-                await look.state(step)  # which says so where it has not lived so far
+                step = towns.find_past_step(look.setting, at, look.now) if at else None
                 save = await save_of_town(look.store, look.setting, embedder(settings.embedder), upto=step)
                 write_save(save, out)
                 written |= {"out": str(out), "residents": len(save.personas), "step": save.meta.step - 1}
@@ -95,12 +95,19 @@ def export(settings: Settings, out: Path | None, journal: Path | None, at: str, 
     return 0
 
 
+async def _write_journal(look: towns.Look, file: Path) -> int:
+    """Write a journal, to a file that holds no other; return how many lines it has."""
+    if files.real_file(file) is None:
+        return await files.write_lines(None, look.write_journal())
+    return await write_journal(look.store, look.setting, file)
+
+
 def replay(settings: Settings, out: Path, since: str, until: str, json: bool) -> int:
     """Write a page that plays what happened."""
 
     async def run() -> dict[str, object]:
         async with towns.look_in(settings) as look:
-            first = find_step(look.setting, since, look.now) if since else None
+            first = towns.find_past_step(look.setting, since, look.now) if since else None
             last = find_step(look.setting, until, look.now) if until else None
             await write_replay(look.store, look.setting, out, since=first, until=last)
         return {"out": str(out)}
