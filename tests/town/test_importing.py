@@ -102,6 +102,26 @@ def test_what_is_written_a_little_otherwise_is_matched_and_told(tmp_path: Path) 
     ]
 
 
+@pytest.mark.parametrize(
+    ("spot", "walls", "wrong"),
+    [
+        ((9, 0), [0, 0, 0], "not on the map"),
+        ((0, 0), [1, 0, 0], "is a wall"),
+        ((0, 0), [0, 1, 0], "no way leads there"),
+    ],
+)
+async def test_who_cannot_get_home_is_refused_before_anything_is_written(
+    tmp_path: Path, spot: tuple[int, int], walls: list[int], wrong: str
+) -> None:
+    save = saved(tmp_path / "save", living_area="the Ville:flat:room:desk")
+    where = {"Ann Poe": {"maze": "the_ville", "x": spot[0], "y": spot[1]}}
+    (tmp_path / "save/environment/2881.json").write_text(json.dumps(where))
+    world = build_tiles(ROOM.upto(1), (3, 1), bytes(walls), [ROOM, ROOM.child("bed"), ROOM.child("desk")])
+    with pytest.raises(InputError, match=f"Ann Poe: living_area: .*{wrong}.*mend scratch.json"):
+        await begin_from_save(tmp_path / "town", save, world)
+    assert not (tmp_path / "town").exists()
+
+
 async def test_a_save_read_and_exported_keeps_what_it_says(tmp_path: Path) -> None:
     save = saved(tmp_path / "save")
     await begin_from_save(tmp_path / "town", save, flat())

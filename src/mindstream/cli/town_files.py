@@ -16,7 +16,8 @@ from mindstream.service import town as towns
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.exporting import save_of_town
-from mindstream.town.formats.maps import load_map
+from mindstream.town.formats.maps import find_map, load_map
+from mindstream.town.formats.save_clock import settle_clock
 from mindstream.town.formats.saves import read_save, write_save
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.importing import begin_from_save
@@ -29,11 +30,11 @@ def take_in(
     json: bool,
 ) -> int:  # fmt: skip
     """Begin a town from a saved simulation."""
-    save = read_save(folder)
-    world = load_map(map_ or _map_beside(folder, save.meta.maze_name))
+    notes: dict[str, None] = {}
+    save = settle_clock(read_save(folder), notes.setdefault)
+    world = load_map(map_ or find_map(folder, save.meta.maze_name))
     constants = towns.read_profile(profile, ()) if profile else None
     told = read_whispers(whispers) if whispers else None
-    notes: dict[str, None] = {}
     asyncio.run(
         begin_from_save(
             private(settings.data), save, world, seed=seed, profile=constants, whispers=told, embed=settings.embedder,
@@ -51,13 +52,6 @@ def take_in(
     say(f"{world.name} lives in {settings.data}: {count_of(len(save.personas), 'resident')}, "
         f"{count_of(memories, 'memory') if memories == 1 else f'{memories:,} memories'}; {lived}")  # fmt: skip
     return 0
-
-
-def _map_beside(folder: Path, name: str) -> Path:
-    found = folder.resolve().parent / name
-    if not found.exists():
-        raise InputError(f"the map {name!r:.99} is not beside {folder}: name it by --map DIR")
-    return found
 
 
 def export(settings: Settings, out: Path | None, journal: Path | None, at: str, json: bool) -> int:

@@ -25,6 +25,7 @@ from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.town.events import TownBegan, TownImported
+from mindstream.town.formats.save_clock import settle_clock
 from mindstream.town.formats.saves import PersonaSave, Save
 from mindstream.town.formats.typed import parse_clock
 from mindstream.town.import_memory import import_memory
@@ -34,6 +35,7 @@ from mindstream.town.person import Person
 from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
 from mindstream.town.source import dump_source
+from mindstream.town.world.address import parse_address
 from mindstream.town.world.world import Spot, World
 
 Tell = Callable[[str], None]
@@ -58,8 +60,10 @@ def setting_of_save(
         tell: is called with what did not fit and what it was taken for.
 
     Raises:
-        InputError: a home is not in this world, and nothing is like it.
+        InputError: a home is not in this world, and nothing is like it; somebody stands where nobody can, or where no
+            way home begins.
     """
+    save = settle_clock(save, tell)
     start = parse_clock(save.meta.curr_time).replace(tzinfo=UTC).timestamp() - save.meta.step * save.meta.sec_per_step
     spots, told = _standing(save), _whispers_of(save, whispers or {}, tell)
     names = PlaceNames(world, tell)
@@ -67,6 +71,8 @@ def setting_of_save(
         name: _person(persona, names, spots.get(name), told.get(name, ())) for name, persona in save.personas.items()
     }
     constants = (profile or profile_of_save(save)).model_copy(update={"step_s": save.meta.sec_per_step})
+    for person in people.values():
+        _check_standing(world, person)
     return Setting(world.name, world, people, profile=constants, seed=seed, start=start)
 
 
@@ -94,7 +100,9 @@ async def begin_from_save(
         InputError: something is in that folder, or a resident cannot live in this world.
         StorageError: the folder cannot be used.
     """
+    save = settle_clock(save, tell)
     setting = setting_of_save(save, world, seed=seed, profile=profile, whispers=whispers, tell=tell)
+    _tell_absent(save, tell)
     vectors = embedder(embed) if isinstance(embed, str) else embed
     step = save.meta.step - 1
     async with contextlib.AsyncExitStack() as stack:
@@ -112,7 +120,7 @@ async def begin_from_save(
             await import_memory(stream, persona.memory)
             entries = tuple(Entry(row, name) for row in rows_of_scratch(setting, persona, step))
             commits.append(Commit(mind=name, at=clock.now(), entries=entries))
-        told = TownImported(step=step, source=save.meta.fork_sim_code)
+        told = TownImported(step=step, source=save.meta.fork_sim_code or "")
         constants = setting.profile.model_dump_json()
         began = TownBegan(step=0, seed=seed, start=setting.start, profile=constants, source=dump_source(setting))
         own = Commit(mind=TOWN, at=setting.start, entries=(Entry(began, TOWN), Entry(told, TOWN)))
@@ -135,6 +143,31 @@ async def _remember_who(stream: Stream, setting: Setting, persona: PersonaSave) 
     )
     entry = Entry(Remembered(count=len(records), kinds={"note": len(records)}), persona.name, tuple(records))
     await stream.store.commit(Commit(mind=persona.name, at=setting.start, entries=(entry,)))
+
+
+def _check_standing(world: World, person: Person) -> None:
+    """Refuse a resident who stands in a wall or off the map, or cannot get home from there."""
+    home = parse_address(person.home)
+    try:
+        spots = world.spots(home)
+        if not spots:
+            raise InputError("nobody can stand there")
+        if person.start is not None and not world.walkable(person.start):
+            raise InputError(f"{person.start}, where {person.name} stands, is a wall or not on the map")
+        if person.start is not None and not world.routes.is_reachable(person.start, home):
+            raise InputError(f"no way leads there from {person.start}, where {person.name} stands")
+    except InputError as error:
+        raise InputError(
+            f"{person.name}: living_area: {person.home!r}: {error}; mend scratch.json (living_area, curr_tile) or "
+            "environment/, or name the right map by --map"
+        ) from None
+
+
+def _tell_absent(save: Save, tell: Tell) -> None:
+    """Say which files were not there, once for all residents."""
+    for file in sorted({file for persona in save.personas.values() for file in persona.memory.absent}):
+        count = sum(file in persona.memory.absent for persona in save.personas.values())
+        tell(f"{file} is missing for {count} of {len(save.personas)} residents: it is made anew")
 
 
 def _person(persona: PersonaSave, names: PlaceNames, spot: Spot | None, told: Iterable[str]) -> Person:

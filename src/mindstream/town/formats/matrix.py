@@ -238,7 +238,8 @@ def _read_maze(path: Path, width: int, height: int) -> array[int]:
 
 def _read_table(path: Path, columns: int) -> Rows:
     rows = []
-    for number, line in enumerate(load_text(path, 4_000_000).rstrip("\n").split("\n"), start=1):
+    text = load_text(path, 4_000_000).rstrip("\n")
+    for number, line in enumerate(text.split("\n") if text.strip() else (), start=1):
         row = tuple(line.rstrip("\r").split(","))
         if len(row) != columns or '"' in line:
             raise InputError(
