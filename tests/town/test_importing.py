@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hamlet import hamlet
+from numpy.typing import NDArray
 from test_saves import ROOM, SHARED, write
 
 from mindstream.errors import InputError
@@ -120,6 +124,45 @@ async def test_who_cannot_get_home_is_refused_before_anything_is_written(
     with pytest.raises(InputError, match=f"Ann Poe: living_area: .*{wrong}.*mend scratch.json"):
         await begin_from_save(tmp_path / "town", save, world)
     assert not (tmp_path / "town").exists()
+
+
+async def test_an_import_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -> None:
+    class Stopped:
+        in_process, name, width = True, "stopped", 4
+
+        async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            if any("idle" in text for text in texts):
+                raise asyncio.CancelledError
+            return np.ones((len(texts), 4), np.float32)
+
+    with pytest.raises(asyncio.CancelledError):
+        await begin_from_save(tmp_path / "town", saved(tmp_path / "save"), flat(), embed=Stopped())
+    assert list((tmp_path / "town").iterdir()) == []
+    await begin_from_save(tmp_path / "town", read_save(tmp_path / "save"), flat())
+    async with Town.open(tmp_path / "town") as town:
+        assert town.step == 2_880
+
+
+async def test_a_way_that_does_not_begin_where_one_stands_is_found_anew(tmp_path: Path) -> None:
+    await begin_from_save(tmp_path / "town", saved(tmp_path / "save", planned_path=[[0, 9], [2, 0]]), flat())
+    async with Town.open(tmp_path / "town") as town:
+        state = town.residents["Ann Poe"].state
+        assert [state.spot(step) for step in (2_880, 2_881, 2_882)] == [(1, 0), (2, 0), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wrong"),
+    [
+        ("vision_r", -1, "scratch.json: vision_r: .* most residents have -1"),
+        ("recency_decay", 0, "scratch.json: recency_decay: "),
+        ("act_duration", 10**12, "scratch.json: act_duration"),
+        ("act_start_time", "February 13, 9999, 08:00:00", "scratch.json: act_start_time: .*a year from 1970 to 9000"),
+        ("importance_trigger_curr", float("nan"), "scratch.json: importance_trigger_curr"),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused_with_its_key(tmp_path: Path, key: str, value: object, wrong: str) -> None:
+    with pytest.raises(InputError, match=wrong):
+        setting_of_save(saved(tmp_path, **{key: value}), flat())
 
 
 async def test_a_save_read_and_exported_keeps_what_it_says(tmp_path: Path) -> None:

@@ -7,15 +7,19 @@ and whoever imports is told.
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
+from mindstream.log.database import FILE
 from mindstream.log.events import Remembered
 from mindstream.memory.rate_importance import RateImportance, rate_by_words
 from mindstream.memory.record import New
@@ -40,6 +44,10 @@ from mindstream.town.world.world import Spot, World
 
 Tell = Callable[[str], None]
 Value = TypeVar("Value")
+SCRATCH_KEYS = {
+    "vision": "vision_r", "attention": "att_bandwidth", "retention": "retention",
+    "reflect_at": "importance_trigger_max", "decay": "recency_decay",
+}  # fmt: skip
 CLOSE = 0.6
 """So alike, of 1, names must be to be taken for the same."""
 
@@ -65,6 +73,10 @@ def setting_of_save(
     """
     save = settle_clock(save, tell)
     start = parse_clock(save.meta.curr_time).replace(tzinfo=UTC).timestamp() - save.meta.step * save.meta.sec_per_step
+    if start < 0:
+        raise InputError(
+            f"meta.json: step: {save.meta.step} steps before {save.meta.curr_time} nothing is counted: 1970"
+        )
     spots, told = _standing(save), _whispers_of(save, whispers or {}, tell)
     names = PlaceNames(world, tell)
     people = {
@@ -81,13 +93,21 @@ def profile_of_save(save: Save) -> Profile:
     scratches = [persona.scratch for persona in save.personas.values()]
     if not scratches:
         return Profile()
-    return Profile(
-        vision=_commonest(each.vision_r for each in scratches),
-        attention=max(1, _commonest(each.att_bandwidth for each in scratches)),
-        retention=_commonest(each.retention for each in scratches),
-        reflect_at=_commonest(each.importance_trigger_max for each in scratches),
-        decay=_commonest(each.recency_decay for each in scratches),
-    )
+    constants = {
+        "vision": _commonest(each.vision_r for each in scratches),
+        "attention": max(1, _commonest(each.att_bandwidth for each in scratches)),
+        "retention": _commonest(each.retention for each in scratches),
+        "reflect_at": _commonest(each.importance_trigger_max for each in scratches),
+        "decay": _commonest(each.recency_decay for each in scratches),
+    }
+    try:
+        return Profile.model_validate(constants)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = SCRATCH_KEYS[str(first["loc"][0])]
+        raise InputError(
+            f"scratch.json: {key}: {first['msg']}, and most residents have {first['input']!r:.60}"
+        ) from None
 
 
 async def begin_from_save(
@@ -104,13 +124,47 @@ async def begin_from_save(
     setting = setting_of_save(save, world, seed=seed, profile=profile, whispers=whispers, tell=tell)
     _tell_absent(save, tell)
     vectors = embedder(embed) if isinstance(embed, str) else embed
-    step = save.meta.step - 1
-    async with contextlib.AsyncExitStack() as stack:
-        store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
-        if store is not data:
-            stack.push_async_callback(store.close)
+    if not isinstance(data, str | Path):
+        await _begin(data, save, setting, vectors)
+        return
+    await _check_empty(Path(data))
+    with _folder_beside(Path(data)) as made:
+        store = SqliteStore(made)
+        try:
+            await _begin(store, save, setting, vectors)
+        finally:
+            await store.close()
+
+
+@contextlib.contextmanager
+def _folder_beside(folder: Path) -> Iterator[Path]:
+    """Give a folder to write into, whose files are then moved: an import that fails leaves nothing half-written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".import-", dir=folder) as made:
+        yield Path(made)
+        for file in sorted(Path(made).iterdir()):
+            file.replace(folder / file.name)
+
+
+async def _check_empty(folder: Path) -> None:
+    """Refuse a folder in which something lives."""
+    if not _holds_database(folder):
+        return
+    store = SqliteStore(folder)
+    try:
         if await store.events(None, 0, limit=1):
             raise InputError("something lives in this folder already: import into an empty one")
+    finally:
+        await store.close()
+
+
+def _holds_database(folder: Path) -> bool:
+    return (folder / FILE).exists()
+
+
+async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) -> None:
+    step, seed = save.meta.step - 1, setting.seed
+    async with contextlib.AsyncExitStack() as stack:
         commits = []
         for name, persona in save.personas.items():
             clock = ManualClock(setting.moment(step))

@@ -143,7 +143,10 @@ def _read_nodes(path: Path) -> tuple[ConceptNode, ...]:
         if id != f"node_{node.node_count}":
             raise InputError(f"{path}: {id}: node_count is {node.node_count}")
         if missing := [each for each in node.evidence if each not in nodes]:
-            raise InputError(f"{path}: {id}: it rests on {missing[0]!r:.60}, which is not there")
+            raise InputError(
+                f"{path}: {id}: it rests on {missing[0]!r:.60}, which is not there: "
+                "add that node, or take it out of filling"
+            )
     return tuple(nodes.values())
 
 
