@@ -54,12 +54,15 @@ def take_in(
     return 0
 
 
-def export(settings: Settings, out: Path | None, journal: Path | None, at: str, json: bool) -> int:
+def export(
+    settings: Settings, out: Path | None, saved: Path | None, journal: Path | None, at: str, json: bool
+) -> int:  # fmt: skip
     """Write a town as a saved simulation, or its journal."""
     if out is None and journal is None:
         raise InputError("say what is written: --out FOLDER, a saved simulation, or --journal FILE")
-    if out is None and at:
-        raise InputError("a journal is written whole: --at is for --out")
+    if out is None and (at or saved):
+        raise InputError("a journal is written whole: --at and --save are for --out")
+    began = settle_clock(read_save(saved), complain) if saved else None
 
     async def run() -> dict[str, object]:
         written: dict[str, object] = {}
@@ -69,7 +72,7 @@ def export(settings: Settings, out: Path | None, journal: Path | None, at: str, 
             if out is not None:
                 step = find_step(look.setting, at, look.now) if at else None
                 await look.state(step)  # which says so where it has not lived so far
-                save = await save_of_town(look.store, look.setting, embedder(settings.embedder), upto=step)
+                save = await save_of_town(look.store, look.setting, embedder(settings.embedder), upto=step, saved=began)
                 write_save(save, out)
                 written |= {"out": str(out), "residents": len(save.personas), "step": save.meta.step - 1}
         return written

@@ -56,7 +56,7 @@ class _Nodes:
         deepest = max((self.of[each].depth for each in first.evidence if each in self.of), default=-1)
         node = ConceptNode(
             node_id=f"node_{number}", node_count=number, type_count=self.counts[type_], type=type_,
-            depth=1 + deepest if type_ == "thought" and evidence else first.depth if type_ == "thought" else 0,
+            depth=1 + deepest if type_ == "thought" and evidence else max(1, first.depth) if type_ == "thought" else 0,
             created=created.strftime(STAMP), expiration=_expiration(first, type_, created), **self._triple(first, text),
             description=text, embedding_key=str(first.data.get("key") or text),
             poignancy=_poignancy(first), keywords=first.keywords, filling=filling, extra={},
