@@ -243,6 +243,12 @@ def export(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="As a saved simulation, into a new folder.")
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With --out: the save it began from; what the town does not keep is taken from there."
+        ),
+    ] = None,
     journal: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Its journal in canonical order, a line of JSON each.")
     ] = None,
@@ -254,4 +260,4 @@ def export(
     """Write a town into files: a saved simulation that the published code takes, or its journal."""
     from mindstream.cli import town_files
 
-    return town_files.export(town_settings(data=data, embedder=embedder), out, journal, at, json)
+    return town_files.export(town_settings(data=data, embedder=embedder), out, save, journal, at, json)

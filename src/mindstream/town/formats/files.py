@@ -44,7 +44,8 @@ def parse_json(text: str, where: str) -> JsonValue:
     try:
         data: JsonValue = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"{where}: line {error.lineno}, column {error.colno}: {error.msg}") from None
+        cut = "; the file ends there: was it cut off?" if not text[error.pos :].strip() else ""
+        raise InputError(f"{where}: line {error.lineno}, column {error.colno}: {error.msg}{cut}") from None
     except (RecursionError, ValueError):
         raise InputError(f"{where}: nested too deeply, or a number too long") from None
     _check_depth(data, where)
