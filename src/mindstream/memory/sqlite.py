@@ -244,6 +244,8 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
         logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event))
         if entry.distinct:
             _check_distinct(connection, entry, commit)
+        if not entry.records:
+            continue
         try:
             connection.executemany(INSERT, [insertion(record, seq, changed) for record in entry.records])
         except sqlite3.IntegrityError as error:
