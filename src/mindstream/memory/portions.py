@@ -15,8 +15,6 @@ from mindstream.memory.record import KINDS
 
 PORTION_SIZE = 50_000
 """A portion ends where it has so many characters, however few records they are."""
-FEW = 32
-"""So few are read at once, however long they are."""
 NEWEST = (
     "SELECT (SELECT coalesce(max(changed), 0) FROM records WHERE stream = ?),"
     " (SELECT coalesce(max(changed), 0) FROM erased WHERE stream = ?)"
@@ -93,17 +91,15 @@ def _numbers(database: Database, stream: str, since: int, after: int, most: int)
 def _rows(
     database: Database, columns: Sequence[str], numbers: Sequence[int], since: int
 ) -> tuple[list[tuple[Any, ...]], int]:
-    """Return these rows where they changed, number last; with where it stopped, if they were too long."""
+    """Return these rows where they changed; with where it stopped, if they were too long to read at once."""
     rows, size, reached = list[tuple[Any, ...]](), 0, 0
     text, data = columns.index("text"), columns.index("data")
     marks = ",".join(map(str, numbers))
     sql = f"SELECT {', '.join(columns)}, number FROM records WHERE number IN ({marks}) AND changed > ? ORDER BY number"
-    if len(numbers) <= FEW:
-        return database.read(sql, (since,)), 0
     with contextlib.closing(database.each(sql, (since,))) as found:
-        for row in found:
+        for *row, number in found:
             if size >= PORTION_SIZE:
                 return rows, reached
-            rows.append(row)
-            size, reached = size + len(row[text]) + len(row[data] or ""), row[-1]
+            rows.append(tuple(row))
+            size, reached = size + len(row[text]) + len(row[data] or ""), number
     return rows, 0
