@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mindstream.text.words import plain_words, stem, terms
+from mindstream.text.words import STOP, plain_words, stem, terms
 
 OF_REFLECTION = frozenset(terms("keeps coming up with, go together, what matters to, day today time thing"))
 """Words of our own thoughts, and words that tell nothing: no topics."""
@@ -37,12 +37,13 @@ def recurring(texts: Sequence[str], besides: str = "") -> list[RecurringWord]:
     """Return the words that two texts or more share, the most shared first; those of `besides` left out."""
     within: defaultdict[str, list[int]] = defaultdict(list)
     written: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    left_out = OF_REFLECTION | set(terms(besides))
     for number, text in enumerate(texts, 1):
-        for word in plain_words(text):
+        words = plain_words(text)
+        for word in words:
             written[stem(word)][word] += 1
-        for each in stems(text):
+        for each in {stem(word) for word in words if word not in STOP}:
             within[each].append(number)
-    left_out = set(terms(besides))
     topics = [
         RecurringWord(each, written[each].most_common(1)[0][0], numbers)
         for each, numbers in within.items()

@@ -42,11 +42,14 @@ async def write_replay(
         InputError: the steps are none of its own, or the file cannot be written or is another one.
         StorageError: the log cannot be read.
     """
-    page = build_page(setting, await record(store, setting, since, until))
+    _write_page(out, build_page(setting, await record(store, setting, since, until)))
+    return out
+
+
+def _write_page(out: Path, page: str) -> None:
     if _is_replay(out):
         out.unlink()
     write_text(out, page)
-    return out
 
 
 def _is_replay(file: Path) -> bool:
