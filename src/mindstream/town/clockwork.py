@@ -210,19 +210,16 @@ class Clockwork:
             percepts = self._percepts(name)
             if name in self._entered:
                 self._entered.discard(name)
-                places = tuple(
-                    each for each in self.setting.places_near(self._spots[name]) if each not in state.knows
-                )  # fmt: skip
-        if ended or state.act is None or places or is_news(percepts, state.seen):
-            return Turn(resident, step, self.setting, state, percepts=percepts, places=places)
-        return None
+                near = self.setting.places_near(self._spots[name])
+                places = tuple(each for each in near if each not in state.knows)
+        has_turn = ended or state.act is None or places or is_news(percepts, state.seen)
+        return Turn(resident, step, self.setting, state, percepts=percepts, places=places) if has_turn else None
 
     def _percepts(self, name: str) -> list[Percept]:
         """Return what somebody can see: people and odd things in its arena, within its vision, the nearest first."""
         if not self.setting.profile.observes:
             return []
         spot, arena, profile = self._spots[name], self._arena[name], self.setting.profile
-        distance = self.setting.world.distance
         seen = [
             Percept(*self._deed(other, act), self._spots[other], who=other, place=act.place)
             for other in self._arenas[arena]
@@ -230,10 +227,11 @@ class Clockwork:
             and (act := self.residents[other].state.act)
         ]  # fmt: skip
         for place in self._odd.get(arena, ()):
-            near = min(self._spots_of(place), key=lambda each: distance(each, spot))
+            near = min(self._spots_of(place), key=lambda each: self.setting.world.distance(each, spot))
             if is_in_sight(self.setting, spot, near):
-                text = self.conditions[place].text
-                seen.append(Percept(f"the {place.rsplit(':', 1)[-1]}", "is", text, near, place=place))
+                seen.append(
+                    Percept(f"the {place.rsplit(':', 1)[-1]}", "is", self.conditions[place].text, near, place=place)
+                )
         if sees_idle(profile):
             seen += self._idle_things(spot)
         with_whom = self.residents[name].state.partner  # whom one talks to is no news
