@@ -16,7 +16,8 @@ from mindstream.town.prompts.break_down import BreakDown, Task
 from mindstream.town.rules import things
 from mindstream.town.rules.tasks import break_down_by_habit
 from mindstream.town.rules.things import find_thing
-from mindstream.town.rules.worth import names_time, worth
+from mindstream.town.rules.times import names_time
+from mindstream.town.rules.worth import worth
 from mindstream.town.town import Town
 from mindstream.town.turn import Turn
 

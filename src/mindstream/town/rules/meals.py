@@ -12,9 +12,10 @@ from mindstream.town.rules.habits import (
 )  # fmt: skip
 from mindstream.town.rules.timeline import DAY, Timeline
 from mindstream.town.rules.times import read_stretches
-from mindstream.town.rules.where import find_for, is_open, purposes_of
+from mindstream.town.rules.where import find_for, find_named, is_open, purposes_of
 
-EVENING_MEAL = re.compile(r"\b(?:dinner|supper)\b[^.;,]{0,30}")
+EVENING_MEAL = re.compile(r"\b(?:dinner|supper)\b[^.;,]{0,60}")
+NOON_MEAL = re.compile(r"\b(?:lunch)\b[^.;,]{0,60}")
 
 
 def add_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
@@ -27,8 +28,12 @@ def add_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None
     line.add(bed - 30, bed, "getting ready for bed", 0)
     line.add(wake + ready, wake + ready + (20 if hurry else 30), "having breakfast", 0)
     lunch = (12 * 60 if 2 * 60 <= wake < 11 * 60 else wake + 5 * 60) + 15 * int(draw("lunch") * 5)
-    line.add(lunch, lunch + 45, "having lunch", _table(who, line, habits, lunch, out=0.65))
-    dinner = min(line.at(_dinner(who, wake)), bed - 90)
+    told, where = _told(who, NOON_MEAL)
+    lunch = _after_a_short_duty(line, habits, line.at(told) if told is not None else lunch)
+    name = "having lunch" if lunch % DAY < 17 * 60 and lunch < DAY else "having a meal"
+    line.add(lunch, lunch + 45, name, where or _table(who, line, habits, lunch, out=0.65))
+    told, where = _told(who, EVENING_MEAL)
+    dinner = min(line.at(_usual_dinner(who, wake) if told is None else told), bed - 90)
     at_work = [habit for habit in habits if habit.duty and habit.start is not None
                and line.at(habit.start) <= dinner < line.at(habit.start) + end_of(habit) - habit.start]  # fmt: skip
     if at_work:
@@ -36,14 +41,34 @@ def add_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None
         over += 20 * any(habit.what.startswith("closing") and habit.start == at_work[0].end for habit in habits)
         if over + 90 <= bed and over - dinner <= 150:
             dinner = over
-    line.add(dinner, dinner + 60, "having dinner", _table(who, line, habits, dinner, out=0.2), least=30)
+    name = "having dinner" if told is not None or dinner < DAY else "having a meal"
+    line.add(dinner, dinner + 60, name, where or _table(who, line, habits, dinner, out=0.2), least=30)
 
 
-def _dinner(who: Description, wake: int) -> int:
-    for told in EVENING_MEAL.finditer(who.text):
-        for stretch in read_stretches(told[0]):
-            if stretch.start is not None:
-                return stretch.start
+def _told(who: Description, meal: re.Pattern[str]) -> tuple[int | None, int]:
+    """Return when and where a meal is eaten, as far as it is told and one can be there then; 0: nobody says where."""
+    minute, place = None, 0
+    for told in meal.finditer(who.text):
+        starts = [stretch.start for stretch in read_stretches(told[0]) if stretch.start is not None]
+        minute = starts[0] if starts and minute is None else minute
+        place = place or find_named(told[0], who.ask.places, who.ask.who)
+    if place and minute is not None and not is_open(who.ask.places[place - 1], minute, minute + 45):
+        place = 0
+    return minute, place
+
+
+def _after_a_short_duty(line: Timeline, habits: Sequence[Habit], lunch: int) -> int:
+    """Put lunch after a duty that ends soon: nobody leaves a lesson for it and stays away."""
+    for habit in habits:
+        if habit.duty and habit.start is not None:
+            start = line.at(habit.start)
+            end = start + end_of(habit) - habit.start
+            if start < lunch < end <= lunch + 90:
+                return end
+    return lunch
+
+
+def _usual_dinner(who: Description, wake: int) -> int:
     return (18 * 60 if 2 * 60 <= wake < 12 * 60 else wake + 10 * 60) + 15 * int(who.draw("dinner") * 4)
 
 

@@ -9,11 +9,15 @@ from typing import NamedTuple
 
 from mindstream.models.prompt import rule
 from mindstream.town.prompts.break_down import BreakDown, Task, Tasks
+from mindstream.town.prompts.plan_day import Place
+from mindstream.town.rules.habits import JOB
 from mindstream.town.rules.mishaps import see_to
 from mindstream.town.rules.things import find_thing
+from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
 Step = tuple[str, int]
 LEAST, MOST_TASKS = 5, 60
+SERVED = {"eat", "drink"}
 
 
 class Script(NamedTuple):
@@ -56,7 +60,7 @@ AT_HOME: tuple[Script, ...] = (
     _script(r"cooking", [("taking food out of the fridge", 5)], [("cooking", 15)], [("washing the dishes", 5)]),
 )
 OUT: tuple[Script, ...] = (
-    _script(MEALS, [("ordering food", 5)], [("eating", 15), ("chatting at the table", 10)]),
+    _script(MEALS, [("ordering food", 5)], [("eating", 15), ("eating and chatting", 10)]),
     _script(
         r"having (?:a )?(?:coffee|tea|drink|beer|snack)|drinking|spending the evening",
         [("ordering something to drink", 5)],
@@ -69,6 +73,9 @@ OUT: tuple[Script, ...] = (
         [("paying at the counter", 5)],
     ),
 )
+FROM_HOME = _script(MEALS, [("unpacking food from home", 5)], [("eating", 15)])
+"""A meal where none is served."""
+CLOSING = _script(r"closing", [("cleaning up", 10)], [("counting the money in the till", 10)], [("locking up", 5)])
 ANYWHERE: tuple[Script, ...] = (
     _script(
         r"(?:helping to )?prepar\w+ and decorat|decorating",
@@ -93,7 +100,7 @@ ANYWHERE: tuple[Script, ...] = (
     _script(
         r"taking classes$|attending (?:\w+ ){0,3}class",
         [("finding a seat in class", 5)],
-        [("listening to the lecture in class", 15), ("taking notes in class", 15)],
+        [("listening in class", 15), ("taking notes in class", 15)],
     ),
     _script(
         r"taking a walk|walking|enjoying the fresh air|going for a (?:walk|run)|running in|jogging",
@@ -102,8 +109,8 @@ ANYWHERE: tuple[Script, ...] = (
     ),
     _script(r"exercis|training|working out|doing sports", [("stretching", 5)], [("exercising", 15)]),
     _script(r"gardening|tending", [], [("watering the plants", 10), ("weeding", 15)]),
-    _script(r"cleaning|tidying", [], [("tidying up the shelf", 15), ("wiping the table", 10)]),
-    _script(r"closing", [("cleaning up", 10)], [("counting the money in the till", 10)], [("locking up", 5)]),
+    _script(r"cleaning|tidying", [], [("tidying up", 15), ("wiping and sweeping", 10)]),
+    CLOSING,
 )
 AT_A_COUNTER = _script(
     r"working",
@@ -117,12 +124,17 @@ AT_A_COUNTER = _script(
     ],
 )
 COUNTER = re.compile(r"\b(?:counter|till|register)\b")
+AT_LARGE = re.compile(
+    r"walk|stroll|jog|running|going for|taking (?:a walk|pictures)|enjoying the fresh|collecting|fishing"
+)
+"""What is done about a place, at no thing of it."""
+SEATED = "sitting at a table"
 
 
 @rule(BreakDown)
 def break_down_by_habit(ask: BreakDown) -> Tasks:
     """Do what belongs to it in its order; first see to what has just happened."""
-    names = [thing.partition(" in the ")[0].partition(" of ")[0] for thing in ask.around]
+    names = [name.partition(" of ")[0] for name, _, _ in (each.partition(" in the ") for each in ask.around)]
     first = see_to(ask, names) if ask.because else []
     left = ask.minutes - sum(task.minutes for task in first)
     tasks = [*first, *(_at_its_thing(ask, what, minutes, names) for what, minutes in _steps(ask, names, left))]
@@ -130,15 +142,39 @@ def break_down_by_habit(ask: BreakDown) -> Tasks:
 
 
 def _at_its_thing(ask: BreakDown, what: str, minutes: int, names: Sequence[str]) -> Task:
+    """Find the thing for a task: in the room where it is to be done, at home and for what is served there in any."""
     guest = not (
         ask.is_home or ask.what.startswith(("working", "closing", "hosting", "preparing", "teaching", "helping"))
     )
-    number = find_thing(f"{ask.what} {what}" if AT_A_COUNTER.cues.match(ask.what) else what, names, guest)
+    if AT_LARGE.match(ask.what) and AT_LARGE.match(what):
+        return Task(minutes=minutes, what=what)
+    plain = _without_place(ask.what, ask.where)
+    near = [name if thing.endswith(ask.where) else "" for name, thing in zip(names, ask.around, strict=True)]
+    in_room = near if _is_in_room(ask) and any(near) else names
+    sought = f"{plain} {what}" if AT_A_COUNTER.cues.match(ask.what) else _without_place(what, ask.where)
+    number = find_thing(sought, in_room, guest)
     if number < 0 and what == "cooking":
         what = "preparing something simple"
     if number < 0:
-        number = find_thing(ask.what, names, guest)
+        number = find_thing(plain, in_room, guest)
+    if number < 0 and what == ask.what and not ask.because:
+        number = find_thing(SEATED, in_room, guest)
     return Task(minutes=minutes, what=what, place=number + 1)
+
+
+def _is_in_room(ask: BreakDown) -> bool:
+    """Tell whether it is to be done in this very room: outside of home, or where the plan names the room."""
+    room = ask.where.partition(" of ")[0]
+    return bool(room) and (not ask.is_home or room.rpartition("'s ")[2] in ask.what)
+
+
+def _without_place(what: str, where: str) -> str:
+    """Leave out the place: whoever writes poems in the park does not do so at the park bench for its name's sake."""
+    room, _, house = where.partition(" of ")
+    for name in (house, room):
+        if name:
+            what = what.replace(f" in {name}", "").replace(f" at {name}", "").replace(f" of {name}", "")
+    return what
 
 
 def _steps(ask: BreakDown, names: Sequence[str], minutes: int) -> Iterator[Step]:
@@ -178,11 +214,26 @@ def _shortened(steps: Sequence[Step], minutes: int) -> Iterator[Step]:
 
 
 def _script_for(ask: BreakDown, names: Sequence[str]) -> Script | None:
+    if not ask.is_home and FROM_HOME.cues.match(ask.what) and not SERVED & set(purposes_of(Place(words=ask.where))):
+        return FROM_HOME
+    has_counter = any(COUNTER.search(name) for name in names)
     for script in (*(AT_HOME if ask.is_home else OUT), *ANYWHERE):
-        if script.cues.match(ask.what):
+        if script.cues.match(ask.what) and (script is not CLOSING or has_counter):
             return script
-    at_counter = not ask.is_home and AT_A_COUNTER.cues.match(ask.what) and any(COUNTER.search(name) for name in names)
-    return AT_A_COUNTER if at_counter else None
+    return AT_A_COUNTER if has_counter and not ask.is_home and _serves(ask) else None
+
+
+def _serves(ask: BreakDown) -> bool:
+    """Tell whether somebody works for customers here: the plan says so, or the job does and nothing else is said."""
+    if not AT_A_COUNTER.cues.match(ask.what):
+        return False
+    if COUNTER.search(ask.what):
+        return True
+    job, place = JOB.search(ask.identity), [Place(words=ask.where)]
+    if job is None or _without_place(ask.what, ask.where) != "working":
+        return False
+    what = re.split(r" (?:who|and) ", job["job"], maxsplit=1)[0]
+    return bool(find_named(job["job"], place) or find_meant(what, place))
 
 
 def _evenly(what: str, minutes: int) -> Iterator[Step]:

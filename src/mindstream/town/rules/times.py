@@ -6,6 +6,7 @@ import re
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from mindstream import caches
 from mindstream.text.dates import HOLIDAYS, MONTHS, NUMBERS, WEEKDAYS
 
 LONGEST = 4_000
@@ -82,6 +83,13 @@ RELATIVE = re.compile(
 WEEKDAY_RANGE = re.compile(
     rf"\b(?:{'|'.join(WEEKDAYS)})s? (?:to|through|until|till|-|–) (?:{'|'.join(WEEKDAYS)})s?\b", re.IGNORECASE
 )
+SAYS_WHEN = re.compile(
+    r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b(?:at|from|until|till|by) (?:noon|midnight|\d{1,2}(?::\d\d)?)\b"
+    r"|\b(?:to|this|next|every) ?(?:morrow|night|morning|afternoon|evening|weekend|week)\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december) \d",
+    re.IGNORECASE,
+)
 DAILY = re.compile(
     r"\b(?:every ?day|daily|each day|days a week|week(?:days and )?ends? too|seven days)\b", re.IGNORECASE
 )
@@ -94,6 +102,11 @@ class Stretch(NamedTuple):
     end: int | None
     at: int = 0
     """Where in the text."""
+
+    @property
+    def length(self) -> int:
+        """How many minutes it has, 0 where it has no end: what ends before it begins goes on past midnight."""
+        return 0 if self.start is None or self.end is None else (self.end - self.start) % DAY
 
 
 class _Mention(NamedTuple):
@@ -162,7 +175,7 @@ def _between(first: _Mention, last: _Mention) -> Stretch:
         start = start % 720 + 720 * (last.half == "p")
         if start >= end:
             start = (start + 720) % DAY
-    elif not first.half:
+    elif not first.half and not (last.half == "-" and last.minute > NOON and start < NOON):  # 6 to 14
         start = _likely(first)
     if not last.half:
         end = next((each for each in (end % 720, end % 720 + 720) if each > start), end)
@@ -175,6 +188,12 @@ def _likely(mention: _Mention, late: bool = False) -> int:
         return mention.minute
     before = 9 * 60 if late else 7 * 60
     return mention.minute + 720 if mention.minute < before else mention.minute
+
+
+@caches.remember(4_096)
+def names_time(text: str) -> bool:
+    """Tell whether a text says when something is."""
+    return SAYS_WHEN.search(text[:2_000]) is not None
 
 
 def read_minutes(text: str) -> int:
@@ -267,7 +286,7 @@ def _whole(wake: int | None, bed: int | None, text: str, age: int) -> tuple[int,
         assert bed is not None
         wake = (bed + 8 * 60) % DAY
     if bed is None:
-        bed = (wake + 16 * 60) % DAY or DAY
+        bed = (wake + (13 * 60 + 30 if 0 < age <= 12 else 16 * 60)) % DAY or DAY
     awake = (bed - wake) % DAY
     return (wake, bed % DAY or DAY) if 8 * 60 <= awake <= 21 * 60 else (wake, (wake + 16 * 60) % DAY or DAY)
 

@@ -39,7 +39,7 @@ PURPOSES: dict[str, tuple[str, str]] = {
         "studio atelier workshop garage smithy forge",
     ),
     "train": (
-        "exercise exercises gym sport sports swim train trains yoga athlete coach",
+        "exercise exercises gym sport sports swim train trains yoga athlete coach race marathon tournament",
         "gym pool stadium court pitch dojo fitness sports",
     ),
     "desk": (
@@ -56,7 +56,7 @@ PURPOSES: dict[str, tuple[str, str]] = {
     ),
     "shows": (
         "film movie concert play exhibition show actor musician curator",
-        "cinema theatre theater museum gallery stage hall concert",
+        "cinema theatre theater museum gallery stage concert",
     ),
     "travel": (
         "train bus ferry passengers conductor stationmaster",
@@ -71,6 +71,8 @@ PURPOSES: dict[str, tuple[str, str]] = {
 PUBLIC = ("eat", "drink", "outdoors", "shop", "study", "train", "faith", "shows")
 OPEN = {"eat": (7 * 60, 21 * 60), "drink": (16 * 60, 25 * 60), "shop": (8 * 60, 20 * 60), "outdoors": (6 * 60, 21 * 60)}
 """When such places are open, where nobody says."""
+SERVICE = frozenset(terms("bathroom washroom restroom toilet lavatory shower storeroom storage cellar corridor"))
+"""Rooms where nobody spends time."""
 NOT_NAMES = frozenset(terms("room main common house home empty of at the and for place floor first second"))
 WHOLE = 24 * 60
 
@@ -79,6 +81,8 @@ WHOLE = 24 * 60
 def purposes_of(place: Place) -> tuple[str, ...]:
     """Return what a place is for, by its words."""
     words = set(terms(place.words))
+    if SERVICE & set(terms(place.words.partition(" of ")[0])):
+        return ()
     return tuple(purpose for purpose in _FOR if words & _FOR[purpose][1])
 
 
