@@ -51,8 +51,8 @@ def plan_by_habit(ask: PlanDay) -> DayPlan:
     for each in appointments:
         _attend(line, each)
     add_meals(who, line, habits)
-    for habit in sorted(habits, key=lambda each: (not _is_break(each), not each.duty, each.start is None)):
-        _follow(who, line, habit)
+    for habit in sorted(habits, key=lambda each: (not _is_break(each, habits), not each.duty, each.start is None)):
+        _follow(who, line, habit, habits)
     _work_on(who, line, habits)
     fill(line, ask.places, traits=who.traits, age=who.age, pleasures=_pleasures(who), draw=who.draw)
     items = [
@@ -103,7 +103,7 @@ def _attend(line: Timeline, each: Appointment) -> None:
         line.add(start, end, each.what, each.place, least=5)
 
 
-def _follow(who: Description, line: Timeline, habit: Habit) -> None:
+def _follow(who: Description, line: Timeline, habit: Habit, habits: Sequence[Habit]) -> None:
     """Put a habit into the day: at its hours, or for an hour or two within the part of the day that is told."""
     place = max(habit.place, 0)
     if habit.start is None:
@@ -129,14 +129,19 @@ def _follow(who: Description, line: Timeline, habit: Habit) -> None:
     end = start + end_of(habit) - habit.start
     if not habit.duty and habit.what.startswith(BRIEF):
         end = min(end, max(start, line.wake + 45) + 75)
-    elif habit.end is None and habit.what.startswith(ERRANDS):
+    elif habit.end is None and (habit.what.startswith(ERRANDS) or _is_break(habit, habits)):
         end = min(end, start + 45)
     line.add(max(start, line.wake + 60) if not habit.duty else start, end, habit.what, place)
 
 
-def _is_break(habit: Habit) -> bool:
-    """Tell whether something short is told for an hour at which one works: it is done then, and work goes on after."""
-    return habit.what.startswith(ERRANDS) and habit.start is not None and habit.end is None
+def _is_break(habit: Habit, habits: Sequence[Habit]) -> bool:
+    """Tell whether something is told for an hour at which one works: it is done then, and work goes on after."""
+    if habit.start is None or habit.end is not None or habit.duty or habit.place < 0:
+        return False
+    return any(
+        is_work(each) and each.place != habit.place and each.start < habit.start < end_of(each)
+        for each in habits if each.start is not None
+    )  # fmt: skip
 
 
 def _drop_in(who: Description, line: Timeline, habit: Habit, place: int) -> None:

@@ -10,7 +10,7 @@ from datetime import date
 from mindstream.text.dates import WEEKDAYS
 from mindstream.text.irregular import BASE
 from mindstream.town.prompts.plan_day import Place
-from mindstream.town.rules.times import read_days, read_minutes, read_part, read_stretches, read_weekdays
+from mindstream.town.rules.times import AT_NIGHT, read_days, read_minutes, read_part, read_stretches, read_weekdays
 from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
 LONGEST = 6_000
@@ -186,7 +186,11 @@ def _read_clause(clause: str, who: str, places: Sequence[Place], before: Habit |
         return None
     if not what or (stretch is None and part is None and place == NOWHERE and not minutes and not later):
         return None
+    if AT_NIGHT.search(clause) and stretch is None:
+        return None  # it is told when it sleeps, or of its job
     if stretch is not None:
+        if stretch.start is None and later and before is not None and before.end is not None:
+            stretch = stretch._replace(start=before.end)
         duty = place > 0 and (verb in TENDS or verb in ("goes", "go", "teaches", "starts"))
         duty = duty or verb in ("works", "work", "teaches", "teach", "opens", "open")
         duty = duty or (place > 0 and not places[place - 1].home and stretch.length > A_SHIFT)

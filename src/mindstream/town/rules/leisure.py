@@ -48,6 +48,7 @@ def fill(
 ) -> None:  # fmt: skip
     """Fill what is free of a day, piece by piece; the same thing is seldom done twice."""
     done: Counter[str | int] = Counter()
+    last = 0
     sociable = 1.5 if any(each in traits for each in ("outgoing", "friendly", "energetic", "sociable")) else 1.0
     for start, end in line.gaps():
         before = next((slot for slot in line.slots() if slot.end == start), None)
@@ -62,10 +63,14 @@ def fill(
             length = LENGTHS[int(draw("length", at) * len(LENGTHS))]
             until = end if end - at < length + 40 else at + length
             options = _choices(places, at, until, line, age, pleasures, sociable)
-            fresh = [each.weight / (1 + 3 * done[each.what]) / (1 + done[each.place]) for each in options]
+            fresh = [
+                each.weight / (1 + 3 * done[each.what]) / (1 + done[each.place] + 4 * (last == each.place > 0))
+                for each in options
+            ]
             choice = _drawn([each._replace(weight=w) for each, w in zip(options, fresh, strict=True)], draw("do", at))
             done[choice.what] += 1
             done[choice.place] += bool(choice.place)
+            last = choice.place
             line.add(at, until, choice.what, choice.place, least=1)
             at = until
 
@@ -85,7 +90,7 @@ def _choices(
     is_late = minute >= 21 * 60 + 30 or minute < 6 * 60
     found = [Choice(what, 0, 1.0) for what in at_home if not (is_late and what in LOUD)]
     until = minute + end - start
-    found += [Choice(pursuit.what, place, 1.5 if pursuit.part is None else 6.0) for pursuit, place in pleasures[:4]
+    found += [Choice(pursuit.what, place, 2.5 if pursuit.part is None else 6.0) for pursuit, place in pleasures[:4]
               if pursuit.suits(minute, until) and (not place or is_open(places[place - 1], minute, until))]  # fmt: skip
     if any("garden" in place.words for place in places if place.home) and 7 * 60 <= minute < 20 * 60:
         number = next(n for n, place in enumerate(places, 1) if place.home and "garden" in place.words)

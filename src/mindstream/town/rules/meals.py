@@ -29,11 +29,12 @@ def add_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None
     line.add(wake + ready, wake + ready + (20 if hurry else 30), "having breakfast", 0)
     lunch = (12 * 60 if 2 * 60 <= wake < 11 * 60 else wake + 5 * 60) + 15 * int(draw("lunch") * 5)
     told, where = _told(who, NOON_MEAL)
-    lunch = _after_a_short_duty(line, habits, line.at(told) if told is not None else lunch)
-    name = "having lunch" if lunch % DAY < 17 * 60 and lunch < DAY else "having a meal"
-    line.add(lunch, lunch + 45, name, where or _table(who, line, habits, lunch, out=0.65))
+    lunch = line.at(told) if told is not None else _beside_what_is_told(line, habits, lunch)
+    line.add(lunch, lunch + 45, _called(lunch, "lunch"), where or _table(who, line, habits, lunch, out=0.65))
     told, where = _told(who, EVENING_MEAL)
     dinner = min(line.at(_usual_dinner(who, wake) if told is None else told), bed - 90)
+    if told is None:
+        dinner = min(_beside_what_is_told(line, habits, dinner), bed - 90)
     at_work = [habit for habit in habits if habit.duty and habit.start is not None
                and line.at(habit.start) <= dinner < line.at(habit.start) + end_of(habit) - habit.start]  # fmt: skip
     if at_work:
@@ -41,8 +42,13 @@ def add_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None
         over += 20 * any(habit.what.startswith("closing") and habit.start == at_work[0].end for habit in habits)
         if over + 90 <= bed and over - dinner <= 150:
             dinner = over
-    name = "having dinner" if told is not None or dinner < DAY else "having a meal"
-    line.add(dinner, dinner + 60, name, where or _table(who, line, habits, dinner, out=0.2), least=30)
+    line.add(
+        dinner,
+        dinner + 60,
+        "having dinner" if told is not None else _called(dinner, "dinner"),
+        where or _table(who, line, habits, dinner, out=0.2),
+        least=30,
+    )
 
 
 def _told(who: Description, meal: re.Pattern[str]) -> tuple[int | None, int]:
@@ -57,15 +63,21 @@ def _told(who: Description, meal: re.Pattern[str]) -> tuple[int | None, int]:
     return minute, place
 
 
-def _after_a_short_duty(line: Timeline, habits: Sequence[Habit], lunch: int) -> int:
-    """Put lunch after a duty that ends soon: nobody leaves a lesson for it and stays away."""
+def _called(minute: int, meal: str) -> str:
+    """Name a meal by the hour: who gets up in the afternoon has no lunch at eight."""
+    hour = minute % DAY // 60
+    return f"having {meal if 10 <= hour < 17 else 'dinner' if 17 <= hour < 23 else 'a meal'}"
+
+
+def _beside_what_is_told(line: Timeline, habits: Sequence[Habit], meal: int) -> int:
+    """Put a meal after a duty that ends soon, and after what is told for its hour: nobody leaves for it for good."""
     for habit in habits:
-        if habit.duty and habit.start is not None:
+        if habit.start is not None:
             start = line.at(habit.start)
             end = start + end_of(habit) - habit.start
-            if start < lunch < end <= lunch + 90:
+            if start <= meal < end <= meal + (90 if habit.duty else 150):
                 return end
-    return lunch
+    return meal
 
 
 def _usual_dinner(who: Description, wake: int) -> int:

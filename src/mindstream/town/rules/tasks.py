@@ -17,6 +17,7 @@ from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
 Step = tuple[str, int]
 LEAST, MOST_TASKS = 5, 60
+AGE = re.compile(r", (\d{1,3}) years old")
 SERVED = {"eat", "drink"}
 
 
@@ -109,7 +110,7 @@ ANYWHERE: tuple[Script, ...] = (
     ),
     _script(r"exercis|training|working out|doing sports", [("stretching", 5)], [("exercising", 15)]),
     _script(r"gardening|tending", [], [("watering the plants", 10), ("weeding", 15)]),
-    _script(r"cleaning|tidying", [], [("tidying up", 15), ("wiping and sweeping", 10)]),
+    _script(r"cleaning|tidying", [], [("putting things in their place", 15), ("wiping and sweeping", 10)]),
     CLOSING,
 )
 AT_A_COUNTER = _script(
@@ -128,7 +129,14 @@ AT_LARGE = re.compile(
     r"walk|stroll|jog|running|going for|taking (?:a walk|pictures)|enjoying the fresh|collecting|fishing"
 )
 """What is done about a place, at no thing of it."""
-SEATED = "sitting at a table"
+SEATED, BREAK = "seated", "taking a short break"
+UNLESS: dict[str, tuple[str, str]] = {
+    "taking food out of the fridge": (r"fridge|refrigerator|larder|pantry", "getting food ready"),
+    "cooking": (r"stove|cook|oven|hob|hearth|kitchen|microwave|range", "preparing something simple"),
+    "taking a shower": (r"shower|bath", "washing"),
+    "eating at the table": (r"table|counter", "eating"),
+}
+"""What is done another way where there is no such thing."""
 
 
 @rule(BreakDown)
@@ -153,11 +161,13 @@ def _at_its_thing(ask: BreakDown, what: str, minutes: int, names: Sequence[str])
     in_room = near if _is_in_room(ask) and any(near) else names
     sought = f"{plain} {what}" if AT_A_COUNTER.cues.match(ask.what) else _without_place(what, ask.where)
     number = find_thing(sought, in_room, guest)
-    if number < 0 and what == "cooking":
-        what = "preparing something simple"
+    if what in UNLESS and not any(re.search(UNLESS[what][0], name) for name in names):
+        what = UNLESS[what][1]
+    if what == "cooking" and (age := AGE.search(ask.identity)) and int(age[1]) < 13:
+        what = "helping in the kitchen"
     if number < 0:
         number = find_thing(plain, in_room, guest)
-    if number < 0 and what == ask.what and not ask.because:
+    if number < 0 and what in (ask.what, BREAK) and not ask.because:
         number = find_thing(SEATED, in_room, guest)
     return Task(minutes=minutes, what=what, place=number + 1)
 
@@ -241,7 +251,7 @@ def _evenly(what: str, minutes: int) -> Iterator[Step]:
     done = 0
     while minutes > 0:
         if done >= 45:
-            yield "taking a short break", min(5, minutes)
+            yield BREAK, min(5, minutes)
             minutes -= min(5, minutes)
             done = 0
             continue

@@ -14,6 +14,8 @@ USES = (
     ("shower bath bathe bathing", "shower bathtub bath tub"),
     ("dress dressed clothes changing pack night-clothes wardrobe", "closet wardrobe dresser"),
     ("cook cooking fry boil bake baking", "stove cooking area cooker oven hob hearth"),
+    ("seated", "table desk workstation seating"),
+    ("watch guard guarding monitor patrol", "console monitor screen gate desk window"),
     ("toast", "toaster"),
     ("fridge refrigerator ingredients milk leftovers", "refrigerator fridge larder pantry"),
     ("dish dishes", "kitchen sink dishwasher"),
@@ -31,14 +33,14 @@ USES = (
     (
         "study studying write writing draft drafting homework work working project plan planning research novel "
         "paper course letter thesis account notes looking poem poems article",
-        "desk table computer library seating bench stool",
+        "desk workstation table computer library seating bench stool",
     ),
     ("class classes", "student seating classroom desk bench"),
     ("teach teaching lecturing lecture lesson students", "podium blackboard lectern board"),
     ("paint painting draw drawing sketch watercolor", "easel canvas studio desk table"),
     (
         "guitar piano harp compose composing practice sing song rehearse perform",
-        "guitar piano harp violin microphone instrument stage",
+        "guitar piano harp violin microphone instrument stage organ choir pew",
     ),
     ("game games gaming stream streaming twitch", "game console computer television"),
     (
@@ -67,11 +69,11 @@ USES = (
         "party guest guests attending hosting decorate decorating decorations putting",
         "customer seating table sofa garden stage counter",
     ),
-    ("clean cleaning tidy tidying dust sweep wipe", "shelf table sink broom closet"),
+    ("clean cleaning tidy tidying dust sweep wipe", "shelf table broom closet"),
     ("laundry wash washing iron", "washing machine basin sink closet"),
     ("tool tools fetch fetching", "toolbox shelf closet workbench cupboard supply"),
     ("call phone telephone", "phone telephone desk"),
-    ("pray praying mass", "altar pew shrine"),
+    ("pray praying mass", "pew choir stall kneeler altar shrine"),
     ("patient patients examine", "bed desk examination couch"),
 )
 _USES = tuple(

@@ -222,6 +222,8 @@ def read_part(text: str) -> Stretch | None:
         ):
             word = found["part"].lower()
             start, end = PARTS[word if word in PARTS else word.rstrip("s")]
+            if text[: found.start()].lower().endswith("after "):
+                return Stretch(end, end + 90, found.start())
             return Stretch(start, end, found.start())
     return None
 
