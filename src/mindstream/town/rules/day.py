@@ -20,6 +20,7 @@ from mindstream.town.rules.habits import (
 from mindstream.town.rules.leisure import fill
 from mindstream.town.rules.meals import add_meals
 from mindstream.town.rules.pursuits import Pursuit, read_pursuits
+from mindstream.town.rules.things import find_thing
 from mindstream.town.rules.timeline import DAY, Timeline
 from mindstream.town.rules.times import clock
 from mindstream.town.rules.where import find_meant, find_named, is_open
@@ -48,8 +49,10 @@ def plan_by_habit(ask: PlanDay) -> DayPlan:
     line.bed = max(
         [line.bed, *(min(line.at(each.start) + each.end - each.start + 30, wake + 22 * 60) for each in appointments)]
     )
-    for each in appointments:
-        _attend(line, each)
+    for n, each in enumerate(appointments):
+        if not any(each.place == other.place and each.start < other.end and other.start < each.end
+                   for other in appointments[:n]):  # fmt: skip
+            _attend(line, each)
     add_meals(who, line, habits)
     for habit in sorted(habits, key=lambda each: (not _is_break(each, habits), not each.duty, each.start is None)):
         _follow(who, line, habit, habits)
@@ -190,7 +193,9 @@ def _work_on(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
         if pursuits:
             pursuit = pursuits[(first + n) % len(pursuits)]
             what = pursuit.what
-            place = find_named(what, places, who.ask.who) or find_meant(what, places, ("craft", "train")) or named
+            place = find_named(what, places, who.ask.who) or find_meant(what, places, ("craft", "train"))
+            if not place and find_thing(what, ("desk",)) == 0:
+                place = named
             if not place and who.draw("away", n) < 0.35:
                 place = find_meant(what, places, ("study",))
             if not pursuit.suits(start % DAY, start % DAY + length):

@@ -21,8 +21,9 @@ from mindstream.town.rules.habits import (
     read_habits,
     working_days,
 )  # fmt: skip
+from mindstream.town.rules.sleep import AT_NIGHT, SLEEPS, WAKES, read_sleep
 from mindstream.town.rules.timeline import DAY
-from mindstream.town.rules.times import AT_NIGHT, SLEEPS, WAKES, read_sleep, read_stretches
+from mindstream.town.rules.times import read_stretches
 from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
 LINES = 12

@@ -10,7 +10,8 @@ from datetime import date
 from mindstream.text.dates import WEEKDAYS
 from mindstream.text.irregular import BASE
 from mindstream.town.prompts.plan_day import Place
-from mindstream.town.rules.times import AT_NIGHT, read_days, read_minutes, read_part, read_stretches, read_weekdays
+from mindstream.town.rules.sleep import AT_NIGHT
+from mindstream.town.rules.times import read_days, read_minutes, read_part, read_stretches, read_weekdays
 from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
 LONGEST = 6_000

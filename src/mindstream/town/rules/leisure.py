@@ -28,6 +28,7 @@ AT_HOME_YOUNG = ("playing", "doing homework", "drawing", "reading a book")
 LOUD = ("tidying up", "playing", "doing homework")
 GROCERIES = re.compile(r"grocer|market|food|bakery", re.IGNORECASE)
 BOOKS = re.compile(r"librar|book", re.IGNORECASE)
+MEALS = re.compile(r"having (?:breakfast|lunch|dinner|a meal)")
 GROWN = 18
 A_BREAK = 40
 """Nobody goes home and comes back in less, in minutes."""
@@ -100,6 +101,7 @@ def _choices(
         found.append(Choice("spending time in the common room", common, 1.5))
     if end - start < 40 or start < line.wake + 60 or end > line.bed - 45 or (0 < age < 10 and minute >= 18 * 60):
         return found
+    after_meal = any(MEALS.match(slot.what) and -60 < start - slot.end < 120 for slot in line.slots())
     busy = 2.0 if 17 * 60 <= minute < 21 * 60 else 1.5 if 11 * 60 <= minute < 14 * 60 else 1.0
     for purpose, (usual, other) in OUT.items():
         if purpose == "drink" and (0 < age < GROWN or minute < 17 * 60):
@@ -111,7 +113,7 @@ def _choices(
             if purpose == "study" and not BOOKS.search(place.words):
                 continue
             if is_open(place, minute, minute + end - start):
-                what = usual if (start // 15) % 3 else other
+                what = usual if (start // 15) % 3 or (purpose == "eat" and after_meal) else other
                 if purpose == "shop":
                     what = usual if GROCERIES.search(place.words) else other
                 found.append(Choice(what, number, WEIGHT[purpose] * busy * sociable))

@@ -14,6 +14,8 @@ from mindstream.town.rules.timeline import DAY, Timeline
 from mindstream.town.rules.times import read_stretches
 from mindstream.town.rules.where import find_for, find_named, is_open, purposes_of
 
+A_MEAL = 150
+"""Who eats within so many minutes needs no meal."""
 EVENING_MEAL = re.compile(r"\b(?:dinner|supper)\b[^.;,]{0,60}")
 NOON_MEAL = re.compile(r"\b(?:lunch)\b[^.;,]{0,60}")
 
@@ -30,9 +32,14 @@ def add_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None
     lunch = (12 * 60 if 2 * 60 <= wake < 11 * 60 else wake + 5 * 60) + 15 * int(draw("lunch") * 5)
     told, where = _told(who, NOON_MEAL)
     lunch = line.at(told) if told is not None else _beside_what_is_told(line, habits, lunch)
-    line.add(lunch, lunch + 45, _called(lunch, "lunch"), where or _table(who, line, habits, lunch, out=0.65))
+    eats = [line.at(habit.start) for habit in habits if habit.start is not None and habit.what.startswith("eating ")]
+    if not any(abs(lunch - each) < A_MEAL for each in eats):
+        line.add(lunch, lunch + 45, _called(lunch, "lunch"), where or _table(who, line, habits, lunch, out=0.65))
     told, where = _told(who, EVENING_MEAL)
-    dinner = min(line.at(_usual_dinner(who, wake) if told is None else told), bed - 90)
+    usual = line.at(_usual_dinner(who, wake))
+    if any(abs(usual - each) < A_MEAL for each in eats):
+        return
+    dinner = min(usual if told is None else line.at(told), bed - 90)
     if told is None:
         dinner = min(_beside_what_is_told(line, habits, dinner), bed - 90)
     at_work = [habit for habit in habits if habit.duty and habit.start is not None

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from mindstream.town.rules.habits import LONGEST, TIMES, gerund, shorten
 from mindstream.town.rules.times import Stretch, read_part
 
+MANY_WORDS = 3
+"""What is said in more words needs no `and`."""
 PURSUIT = re.compile(
     r"\b(?:is|are|am|be|been)(?: also| currently| now| mostly| always| usually"
     r"| busy){0,2} (?P<what>[a-z]{2,14}ing\b[^.;,\n]{0,90})"
@@ -53,4 +55,8 @@ def read_pursuits(text: str) -> tuple[list[Pursuit], list[Pursuit]]:
 
 def _pursuit(said: str) -> Pursuit:
     """Take the part of the day out of what is said to be done."""
-    return Pursuit(shorten(" ".join(TIMES.sub("", said).split())), read_part(said))
+    what = shorten(" ".join(TIMES.sub("", said).split()))
+    first, joined, _ = what.partition(" and ")
+    if joined and len(first.split()) > MANY_WORDS:
+        what = first
+    return Pursuit(re.sub(r" to [a-z]+$", "", what), read_part(said))

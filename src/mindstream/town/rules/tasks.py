@@ -12,7 +12,7 @@ from mindstream.town.prompts.break_down import BreakDown, Task, Tasks
 from mindstream.town.prompts.plan_day import Place
 from mindstream.town.rules.habits import JOB
 from mindstream.town.rules.mishaps import see_to
-from mindstream.town.rules.things import find_thing
+from mindstream.town.rules.things import find_thing, without_place
 from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
 Step = tuple[str, int]
@@ -73,6 +73,16 @@ OUT: tuple[Script, ...] = (
         [("looking for what is needed on the shelf", 15)],
         [("paying at the counter", 5)],
     ),
+    _script(
+        r"teaching|lecturing",
+        [("writing on the blackboard", 10)],
+        [("lecturing", 15), ("answering students' questions", 15)],
+    ),
+    _script(
+        r"taking classes$|attending (?:\w+ ){0,3}class",
+        [("finding a seat in class", 5)],
+        [("listening in class", 15), ("taking notes in class", 15)],
+    ),
 )
 FROM_HOME = _script(MEALS, [("unpacking food from home", 5)], [("eating", 15)])
 """A meal where none is served."""
@@ -92,16 +102,6 @@ ANYWHERE: tuple[Script, ...] = (
         r"attending (?:the|a|an|her|his|their) ",
         [("saying hello to everybody", 5)],
         [("chatting with other guests", 15), ("enjoying food and drinks", 10)],
-    ),
-    _script(
-        r"teaching|lecturing",
-        [("writing on the blackboard", 10)],
-        [("lecturing", 15), ("answering students' questions", 15)],
-    ),
-    _script(
-        r"taking classes$|attending (?:\w+ ){0,3}class",
-        [("finding a seat in class", 5)],
-        [("listening in class", 15), ("taking notes in class", 15)],
     ),
     _script(
         r"taking a walk|walking|enjoying the fresh air|going for a (?:walk|run)|running in|jogging",
@@ -129,6 +129,7 @@ AT_LARGE = re.compile(
     r"walk|stroll|jog|running|going for|taking (?:a walk|pictures)|enjoying the fresh|collecting|fishing"
 )
 """What is done about a place, at no thing of it."""
+SERVING = ("working", "closing", "hosting", "preparing", "teaching", "helping")
 SEATED, BREAK = "seated", "taking a short break"
 UNLESS: dict[str, tuple[str, str]] = {
     "taking food out of the fridge": (r"fridge|refrigerator|larder|pantry", "getting food ready"),
@@ -151,15 +152,13 @@ def break_down_by_habit(ask: BreakDown) -> Tasks:
 
 def _at_its_thing(ask: BreakDown, what: str, minutes: int, names: Sequence[str]) -> Task:
     """Find the thing for a task: in the room where it is to be done, at home and for what is served there in any."""
-    guest = not (
-        ask.is_home or ask.what.startswith(("working", "closing", "hosting", "preparing", "teaching", "helping"))
-    )
+    guest = not (ask.is_home or (ask.what.startswith(SERVING) and not ask.what.startswith("working on")))
     if AT_LARGE.match(ask.what) and AT_LARGE.match(what):
         return Task(minutes=minutes, what=what)
-    plain = _without_place(ask.what, ask.where)
+    plain = without_place(ask.what, ask.where)
     near = [name if thing.endswith(ask.where) else "" for name, thing in zip(names, ask.around, strict=True)]
     in_room = near if _is_in_room(ask) and any(near) else names
-    sought = f"{plain} {what}" if AT_A_COUNTER.cues.match(ask.what) else _without_place(what, ask.where)
+    sought = f"{plain} {what}" if AT_A_COUNTER.cues.match(ask.what) else without_place(what, ask.where)
     number = find_thing(sought, in_room, guest)
     if what in UNLESS and not any(re.search(UNLESS[what][0], name) for name in names):
         what = UNLESS[what][1]
@@ -176,15 +175,6 @@ def _is_in_room(ask: BreakDown) -> bool:
     """Tell whether it is to be done in this very room: outside of home, or where the plan names the room."""
     room = ask.where.partition(" of ")[0]
     return bool(room) and (not ask.is_home or room.rpartition("'s ")[2] in ask.what)
-
-
-def _without_place(what: str, where: str) -> str:
-    """Leave out the place: whoever writes poems in the park does not do so at the park bench for its name's sake."""
-    room, _, house = where.partition(" of ")
-    for name in (house, room):
-        if name:
-            what = what.replace(f" in {name}", "").replace(f" at {name}", "").replace(f" of {name}", "")
-    return what
 
 
 def _steps(ask: BreakDown, names: Sequence[str], minutes: int) -> Iterator[Step]:
@@ -240,7 +230,7 @@ def _serves(ask: BreakDown) -> bool:
     if COUNTER.search(ask.what):
         return True
     job, place = JOB.search(ask.identity), [Place(words=ask.where)]
-    if job is None or _without_place(ask.what, ask.where) != "working":
+    if job is None or without_place(ask.what, ask.where) != "working":
         return False
     what = re.split(r" (?:who|and) ", job["job"], maxsplit=1)[0]
     return bool(find_named(job["job"], place) or find_meant(what, place))
