@@ -141,9 +141,10 @@ def _is_break(habit: Habit, habits: Sequence[Habit]) -> bool:
     """Tell whether something is told for an hour at which one works: it is done then, and work goes on after."""
     if habit.start is None or habit.end is not None or habit.duty or habit.place < 0:
         return False
+    meal = habit.what.startswith("eating ")
     return any(
-        is_work(each) and each.place != habit.place and each.start < habit.start < end_of(each)
-        for each in habits if each.start is not None
+        0 < (habit.start - each.start) % DAY < end_of(each) - each.start
+        for each in habits if each.start is not None and is_work(each) and (meal or each.place != habit.place)
     )  # fmt: skip
 
 

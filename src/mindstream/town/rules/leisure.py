@@ -48,7 +48,7 @@ def fill(
     draw: Draw,
 ) -> None:  # fmt: skip
     """Fill what is free of a day, piece by piece; the same thing is seldom done twice."""
-    done: Counter[str | int] = Counter()
+    done: Counter[str | int] = Counter(slot.what for slot in line.slots())
     last = 0
     sociable = 1.5 if any(each in traits for each in ("outgoing", "friendly", "energetic", "sociable")) else 1.0
     for start, end in line.gaps():

@@ -52,7 +52,7 @@ USES = (
         "lifting weight treadmill mat gym garden",
     ),
     (
-        "garden gardening plant plants weed weeding flower watering tend tending",
+        "garden gardening sow seeds plant plants weed weeding flower watering tend tending",
         "garden flowerbed greenhouse plant",
     ),
     ("walk walking stroll run running jog air fresh", "path fountain lawn"),
