@@ -49,6 +49,7 @@ AT_WORK = re.compile(r"(?:at|behind|in|for|on|as)\b")
 GOING = re.compile(r"(?:going|walking|heading|driving) to ")
 SLEEP_OR_MEAL = re.compile(
     r"\b(?:awakes?|wakes?|asleep|sleeps?|(?:to|in) bed|(?:eats?|has|having) (?:\w+ )?(?:dinner|supper|breakfast)"
+    r"|ha(?:s|ve|ving) (?:\w+ )?lunch"
     r"|(?:gets?|is) up|turns? in|retires)\b",
     re.IGNORECASE,
 )
@@ -183,7 +184,8 @@ def _read_clause(clause: str, who: str, places: Sequence[Place], before: Habit |
     verb = _verb(clause, who)
     what = activity(clause, who)
     minutes = 20 if what.startswith("closing") else read_minutes(clause)
-    if SLEEP_OR_MEAL.search(clause) or verb in STATES or verb.rstrip("s") in WEEKDAYS:
+    has_something = verb in ("has", "have") and stretch is not None and place > 0
+    if SLEEP_OR_MEAL.search(clause) or (verb in STATES and not has_something) or verb.rstrip("s") in WEEKDAYS:
         return None
     if not what or (stretch is None and part is None and place == NOWHERE and not minutes and not later):
         return None
@@ -254,7 +256,7 @@ def activity(clause: str, who: str) -> str:
 def gerund(phrase: str) -> str:
     """Put the verb at the beginning of a phrase into its -ing form."""
     verb, _, rest = phrase.partition(" ")
-    verb = verb.lower()
+    verb = "have" if verb.lower() == "has" else verb.lower()
     if both := BOTH.match(rest):
         rest = f"{both['out'] or ''}and {gerund(both['second'])}{both['more']}"
     if verb.endswith("ing") and len(verb) > 4:

@@ -125,9 +125,7 @@ AT_A_COUNTER = _script(
     ],
 )
 COUNTER = re.compile(r"\b(?:counter|till|register)\b")
-AT_LARGE = re.compile(
-    r"walk|stroll|jog|running|going for|taking (?:a walk|pictures)|enjoying the fresh|collecting|fishing"
-)
+AT_LARGE = re.compile(r"walk|stroll|jog|running|going for|taking (?:a walk|pictures)|enjoying the fresh|collecting")
 """What is done about a place, at no thing of it."""
 SERVING = ("working", "closing", "hosting", "preparing", "teaching", "helping")
 SEATED, BREAK = "seated", "taking a short break"

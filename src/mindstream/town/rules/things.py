@@ -16,6 +16,7 @@ USES = (
     ("cook cooking fry boil bake baking", "stove cooking area cooker oven hob hearth range microwave"),
     ("seated", "table desk workstation seating"),
     ("watch guard guarding monitor patrol", "console monitor screen gate desk window"),
+    ("fish fishing sail sailing row rowing", "boat net pier dock"),
     ("toast", "toaster"),
     ("fridge refrigerator ingredients milk leftovers", "refrigerator fridge larder pantry"),
     ("dish dishes", "kitchen sink dishwasher"),
@@ -70,7 +71,7 @@ USES = (
         "customer seating table sofa garden stage counter",
     ),
     ("clean cleaning tidy tidying dust sweep wipe", "shelf table broom closet"),
-    ("laundry wash washing iron", "washing machine basin sink closet"),
+    ("laundry wash washing iron", "washing machine basin sink"),
     ("fetch fetching", "toolbox shelf closet workbench cupboard supply"),
     ("call phone telephone", "phone telephone desk"),
     ("pray praying mass", "pew choir stall kneeler altar shrine"),
@@ -123,7 +124,7 @@ def _fit(what: str, name: str, guest: bool) -> float:
     words, parts = _words(what), frozenset(terms(name))
     if "bench" in parts:
         parts = BENCH  # whatever it is called after
-    if "pool" in parts and not words & parts:
+    if "pool" in parts and "pool" not in words:
         return 0.0
     if guest and parts & STAFF and not words & SERVES:
         return 0.0
