@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle
 from typing import NamedTuple
 
+from mindstream import chance
 from mindstream.models.prompt import rule
 from mindstream.town.prompts.break_down import BreakDown, Task, Tasks
 from mindstream.town.prompts.plan_day import Place
@@ -166,7 +167,15 @@ def _at_its_thing(ask: BreakDown, what: str, minutes: int, names: Sequence[str])
         number = find_thing(plain, in_room, guest)
     if number < 0 and what in (ask.what, BREAK) and not ask.because:
         number = find_thing(SEATED, in_room, guest)
-    return Task(minutes=minutes, what=what, place=number + 1)
+    return Task(minutes=minutes, what=what, place=_one_of_its_kind(ask, number, names) + 1)
+
+
+def _one_of_its_kind(ask: BreakDown, number: int, names: Sequence[str]) -> int:
+    """Let everybody who lives in a house have a bathroom of its own to go to, as far as there are several."""
+    if number < 0 or not ask.is_home or ask.around[number].endswith(ask.where):
+        return number
+    alike = [n for n, name in enumerate(names) if name == names[number]]
+    return alike[int(chance.fraction("which", ask.who) * len(alike))]
 
 
 def _is_in_room(ask: BreakDown) -> bool:
