@@ -36,7 +36,7 @@ HOMEWARD = re.compile(
 )
 LEADS = re.compile(
     r"^\W{0,3}(?:(?:and|also|he|she|they|you|who|often|usually|sometimes|always|mostly|then|likes? to|loves? to"
-    r"|enjoys?|tends? to|(?:at|around|about) \d[\d:]{0,4} ?(?:[ap]m|o'clock)?"
+    r"|enjoys?|tends? to|(?:at|by) night|by day|(?:at|around|about) \d[\d:]{0,4} ?(?:[ap]m|o'clock)?"
     r"|tries to|in terms of [\w ]{2,30}|in the \w{4,10}|on \w{6,10}s?|every \w{3,9}),? )",
     re.IGNORECASE,
 )
