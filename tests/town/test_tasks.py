@@ -16,7 +16,8 @@ from mindstream.town.prompts.break_down import BreakDown, Task
 from mindstream.town.rules import things
 from mindstream.town.rules.tasks import break_down_by_habit
 from mindstream.town.rules.things import find_thing
-from mindstream.town.rules.worth import names_time, worth
+from mindstream.town.rules.times import names_time
+from mindstream.town.rules.worth import worth
 from mindstream.town.town import Town
 from mindstream.town.turn import Turn
 
@@ -97,6 +98,40 @@ def test_what_has_happened_is_seen_to_first(because: str, first: str, at: str, l
     if "fridge" in because:
         assert thing(reply[0], around) == "grocery shelf"
     assert reply[-1].what not in (remedy.what, ""), "then it goes on as planned"
+
+
+CAFE = tuple(f"{each} in the cafe of Oak Cafe" for each in ("cafe counter", "cafe seating"))
+LIBRARY = ("desk in the hall of Town Library", "lectern in the reading room of Town Library")
+
+
+def at_place(what: str, where: str, around: tuple[str, ...], identity: str = "Jo") -> list[tuple[str, str]]:
+    ask = BreakDown(who="Jo", identity=identity, what=what, where=where, when="09:00", minutes=60, around=around)
+    return [(task.what, thing(task, around)) for task in break_down_by_habit(ask).tasks]
+
+
+def test_nobody_serves_customers_but_who_works_there() -> None:
+    novel = at_place("working on a novel at Oak Cafe", "cafe of Oak Cafe", CAFE, "Jo\nJo is a writer of novels.")
+    assert {at for _, at in novel} == {"cafe seating"} and not any("customers" in what for what, _ in novel)
+    guest = at_place("working", "cafe of Oak Cafe", CAFE, "Jo\nJo is a writer of novels.")
+    assert not any("customers" in what for what, _ in guest)
+    cook = at_place("working", "cafe of Oak Cafe", CAFE, "Jo\nJo is the cook of Oak Cafe.")
+    assert any("customers" in what for what, _ in cook)
+
+
+def test_the_room_that_is_named_is_where_it_is_done() -> None:
+    assert {at for _, at in at_place("studying", "reading room of Town Library", LIBRARY)} <= {"lectern", ""}
+
+
+def test_what_is_not_served_is_brought_and_what_is_not_there_is_not_used() -> None:
+    lunch = [what for what, _ in at_place("having lunch", "hall of Town Library", LIBRARY)]
+    assert lunch[0] == "unpacking food from home" and not any("ordering" in what for what in lunch)
+    bare = [task.what for task in tasks("having dinner", 40, around=("chair in the room of Mill House",))]
+    assert bare == ["getting food ready", "preparing something simple", "eating", "washing the dishes"]
+
+
+def test_teeth_are_brushed_in_the_bathroom_whatever_the_kitchen_has() -> None:
+    for basin in ("sink", "washbasin", "bathroom sink", "basin"):
+        assert find_thing("brushing teeth", ["kitchen sink", basin]) == 1
 
 
 async def test_a_leak_is_repaired(tmp_path: Path) -> None:

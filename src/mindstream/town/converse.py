@@ -72,7 +72,7 @@ async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int) -> 
     said = tuple(f"{line.by}: {line.text}" for line in lines)
     taken = await one.ask(
         TakeFromTalk(
-            who=one.name, other=other.name, date=one.date, relation=one.relation(other.name), lines=said,
+            who=one.name, other=other.name, date=one.date, lines=said,
             identity=one.identity,
         )
     )  # fmt: skip

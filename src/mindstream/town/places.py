@@ -9,7 +9,7 @@ from functools import cache
 from mindstream.errors import InputError
 from mindstream.town.person import Person
 from mindstream.town.prompts.plan_day import Place
-from mindstream.town.rules.things import thing_for
+from mindstream.town.rules.things import thing_for, without_place
 from mindstream.town.rules.times import clock
 from mindstream.town.rules.where import PUBLIC, is_open, purposes_of
 from mindstream.town.setting import Setting
@@ -123,7 +123,7 @@ def find_place(turn: Turn, what: str, place: str) -> str:
     if address is None or address.level == OBJECT:
         return place
     known = [each for each in turn.setting.objects_in(place) if each in turn.state.knows]
-    return thing_for(what, known, guest=not is_home(turn.person, place)) or place
+    return thing_for(without_place(what, words_of(place)), known, guest=not is_home(turn.person, place)) or place
 
 
 def bed_of(setting: Setting, person: Person) -> str:

@@ -64,7 +64,7 @@ async def plan_day(turn: Turn, day: int) -> None:
         PlanDay(
             who=turn.name, identity=turn.person.identity(turn.state.currently), date=said,
             memories=tuple(dict.fromkeys(f"({_day_of(each.created)}) {each.text}" for each in records)),
-            yesterday=turn.state.broad, places=tuple(place for _, place in known), home=words_of(turn.person.home),
+            yesterday=turn.state.broad, places=tuple(place for _, place in known),
             currently=currently,
         )
     )  # fmt: skip

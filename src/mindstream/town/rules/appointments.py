@@ -10,7 +10,7 @@ from typing import Literal
 
 from mindstream.text.words import terms
 from mindstream.town.prompts.plan_day import Place
-from mindstream.town.rules.habits import activity
+from mindstream.town.rules.habits import HABITUAL, TENDS, activity
 from mindstream.town.rules.times import read_days, read_minutes, read_part, read_stretches
 from mindstream.town.rules.where import find_named
 
@@ -135,9 +135,20 @@ def read_appointment_today(who: str, day: date, text: str, places: Sequence[Plac
     """Read what was agreed on for this day, said on it; what names no day at all is meant for today."""
     text = text[:LONGEST]
     days = read_days(text, day, day)
-    if (days and day not in days) or (is_by(text, who) and REFUSES.search(text)):
+    if (days and day not in days) or (not days and is_routine(text)) or (is_by(text, who) and REFUSES.search(text)):
         return None
     return read_appointment(who, text, places)
+
+
+def is_routine(text: str) -> bool:
+    """Tell whether a text says what somebody does every day: it is no appointment, whoever says that it comes."""
+    said = text.rpartition(": ")[2]
+    name = NAME.match(said)
+    return (
+        name is not None
+        and said[name.end() :].split(maxsplit=1)[:1] != []
+        and (said[name.end() :].split(maxsplit=1)[0].lower() in HABITUAL | TENDS | {"teaches", "takes"})
+    )
 
 
 def is_by(text: str, who: str) -> bool:

@@ -10,7 +10,8 @@ from mindstream.models.prompt import rule
 from mindstream.text.words import terms
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.rules.interview_day import find_clock, plan_at
-from mindstream.town.rules.worth import TOLD, names_time, worth
+from mindstream.town.rules.times import names_time
+from mindstream.town.rules.worth import TOLD, worth
 from mindstream.town.sentences import sentences
 
 UNKNOWN = "I do not know."

@@ -9,7 +9,8 @@ from mindstream import chance
 from mindstream.models.prompt import rule
 from mindstream.town.prompts.take_from_talk import TakeFromTalk, Taken
 from mindstream.town.prompts.utter import Utter, Utterance
-from mindstream.town.rules.worth import TOLD, names_time, worth
+from mindstream.town.rules.times import names_time
+from mindstream.town.rules.worth import TOLD, worth
 from mindstream.town.sentences import sentences
 
 ASKED = ("Would you like to come?", "Will you be there?", "Can I count on you?")

@@ -6,16 +6,10 @@ import re
 
 from mindstream import caches
 from mindstream.memory.rate_importance import Importance, RateImportance, rate_by_words
+from mindstream.town.rules.times import names_time
 
 TOLD = 5
 """From this worth on something is told."""
-_TIME = re.compile(
-    r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b(?:at|from|until|till|by) (?:noon|midnight|\d{1,2}(?::\d\d)?)\b"
-    r"|\b(?:to|this|next|every) ?(?:morrow|night|morning|afternoon|evening|weekend|week)\b"
-    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
-    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december) \d",
-    re.IGNORECASE,
-)
 _SECRET = re.compile(
     r"\bsecret(?:ly|s)?\b|\bin private\b|\bcrush on\b|\bin love with\b|\b(?:has not|hasn't|have not|never|not yet) "
     r"(?:told|said|confessed|admitted)\b|\bkeeps? (?:it|this|that) to \w{3,10}sel(?:f|ves)\b",
@@ -26,12 +20,6 @@ _OWN = re.compile(
     r"|\b(?:goes to bed|wakes? up|awakes? up)\b",
     re.IGNORECASE,
 )
-
-
-@caches.remember(4_096)
-def names_time(text: str) -> bool:
-    """Tell whether a text says when something is."""
-    return _TIME.search(text[:2_000]) is not None
 
 
 @caches.remember(4_096)
