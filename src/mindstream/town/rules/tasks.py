@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from mindstream.models.prompt import rule
 from mindstream.town.prompts.break_down import BreakDown, Task, Tasks
-from mindstream.town.rules.mishaps import see_to
 from mindstream.town.rules.things import find_thing
 
 Step = tuple[str, int]
@@ -121,11 +120,9 @@ COUNTER = re.compile(r"\b(?:counter|till|register)\b")
 
 @rule(BreakDown)
 def break_down_by_habit(ask: BreakDown) -> Tasks:
-    """Do what belongs to it in its order; first see to what has just happened."""
+    """Do what belongs to it in its order."""
     names = [thing.partition(" in the ")[0].partition(" of ")[0] for thing in ask.around]
-    first = see_to(ask, names) if ask.because else []
-    left = ask.minutes - sum(task.minutes for task in first)
-    tasks = [*first, *(_at_its_thing(ask, what, minutes, names) for what, minutes in _steps(ask, names, left))]
+    tasks = [_at_its_thing(ask, what, minutes, names) for what, minutes in _steps(ask, names, ask.minutes)]
     return Tasks(tasks=tasks[:MOST_TASKS] or [Task(minutes=max(1, ask.minutes), what=ask.what)])
 
 

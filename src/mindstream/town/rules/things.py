@@ -81,6 +81,8 @@ STAFF = frozenset(terms("behind cooking stove oven cooker refrigerator fridge to
 SERVES = frozenset(
     terms("working serving teaching lecturing hosting preparing restocking opening closing cleaning welcoming offering")
 )
+FOR_ONE = frozenset(terms("toilet lavatory shower bath bathtub tub"))
+"""What one uses alone."""
 ENOUGH = 0.5
 
 
@@ -102,6 +104,12 @@ def find_thing(what: str, names: Sequence[str], guest: bool = False) -> int:
         if fit > best + 1e-9:
             best, chosen = fit, number
     return chosen
+
+
+def is_for_one(name: str) -> bool:
+    """Tell whether a thing of this name is one that people use alone."""
+    words = terms(name)
+    return bool(words) and words[-1] in FOR_ONE
 
 
 @caches.remember(1 << 15)
