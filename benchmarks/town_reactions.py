@@ -1,14 +1,16 @@
 """Whether what happens to a thing changes what residents do within five minutes of the town's time.
 
-    python benchmarks/town_reactions.py [--town smallville] [--days 1] [--seeds 2] [--moments 5] [--json]
+    python benchmarks/town_reactions.py [--town smallville] [--seeds 2] [--moments 6] [--uses 12] [--json]
     python benchmarks/town_reactions.py --save DIR --map DIR   # the authors' people on their map
 
-A town lives with rules up to some moments, and from each goes on twice for 5 minutes: as it is, and with a thing in a
-condition (`town set`). A case is a resident who is awake and sees the thing: it is in its room (`room`), or it has just
-begun to do something with it (`use`). It changed if in these minutes it did another thing or was elsewhere because of it.
-Things that are set at once lie in different rooms. Controls: harmless conditions, and residents who observe nothing;
-`elsewhere`: of residents in rooms where nothing was set, how many changed. `unseen`: things in the same room, farther
-than one sees.
+A town lives with rules up to some moments of a day, and from each goes on for 5 minutes: as it is, and with things in a
+condition (`town set`), one in a room. A case is a resident who is awake and sees the thing, in its `own` house or work
+place or `out`, or who has come or is coming to `use` it. It changed if in these minutes it did another thing or stood
+elsewhere; `because_of_it`: what it did was about the thing. `after`: from the first moment on for 90 minutes, how many
+things are right again, and the most residents who set out to mend one.
+
+Controls: harmless conditions; residents who observe nothing; things in the same room, farther than one sees
+(`unseen`); residents who came into no room where something was set (`elsewhere`).
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ import shutil
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from mindstream.town.events import Acted
+from mindstream.town.events import Acted, ObjectChanged
 from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.saves import read_save
 from mindstream.town.importing import begin_from_save, profile_of_save
@@ -36,21 +38,30 @@ from mindstream.town.profile import Profile
 from mindstream.town.state import ResidentState
 from mindstream.town.town import Town
 
-CONDITIONS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "leaking": ("leaking", ("shower", "sink", "toilet", "bathtub", "basin")),
-    "burning": ("burning", ("stove", "cooking area", "toaster", "oven", "bed", "desk")),
-    "empty": ("empty", ("refrigerator", "fridge", "shelf", "larder")),
-    "occupied": ("occupied", ("shower", "toilet", "bathtub", "bath")),
-    "overflowing": ("overflowing", ("sink", "toilet", "bathtub", "basin")),
-    "smoke": ("smoke coming out of it", ("stove", "cooking area", "oven", "computer", "desk", "table", "counter")),
-    "out of": ("out of paper", ("toilet", "desk", "printer")),
-    "broken part": ("a broken leg", ("bed", "table", "chair", "sofa", "desk", "seating", "bench")),
-    "jammed": ("jammed", ("closet", "shelf", "desk", "piano", "computer", "counter")),
-    "harmless: polished": ("freshly polished", ()),
-    "harmless: tidy": ("clean and tidy", ()),
-}
-"""By kind: what is set, and for which things; for none in particular: for any."""
-MINUTES = 5
+MINUTES, LATER = 5, 90
+WAKE, LATE = 6 / 24, 23 / 24
+"""Moments lie between these parts of a day."""
+
+
+class Kind(NamedTuple):
+    """A condition in words, and the things it is set for, by the ends of their names; none: any."""
+
+    words: str
+    things: tuple[str, ...] = ()
+
+
+KINDS = (
+    Kind("leaking", ("shower", "sink", "toilet", "bathtub", "basin")),
+    Kind("burning", ("stove", "cooking area", "toaster", "oven", "bed", "desk")),
+    Kind("empty", ("refrigerator", "fridge", "shelf", "larder")),
+    Kind("occupied", ("shower", "toilet", "bathtub", "bath")),
+    Kind("overflowing", ("sink", "toilet", "bathtub", "basin")),
+    Kind("smoke coming out of it", ("stove", "cooking area", "oven", "computer", "desk", "table", "counter")),
+    Kind("out of paper", ("toilet", "desk", "printer")),
+    Kind("a broken leg", ("bed", "table", "chair", "sofa", "desk", "seating", "bench")),
+    Kind("jammed", ("closet", "shelf", "desk", "piano", "computer", "counter")),
+)
+HARMLESS = (Kind("freshly polished"), Kind("clean and tidy"))
 
 
 @dataclass
@@ -61,22 +72,28 @@ class Tally:
     changed: int = 0
     because_of_it: int = 0
     deeds: Counter[str] = field(default_factory=Counter)
-    unchanged: list[str] = field(default_factory=list)
+    not_changed: list[str] = field(default_factory=list)
 
     def report(self) -> dict[str, Any]:
         share = round(self.because_of_it / self.cases, 3) if self.cases else None
         return {
             "cases": self.cases, "changed": self.changed, "because_of_it": self.because_of_it, "share": share,
-            "deeds": dict(self.deeds.most_common(6)), "unchanged": self.unchanged[:5],
+            "deeds": dict(self.deeds.most_common(6)), "not_changed": self.not_changed[:5],
         }  # fmt: skip
+
+
+Tallies = defaultdict[str, Tally]
 
 
 @dataclass(frozen=True)
 class Lived:
-    """What residents did in the minutes after a moment: acts begun, and where they stood at the end."""
+    """What happened in some minutes after a moment: acts begun, rooms each was in, where each stood at the end, and
+    what became of things."""
 
     acts: dict[str, list[Acted]]
+    rooms: dict[str, set[int]]
     spots: dict[str, tuple[int, int]]
+    things: dict[str, str]
 
     def differs(self, other: Lived, name: str) -> bool:
         """Tell whether somebody did another thing."""
@@ -86,85 +103,127 @@ class Lived:
         return [(each.step, each.act.what, each.act.place) for each in self.acts.get(name, [])]
 
 
-async def go_on(folder: Path, set_to: dict[str, str]) -> Lived:
+async def go_on(folder: Path, set_to: dict[str, str], minutes: int = MINUTES) -> Lived:
     """Live on for some minutes in a copy, with things in these conditions."""
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         copy = Path(scratch) / "copy"
         shutil.copytree(folder, copy)
         async with Town.open(copy) as town:
-            began = town.step
+            began, world = town.step, town.setting.world
+            rooms: dict[str, set[int]] = defaultdict(set)
+
+            def look(step: int) -> None:
+                for name, each in town.residents.items():
+                    rooms[name].add(world.arena_of(each.state.spot(step)))
+
+            look(began)
             for place, condition in set_to.items():
                 await town.set_object(place, condition)
-            await town.run(until=began + MINUTES * town.setting.profile.a_minute)
+            await town.run(began + minutes * town.setting.profile.a_minute, look)
             acts: dict[str, list[Acted]] = defaultdict(list)
+            things = {}
             async for row in rows_after(town.store):
                 if isinstance(row.event, Acted) and row.event.step > began:
                     acts[row.mind].append(row.event)
+                elif isinstance(row.event, ObjectChanged):
+                    things[row.event.place] = row.event.condition
             spots = {name: each.state.spot(town.step) for name, each in town.residents.items()}
-            return Lived(acts, spots)
+            return Lived(acts, rooms, spots, things)
 
 
-def find_cases(town: Town, meant: tuple[str, ...]) -> Iterator[tuple[str, str, list[str], list[str]]]:
-    """Yield an object a room that holds residents who are awake: room, object, who sees it, who is too far away."""
+class Case(NamedTuple):
+    """A thing in a room; who uses it, or is on the way to it; who sees it; who is in its room and too far away."""
+
+    thing: str
+    room: int
+    users: Sequence[str]
+    see: Sequence[str]
+    too_far: Sequence[str]
+
+
+def find_cases(town: Town, kind: Kind) -> Iterator[Case]:
+    """Yield one thing of each room where one is needed or somebody is awake, what is needed first."""
     setting, world, step = town.setting, town.setting.world, town.step
-    rooms: dict[int, list[ResidentState]] = defaultdict(list)
-    for each in town.residents.values():
-        if each.state.act is not None and not each.state.asleep:
-            rooms[world.arena_of(each.state.spot(step))].append(each.state)
-    for room, there in sorted(rooms.items()):
-        things = [str(world.places[number]) for _, number in world.objects_in(room)] if room else []
-        fitting = [each for each in dict.fromkeys(things) if not meant or each.rpartition(":")[2].endswith(meant)]
-        used = {each.act.place for each in there if each.act}
-        fitting.sort(key=lambda each: (each not in used, setting.draw("thing", step, each)))
-        if fitting:
-            thing = fitting[0]
-            sees = {
-                each.name: is_in_sight(setting, each.spot(step), nearest_spot(setting, thing, each.spot(step)))
-                for each in there
-            }
-            yield str(world.places[room]), thing, *([name for name in sees if sees[name] is so] for so in (True, False))
+    soon = step + (MINUTES - 2) * setting.profile.a_minute
+    there: dict[int, list[ResidentState]] = defaultdict(list)
+    uses: dict[str, list[str]] = defaultdict(list)
+    for name, resident in town.residents.items():
+        act = resident.state.act
+        if act is not None and not act.asleep:
+            there[world.arena_of(resident.state.spot(step))].append(resident.state)
+            if step < act.until - setting.profile.a_minute and act.arrives <= min(soon, act.until):
+                uses[act.place].append(name)
+    things: dict[int, list[str]] = defaultdict(list)
+    for place, address in setting.addresses.items():
+        if address.level == 4 and (not kind.things or address.last.endswith(kind.things)):
+            things[world.arena_of(world.spots(address)[0])].append(place)
+    for room, within in sorted(things.items()):
+        thing = min(within, key=lambda each: (each not in uses, setting.draw("thing", step, each)))
+        awake = [each for each in there[room] if each.name not in uses[thing]]
+        sees = {
+            each.name: is_in_sight(setting, each.spot(step), nearest_spot(setting, thing, each.spot(step)))
+            for each in awake
+        }
+        if uses[thing] or sees:
+            see, too_far = ([name for name in sees if sees[name] is so] for so in (True, False))
+            yield Case(thing, room, uses[thing], see, too_far)
 
 
-async def try_moment(folder: Path, tallies: dict[str, Tally], kinds: dict[str, tuple[str, tuple[str, ...]]]) -> None:
+async def try_moment(folder: Path, tallies: Tallies, kinds: Sequence[Kind], after: dict[str, Any] | None) -> None:
     """Go on from a moment once as it is, and once with each kind of condition."""
     async with Town.open(folder) as town:
-        cases = {kind: list(find_cases(town, meant)) for kind, (_, meant) in kinds.items()}
+        cases = {kind: list(find_cases(town, kind)) for kind in kinds}
         states = {name: each.state for name, each in town.residents.items()}
-        rooms = {name: town.setting.world.arena_of(each.spot(town.step)) for name, each in states.items()}
-        places = [str(each) for each in town.setting.world.places]
+        homes = {name: each.home.split(":")[1] for name, each in town.setting.people.items()}
     plain = await go_on(folder, {})
     for kind, found in cases.items():
         if not found:
             continue
-        odd = await go_on(folder, {thing: kinds[kind][0] for _, thing, _, _ in found})
-        for _, thing, sees, too_far in found:
-            for name in sees:
-                _count(tallies, kind, thing, states[name], plain, odd)
-            for name in too_far:
-                tallies["unseen"].cases += 1
-                tallies["unseen"].changed += plain.differs(odd, name)
-        set_in = {room for room, *_ in found}
-        for name, room in rooms.items():
-            if places[room] not in set_in and not states[name].asleep:
-                tallies["elsewhere"].cases += 1
-                tallies["elsewhere"].changed += plain.differs(odd, name)
+        set_to = {each.thing: kind.words for each in found}
+        odd = await go_on(folder, set_to)
+        for case in found:
+            for name in case.users:
+                _count(tallies[f"{kind.words}, use"], case.thing, states[name], plain, odd)
+            for name in case.see:
+                is_own = case.thing.split(":")[1] == homes[name] or states[name].act.what.startswith("working")  # type: ignore[union-attr]
+                _count(tallies[f"{kind.words}, {'own' if is_own else 'out'}"], case.thing, states[name], plain, odd)
+            for name in case.too_far:
+                _count(tallies["control: unseen"], case.thing, states[name], plain, odd)
+        rooms = {case.room for case in found}
+        for name, state in states.items():
+            if not (odd.rooms[name] & rooms or state.asleep):
+                _count(tallies["control: elsewhere"], "", state, plain, odd)
+        if after is not None and kind not in HARMLESS and kind.words != "occupied":
+            _count_after(after, await go_on(folder, set_to, LATER), set_to)
 
 
-def _count(tallies: dict[str, Tally], kind: str, thing: str, state: ResidentState, plain: Lived, odd: Lived) -> None:
+def _count(tally: Tally, thing: str, state: ResidentState, plain: Lived, odd: Lived) -> None:
     assert state.act is not None
-    needs = state.act.place == thing
-    tally = tallies[f"{kind}, {'use' if needs else 'room'}"]
-    because = [each.act for each in odd.acts.get(state.name, []) if each.act.sees_to == thing]
+    because = [each.act for each in odd.acts.get(state.name, []) if thing and each.act.sees_to == thing]
     tally.cases += 1
     tally.changed += plain.differs(odd, state.name)
     tally.because_of_it += bool(because)
     if because:
         tally.deeds[because[0].what] += 1
     else:
-        tally.unchanged.append(f"{state.name}, {state.act.what}: {thing}")
+        tally.not_changed.append(f"{state.name}, {state.act.what}: {thing}")
 
 
-async def live(given: argparse.Namespace, folder: Path, seed: int, observes: bool) -> None:
+def _count_after(after: dict[str, Any], lived: Lived, set_to: dict[str, str]) -> None:
+    """Count what became of things, and how many set out to mend each."""
+    for thing in set_to:
+        by = Counter(
+            name for name, acts in lived.acts.items() for each in acts
+            if each.act.sees_to == thing and each.act.why == "react"
+        )  # fmt: skip
+        if by:
+            after["seen_to"] += 1
+            after["right_again"] += lived.things.get(thing) == ""
+            after["most_who_mend"] = max(after["most_who_mend"], len(by))
+            after["most_tasks_of_one"] = max(after["most_tasks_of_one"], *by.values())
+
+
+async def begin(given: argparse.Namespace, folder: Path, seed: int, observes: bool) -> None:
     """Begin a town in a folder."""
     if given.save:
         save = read_save(given.save)
@@ -175,29 +234,63 @@ async def live(given: argparse.Namespace, folder: Path, seed: int, observes: boo
         pass
 
 
+async def choose_moments(folder: Path, kinds: Sequence[Kind], moments: int, uses: int) -> list[int]:
+    """Return steps of a first day: some by the clock, some at which somebody sets out to use such a thing."""
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        copy = Path(scratch) / "copy"
+        shutil.copytree(folder, copy)
+        async with Town.open(copy) as town:
+            setting, first = town.setting, max(town.step, 0)
+            day = setting.profile.a_day
+            await town.run(until=first + day - 1)
+            found: dict[str, list[int]] = defaultdict(list)
+            async for row in rows_after(town.store):
+                if isinstance(row.event, Acted) and not row.event.act.asleep and row.event.step > first:
+                    thing = row.event.act.place.rpartition(":")[2]
+                    for kind in kinds:
+                        if kind.things and thing.endswith(kind.things):
+                            found[kind.words].append(row.event.step)
+    draw = setting.draw
+    chosen = {first + int(day * (WAKE + (LATE - WAKE) * (n + draw("moment", n)) / moments)) for n in range(moments)}
+    for n in range(uses):
+        steps = found.get(kinds[n % len(kinds)].words, [])
+        if steps:
+            chosen.add(steps[int(draw("use", n) * len(steps))])
+    return sorted(chosen)
+
+
 async def measure(given: argparse.Namespace) -> dict[str, Any]:
-    """Live with every seed up to each moment, and try all conditions there; then the controls."""
-    tallies: dict[str, dict[str, Tally]] = {name: defaultdict(Tally) for name in ("seen", "control: blind")}
-    kinds = {k: v for k, v in CONDITIONS.items() if not given.kinds or k in given.kinds.split(",")}
-    kinds |= {words: (words, tuple(filter(None, things.split("|")))) for words, _, things in (each.partition("=") for each in given.also)}
+    """Live with every seed up to each moment, and try all conditions there; with the first also who observes nothing."""
+    kinds = [
+        *(each for each in (*KINDS, *HARMLESS) if not given.only),
+        *map(_kind, given.only),
+        *map(_kind, given.also),
+    ]
+    seen, blind = Tallies(Tally), Tallies(Tally)
+    after = dict.fromkeys(("seen_to", "right_again", "most_who_mend", "most_tasks_of_one"), 0)
     for seed in range(1, given.seeds + 1):
-        for observes, label in ((True, "seen"), (False, "control: blind"))[: 1 + (seed == 1)]:
+        for observes, tallies in ((True, seen), (False, blind))[: 1 + (seed == 1)]:
             with tempfile.TemporaryDirectory() as scratch:
                 folder = Path(scratch) / "town"
-                await live(given, folder, seed, observes)
-                async with Town.open(folder) as town:
-                    first, day = max(town.step, 0), town.setting.profile.a_day
-                    draws = [town.setting.draw("moment", seed, n) for n in range(given.moments)]
-                wake, late = 6 / 24, 23 / 24
-                for n, draw in enumerate(draws):
-                    share = wake + (late - wake) * (n + draw) / given.moments
+                await begin(given, folder, seed, observes)
+                steps = await choose_moments(folder, kinds, given.moments, given.uses)
+                for n, step in enumerate(steps):
                     async with Town.open(folder) as town:
-                        await town.run(until=first + int(day * share))
-                        print(f"seed {seed}, {label}: {town.setting.when(town.step):%H:%M:%S}", file=sys.stderr)
-                    await try_moment(folder, tallies[label], kinds)
+                        await town.run(until=step)
+                        when = f"{town.setting.when(step):%H:%M:%S}"
+                    print(f"seed {seed}, {'seen' if observes else 'blind'}: {when}", file=sys.stderr)
+                    await try_moment(folder, tallies, kinds, after if observes and n % 4 == 0 else None)
+    blind_changed = {kind: each.changed for kind, each in blind.items() if each.changed}
     return {
-        label: {kind: tally.report() for kind, tally in sorted(each.items())} for label, each in tallies.items()
+        "kinds": {kind: seen[kind].report() for kind in sorted(seen)},
+        "after": after,
+        "control: blind": {"cases": sum(each.cases for each in blind.values()), "changed": blind_changed},
     }
+
+
+def _kind(text: str) -> Kind:
+    words, _, things = text.partition("=")
+    return Kind(words, tuple(filter(None, things.split("|"))))
 
 
 def main() -> None:
@@ -206,9 +299,12 @@ def main() -> None:
     parser.add_argument("--save", type=Path, help="a saved simulation of Park 2023 to begin from")
     parser.add_argument("--map", type=Path, help="its map")
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--moments", type=int, default=6, help="of a day [%(default)s]")
-    parser.add_argument("--kinds", default="", help="only these, with commas between")
-    parser.add_argument("--also", action="append", default=[], help="other words, and for which things: 'cracked=sink|table'")
+    parser.add_argument("--moments", type=int, default=6, help="of a day, by the clock [%(default)s]")
+    parser.add_argument("--uses", type=int, default=12, help="moments at which somebody sets out to use such a thing")
+    parser.add_argument(
+        "--also", action="append", default=[], help="other words, for which things: 'cracked=sink|table'"
+    )
+    parser.add_argument("--only", action="append", default=[], help="these instead")
     parser.add_argument("--json", action="store_true", help="print one JSON object on one line")
     given = parser.parse_args()
     if bool(given.save) != bool(given.map):

@@ -9,7 +9,7 @@ import pytest
 from hamlet import hamlet
 
 from mindstream import caches
-from mindstream.town.events import Acted, DayPlanned, TasksPlanned
+from mindstream.town.events import DayPlanned, TasksPlanned
 from mindstream.town.journal import rows_after
 from mindstream.town.plan import take_up
 from mindstream.town.prompts.break_down import BreakDown, Task
@@ -29,9 +29,7 @@ HOME = tuple(
 )  # fmt: skip
 
 
-def tasks(
-    what: str, minutes: int = 60, around: tuple[str, ...] = HOME, is_home: bool = True
-) -> list[Task]:
+def tasks(what: str, minutes: int = 60, around: tuple[str, ...] = HOME, is_home: bool = True) -> list[Task]:
     ask = BreakDown(
         who="Jo",
         identity="Jo",

@@ -8,7 +8,7 @@ from mindstream.memory.recall import Recalled
 from mindstream.memory.record import New, Record
 from mindstream.town.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL
 from mindstream.town.events import Block, Decided, TasksPlanned
-from mindstream.town.perceive import is_undecided, needs
+from mindstream.town.perceive import is_undecided, nearest_spot, needs
 from mindstream.town.percept import Percept
 from mindstream.town.places import is_home, things_around, things_open, words_of
 from mindstream.town.plan import (
@@ -103,18 +103,15 @@ async def _acts(turn: Turn, percept: Percept, others: Mapping[str, ResidentState
     if turn.state.day != turn.setting.day(turn.step):
         await plan_day(turn, turn.setting.day(turn.step))
     minute = turn.setting.minute(turn.step)
-    things = tuple(
-        dict.fromkeys(
-            (*things_around(turn, percept.place), percept.place, *things_open(turn, "shop"), *things_open(turn, "eat"))
-        )
-    )
+    shops, eateries = things_open(turn, "shop"), things_open(turn, "eat")
+    things = tuple(dict.fromkeys((*_by_nearness(turn, percept), percept.place, *shops, *eateries)))
     planned = turn.state.block_at(minute)
     remedy = await turn.ask(
         SeeTo(
             who=turn.name, identity=turn.identity, sees=percept.text, doing=planned.what if planned else act.what,
             when=f"{minute // 60:02d}:{minute % 60:02d}", at=things.index(percept.place) + 1,
-            around=tuple(map(words_of, things)), sells=_numbers(things, things_open(turn, "shop"), percept.place),
-            serves=_numbers(things, things_open(turn, "eat"), percept.place), in_charge=in_charge, others=helpers,
+            around=tuple(map(words_of, things)), sells=_numbers(things, shops, percept.place),
+            serves=_numbers(things, eateries, percept.place), in_charge=in_charge, others=helpers,
             present=tuple(sorted(name for name, other in others.items() if not other.asleep)),
             waited=_minutes_waited(turn.state, percept.place, minute), memories=memories,
         )
@@ -126,6 +123,13 @@ async def _acts(turn: Turn, percept: Percept, others: Mapping[str, ResidentState
     )
     begin(turn, blocks[0], because=percept.text)
     return True
+
+
+def _by_nearness(turn: Turn, percept: Percept) -> list[str]:
+    """Return the things it knows around what it sees, the nearest first."""
+    distance = turn.setting.world.distance
+    around = things_around(turn, percept.place)
+    return sorted(around, key=lambda each: distance(nearest_spot(turn.setting, each, percept.spot), percept.spot))
 
 
 def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[int, ...]:

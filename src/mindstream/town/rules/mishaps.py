@@ -86,16 +86,19 @@ def _done(*tasks: tuple[str, int, int, str], waits: bool = False, resumes: bool 
 
 def _wait(ask: SeeTo, thing: str, what: str) -> Remedy:
     """Wait in another room near by, where there is one; at last do without."""
-    room = _room(ask.around[ask.at - 1])
-    house = room.rpartition(" of ")[2]
+    room, house = _room(ask.around[ask.at - 1]), _house(ask.around[ask.at - 1])
     if ask.waited >= PATIENCE:
         return _done((f"doing without the {thing} for now", 5, 0, ""), waits=True, resumes=False)
-    near = (n for n, name in enumerate(ask.around, 1) if _room(name) != room and _room(name).endswith(house))
+    near = (n for n, name in enumerate(ask.around, 1) if _room(name) != room and _house(name) == house)
     return _done((what, 5, next(near, 0), ""), waits=True)
 
 
 def _room(name: str) -> str:
     return name.rpartition(" in the ")[2]
+
+
+def _house(name: str) -> str:
+    return name.rpartition(" of ")[2]
 
 
 def _supply(ask: SeeTo, thing: str, how: str, names: Sequence[str]) -> Remedy:
@@ -117,7 +120,8 @@ def _supply(ask: SeeTo, thing: str, how: str, names: Sequence[str]) -> Remedy:
 
 def _repair(ask: SeeTo, thing: str, how: str, names: Sequence[str]) -> Remedy:
     """Fetch tools from where they may be, and repair it, or the part of it that is said."""
-    others = [name if n != ask.at and n not in ask.sells else "" for n, name in enumerate(names, 1)]
+    house = _house(ask.around[ask.at - 1])
+    others = [name if n != ask.at and _house(ask.around[n - 1]) == house else "" for n, name in enumerate(names, 1)]
     tools = find_thing("fetching tools", others, guest=True) + 1
     part = PART.match(how)
     what = f"{part['part'].strip()} of the {thing}" if part and thing not in part["part"] else thing
