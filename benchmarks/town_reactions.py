@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mindstream.memory.store import Commit
 from mindstream.town.events import Acted, ObjectChanged
 from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.saves import read_save
@@ -116,17 +117,21 @@ async def go_on(folder: Path, set_to: dict[str, str], minutes: int = MINUTES) ->
                 for name, each in town.residents.items():
                     rooms[name].add(world.arena_of(each.state.spot(step)))
 
+            acts: dict[str, list[Acted]] = defaultdict(list)
+            things: dict[str, str] = {}
+
+            def keep(commits: Sequence[Commit]) -> None:
+                for commit in commits:
+                    for entry in commit.entries:
+                        if isinstance(entry.event, Acted):
+                            acts[commit.mind].append(entry.event)
+                        elif isinstance(entry.event, ObjectChanged):
+                            things[entry.event.place] = entry.event.condition
+
             look(began)
             for place, condition in set_to.items():
                 await town.set_object(place, condition)
-            await town.run(began + minutes * town.setting.profile.a_minute, look)
-            acts: dict[str, list[Acted]] = defaultdict(list)
-            things = {}
-            async for row in rows_after(town.store):
-                if isinstance(row.event, Acted) and row.event.step > began:
-                    acts[row.mind].append(row.event)
-                elif isinstance(row.event, ObjectChanged):
-                    things[row.event.place] = row.event.condition
+            await town.run(began + minutes * town.setting.profile.a_minute, look, keep)
             spots = {name: each.state.spot(town.step) for name, each in town.residents.items()}
             return Lived(acts, rooms, spots, things)
 
@@ -150,7 +155,7 @@ def find_cases(town: Town, kind: Kind) -> Iterator[Case]:
     for name, resident in town.residents.items():
         act = resident.state.act
         if act is not None and not act.asleep:
-            there[world.arena_of(resident.state.spot(step))].append(resident.state)
+            there[world.arena_of(resident.state.spot(step + 1))].append(resident.state)
             if step < act.until - setting.profile.a_minute and act.arrives <= min(soon, act.until):
                 uses[act.place].append(name)
     things: dict[int, list[str]] = defaultdict(list)
@@ -161,7 +166,7 @@ def find_cases(town: Town, kind: Kind) -> Iterator[Case]:
         thing = min(within, key=lambda each: (each not in uses, setting.draw("thing", step, each)))
         awake = [each for each in there[room] if each.name not in uses[thing]]
         sees = {
-            each.name: is_in_sight(setting, each.spot(step), nearest_spot(setting, thing, each.spot(step)))
+            each.name: is_in_sight(setting, each.spot(step + 1), nearest_spot(setting, thing, each.spot(step + 1)))
             for each in awake
         }
         if uses[thing] or sees:
@@ -260,7 +265,7 @@ async def choose_moments(folder: Path, kinds: Sequence[Kind], moments: int, uses
 
 
 async def measure(given: argparse.Namespace) -> dict[str, Any]:
-    """Live with every seed up to each moment, and try all conditions there; with the first also who observes nothing."""
+    """Live with every seed up to each moment, and try all conditions there; with the first also the blind control."""
     kinds = [
         *(each for each in (*KINDS, *HARMLESS) if not given.only),
         *map(_kind, given.only),
