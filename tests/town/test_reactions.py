@@ -197,6 +197,7 @@ def test_what_is_done_fits_what_is_the_matter() -> None:
         ("", "fine"), ("as it should be", "fine"), ("not clean", "broken"), ("out of order", "broken"),
         ("out of milk", "missing"), ("in flames", "fire"), ("being used", "taken"), ("left on", "on"),
         ("sticky with jam", "dirty"), ("flooded", "flowing"), ("newly repaired and working", "fine"),
+        ("warm from the sun", "fine"), ("humming softly", "fine"), ("smelling of gas", "fire"),
     ],
 )  # fmt: skip
 def test_conditions_are_told_apart(condition: str, kind: str) -> None:

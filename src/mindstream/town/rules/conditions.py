@@ -35,7 +35,9 @@ PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ),
     (
         "flowing",
-        _words(r"overflow\w{0,4}|flood\w{0,4}|under water|running over|gushing|spilling|boiling over|left running"),
+        _words(
+            r"overflow\w{0,4}|flood\w{0,4}|under water|running over|gushing|puddles?|spilling|boiling over|left running"
+        ),
     ),
     (
         "dirty",
@@ -48,19 +50,21 @@ PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("on", re.compile(r"\b(?:left (?:on|open|unlocked)|running|beeping|ringing|whistling)$", re.IGNORECASE)),
 )
 """Signs that something is wrong, the gravest first."""
-PLAIN_WORDS = """
-idle fine ok okay clean tidy ready closed open off on full new working well good warm quiet dry cosy cozy bright shiny
-neat spotless pretty beautiful lovely comfortable soft fresh stocked available free locked safe lit green blue red white
+STATE_WORDS = """
+idle fine ok okay ready closed open off on full new working well good available free locked lit green blue red white
+set switched turned made
 """
-CARED_FOR_WORDS = """
-repaired fixed mended restored renewed polished cleaned washed painted repainted decorated dusted waxed scrubbed swept
-refilled restocked made tidied aired arranged set upholstered ironed folded switched turned replaced upgraded improved
+PLEASANT_WORDS = """
+clean tidy warm quiet dry cosy cozy bright shiny neat spotless pretty beautiful lovely comfortable soft fresh safe
+fragrant scented smelling smells stocked repaired fixed mended restored renewed polished cleaned washed painted
+repainted decorated dusted waxed scrubbed swept refilled restocked tidied aired arranged upholstered ironed
+folded replaced upgraded improved
 """
-PLAIN, CARED_FOR = frozenset(PLAIN_WORDS.split()), frozenset(CARED_FOR_WORDS.split())
-"""In a condition that is said with these alone nothing is wrong; and in one that begins with how it was cared for."""
-FILLING_WORDS = (
-    "very now quite all back nice nicely and again just newly freshly recently as it should be in good shape order"
-)
+GENTLY_WORDS = "softly quietly gently brightly steadily nicely beautifully warmly evenly smoothly neatly perfectly"
+STATES, PLEASANT = frozenset(STATE_WORDS.split()), frozenset(PLEASANT_WORDS.split())
+GENTLY = frozenset(GENTLY_WORDS.split())
+"""In a condition of states alone nothing is wrong, nor in one that begins with something pleasant or goes gently."""
+FILLING_WORDS = "very now quite all back nice and again just newly freshly recently as it should be in good shape order"
 FILLING = frozenset(FILLING_WORDS.split())
 
 
@@ -74,7 +78,8 @@ def kind_of(condition: str) -> Kind:
     if NOT_SO.search(text):
         return "broken"
     said = [word for word in plain_words(text) if word not in FILLING]
-    return "fine" if not said or set(said) <= PLAIN | CARED_FOR or said[0] in CARED_FOR else "broken"
+    is_fine = not said or set(said) <= STATES | PLEASANT or said[0] in PLEASANT or GENTLY & {*said}
+    return "fine" if is_fine else "broken"
 
 
 def is_danger(condition: str) -> bool:

@@ -15,7 +15,7 @@ from mindstream.town.rules.things import find_thing
 
 LONGEST = 300
 SAID = re.compile(r"^(?:the )?(?P<thing>.{1,60}?) (?:is|has) (?P<how>[^()]{1,200})")
-PART = re.compile(r"^(?:an?|two|several|some) (?P<part>[\w -]{3,60})", re.IGNORECASE)
+PART = re.compile(r"^(?:an?|two|several|some) (?P<part>[\w-]{3,20}(?: [\w-]{3,20})?)$", re.IGNORECASE)
 OUT_OF = re.compile(
     r"\b(?:out of|no more|low on|missing|no) (?P<what>(?!order)[a-z]{3,20}(?: [a-z]{3,20})?)", re.IGNORECASE
 )
@@ -74,7 +74,7 @@ def see_to(ask: SeeTo) -> Remedy:
 def _read(sees: str) -> tuple[str, str]:
     """Return the thing that was seen, and how it is."""
     found = SAID.match(sees[:LONGEST])
-    return (found["thing"], found["how"].strip()) if found else ("thing", sees[:LONGEST])
+    return (found["thing"].removeprefix("behind the "), found["how"].strip()) if found else ("thing", sees[:LONGEST])
 
 
 def _done(*tasks: tuple[str, int, int, str], waits: bool = False, resumes: bool = True) -> Remedy:
@@ -124,5 +124,5 @@ def _repair(ask: SeeTo, thing: str, how: str, names: Sequence[str]) -> Remedy:
     others = [name if n != ask.at and _house(ask.around[n - 1]) == house else "" for n, name in enumerate(names, 1)]
     tools = find_thing("fetching tools", others, guest=True) + 1
     part = PART.match(how)
-    what = f"{part['part'].strip()} of the {thing}" if part and thing not in part["part"] else thing
+    what = f"{part['part']} of the {thing}" if part and thing not in part["part"] else thing
     return _done((f"fetching tools to repair the {what}", 5, tools, ""), (f"repairing the {what}", 20, ask.at, FIXED))
