@@ -44,14 +44,14 @@ def things_around(turn: Turn, place: str) -> tuple[str, ...]:
     return tuple(sorted(mine, key=lambda each: not each.startswith(arena + ":")))
 
 
-def shops_known(turn: Turn) -> tuple[str, ...]:
-    """Name the objects of shops that a resident knows and that are open: where one can buy what is missing."""
+def things_open(turn: Turn, purpose: str) -> tuple[str, ...]:
+    """Name the objects that a resident knows in places for a purpose ("shop", "eat") that are open, not at home."""
     when = turn.setting.when(turn.step)
     minute = when.hour * 60 + when.minute
     return tuple(
         thing
         for address, place in known_places(turn.setting, turn.person, turn.state.knows, when)
-        if not place.home and "shop" in purposes_of(place) and is_open(place, minute, minute + 30)
+        if not place.home and purpose in purposes_of(place) and is_open(place, minute, minute + 30)
         for thing in turn.setting.objects_in(address) if thing in turn.state.knows
     )  # fmt: skip
 

@@ -41,6 +41,7 @@ class ResidentState(BaseModel):
         talked: how often it has talked.
         shared: what it told others, or has from them: ids of its records by their names.
         gathered: how much importance it has perceived since it last reflected.
+        considered: the objects that it decided about whether to do something, and at which step it last did.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -59,6 +60,7 @@ class ResidentState(BaseModel):
     talked: int = 0
     shared: dict[str, frozenset[str]] = {}
     gathered: float = 0.0
+    considered: dict[str, int] = {}
 
     def spot(self, step: int) -> Spot:
         """Return where it is at a step."""
@@ -103,6 +105,8 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
         case Decided() if event.other and not event.yes:
             rested = state.rested | {event.other: event.step + profile.talk_rest}
             return state.model_copy(update={"rested": rested})
+        case Decided() if event.place:
+            return state.model_copy(update={"considered": state.considered | {event.place: event.step}})
         case Talked():
             return _after_talk(state, event, profile)
         case _:

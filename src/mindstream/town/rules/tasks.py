@@ -12,7 +12,6 @@ from mindstream.models.prompt import rule
 from mindstream.town.prompts.break_down import BreakDown, Task, Tasks
 from mindstream.town.prompts.plan_day import Place
 from mindstream.town.rules.habits import JOB
-from mindstream.town.rules.mishaps import see_to
 from mindstream.town.rules.things import find_thing, without_place
 from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
@@ -141,11 +140,9 @@ UNLESS: dict[str, tuple[str, str]] = {
 
 @rule(BreakDown)
 def break_down_by_habit(ask: BreakDown) -> Tasks:
-    """Do what belongs to it in its order; first see to what has just happened."""
+    """Do what belongs to it in its order."""
     names = [name.partition(" of ")[0] for name, _, _ in (each.partition(" in the ") for each in ask.around)]
-    first = see_to(ask, names) if ask.because else []
-    left = ask.minutes - sum(task.minutes for task in first)
-    tasks = [*first, *(_at_its_thing(ask, what, minutes, names) for what, minutes in _steps(ask, names, left))]
+    tasks = [_at_its_thing(ask, what, minutes, names) for what, minutes in _steps(ask, names, ask.minutes)]
     return Tasks(tasks=tasks[:MOST_TASKS] or [Task(minutes=max(1, ask.minutes), what=ask.what)])
 
 
@@ -165,7 +162,7 @@ def _at_its_thing(ask: BreakDown, what: str, minutes: int, names: Sequence[str])
         what = "helping in the kitchen"
     if number < 0:
         number = find_thing(plain, in_room, guest)
-    if number < 0 and what in (ask.what, BREAK) and not ask.because:
+    if number < 0 and what in (ask.what, BREAK):
         number = find_thing(SEATED, in_room, guest)
     return Task(minutes=minutes, what=what, place=_one_of_its_kind(ask, number, names) + 1)
 

@@ -86,6 +86,8 @@ SERVES = frozenset(
     terms("working serving teaching lecturing hosting preparing restocking opening closing cleaning welcoming offering")
 )
 BENCH = frozenset(terms("bench"))
+FOR_ONE = frozenset(terms("toilet lavatory shower bath bathtub tub"))
+"""What one uses alone."""
 ENOUGH = 0.5
 
 
@@ -116,6 +118,12 @@ def find_thing(what: str, names: Sequence[str], guest: bool = False) -> int:
         if fit > best + 1e-9:
             best, chosen = fit, number
     return chosen
+
+
+def is_for_one(name: str) -> bool:
+    """Tell whether a thing of this name is one that people use alone."""
+    words = terms(name)
+    return bool(words) and words[-1] in FOR_ONE
 
 
 @caches.remember(1 << 15)
