@@ -147,7 +147,6 @@ class Clockwork:
         return Commit(mind="town", at=self.setting.moment(step), entries=entries)
 
     def _note_condition(self, place: str) -> None:
-        """Keep in which arenas something is not as it should be."""
         for arena in map(self.setting.world.arena_of, self._spots_of(place)):
             if place in self.conditions:
                 self._odd.setdefault(arena, {})[place] = None
@@ -229,9 +228,8 @@ class Clockwork:
         for place in self._odd.get(arena, ()):
             near = min(self._spots_of(place), key=lambda each: self.setting.world.distance(each, spot))
             if is_in_sight(self.setting, spot, near):
-                seen.append(
-                    Percept(f"the {place.rsplit(':', 1)[-1]}", "is", self.conditions[place].text, near, place=place)
-                )
+                condition = self.conditions[place].text
+                seen.append(Percept(f"the {place.rsplit(':', 1)[-1]}", "is", condition, near, place=place))
         if sees_idle(profile):
             seen += self._idle_things(spot)
         with_whom = self.residents[name].state.partner  # whom one talks to is no news
