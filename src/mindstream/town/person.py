@@ -26,6 +26,7 @@ class Person(BaseModel):
         home: the address of where it lives.
         start: where it stands when the town begins; None: at its bed.
         knows: addresses that it knows from the beginning, besides its home.
+        about: its life so far, in a few sentences: known to it, and no news.
         memories: what it remembers from before, a sentence each.
     """
 
@@ -42,6 +43,7 @@ class Person(BaseModel):
     start: Spot | None = None
     knows: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
+    about: str = ""
     memories: tuple[str, ...] = ()
 
     def identity(self, currently: str = "") -> str:
@@ -59,16 +61,22 @@ class Person(BaseModel):
 
     def first_memories(self) -> tuple[str, ...]:
         """Return what its stream holds before it lives, a sentence each that stands on its own."""
-        texts = (self.learned, self.currently, *self.memories)
-        told = [_named(each, self.name) for text in texts for each in sentences(text)]
-        return tuple(dict.fromkeys((*told, *self.acquaintances(), *self.habits())))
+        told = self._sentences(self.learned, self.currently, *self.memories)
+        return tuple(dict.fromkeys((*told, *self.background())))
 
     def acquaintances(self) -> tuple[str, ...]:
         """Return whom it knows, a sentence each."""
         return tuple(f"{each.name} is {self.name}'s {each.what}." for each in self.relations)
 
+    def background(self) -> tuple[str, ...]:
+        """Return what it knows of its life, the people around it and its days, a sentence each: nothing to tell."""
+        return tuple(dict.fromkeys((*self._sentences(self.about), *self.acquaintances(), *self.habits())))
+
+    def _sentences(self, *texts: str) -> list[str]:
+        return [_named(each, self.name) for text in texts for each in sentences(text)]
+
     def habits(self) -> tuple[str, ...]:
-        """Return what it does every day, a sentence each: known to it, and nothing to talk about."""
+        """Return what it does every day, a sentence each."""
         return tuple(dict.fromkeys(each for text in (self.lifestyle, self.routine) for each in sentences(text)))
 
 

@@ -7,8 +7,8 @@ import re
 from mindstream import caches
 from mindstream.memory.rate_importance import Importance, RateImportance, rate_by_words
 
-TOLD = 5
-"""From this worth on something is told."""
+TOLD, NEWS = 5, 2
+"""From which worth on something is a reason to talk, and is told at all."""
 _TIME = re.compile(
     r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b(?:at|from|until|till|by) (?:noon|midnight|\d{1,2}(?::\d\d)?)\b"
     r"|\b(?:to|this|next|every) ?(?:morrow|night|morning|afternoon|evening|weekend|week)\b"
@@ -22,7 +22,9 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _OWN = re.compile(
-    r"'s plan for |\btalked with\b|\bwill (?:be there|help to prepare it): |\bis talking with\b"
+    r"'s plan for |\btalked with\b|\b(?:will (?:be there|help to prepare it)|(?:cannot|not want to) come\b[^:]{0,40}): "
+    r"|\bis talking with\b"
+    r"|\([a-z][^()]{0,80}\)\.?$|\bkeeps coming up with\b|^With .{1,60} go together\.?$"
     r"|\b(?:goes to bed|wakes? up|awakes? up)\b",
     re.IGNORECASE,
 )
