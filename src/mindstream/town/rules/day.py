@@ -82,7 +82,7 @@ def _would_go(who: Description, each: Appointment, habits: Sequence[Habit]) -> b
         and habit.place != each.place for habit in habits
     )  # fmt: skip
     if each.role in ("promised", "helper"):
-        return who.draw("goes", each.start, each.place) < (0.3 if busy else 0.9)
+        return not busy or who.draw("goes", each.start, each.place) < 0.3
     p = 0.25 + 0.2 * bool(OUTGOING.search(who.traits)) - 0.25 * bool(RESERVED.search(who.traits))
     p += 0.2 * bool(each.by and f"{each.by} (" in who.ask.identity)
     return who.draw("goes", each.start, each.place) < (p * 0.4 if busy else p)
