@@ -83,7 +83,7 @@ def _would_go(who: Description, each: Appointment, habits: Sequence[Habit]) -> b
     )  # fmt: skip
     if each.role in ("promised", "helper"):
         return not busy or who.draw("goes", each.start, each.place) < 0.3
-    p = 0.25 + 0.2 * bool(OUTGOING.search(who.traits)) - 0.25 * bool(RESERVED.search(who.traits))
+    p = 0.3 + 0.2 * bool(OUTGOING.search(who.traits)) - 0.25 * bool(RESERVED.search(who.traits))
     p += 0.2 * bool(each.by and f"{each.by} (" in who.ask.identity)
     return who.draw("goes", each.start, each.place) < (p * 0.4 if busy else p)
 
