@@ -106,7 +106,8 @@ async def test_a_visitor_is_answered_in_the_same_words(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         await town.run(12 * 360)
         async with visit(town, "Ada Brook", by="Maya") as mind:
-            assert (await mind.say("Hello, is there a reading evening?")).startswith("Yes. I am planning")
+            said = await mind.say("Hello, is there a reading evening?")
+            assert said.startswith("Hello Maya. Yes. I am planning")
             assert "5pm" in await mind.say("When is it?")
             assert "husband" in await mind.say("who is ben?")
             assert await mind.say("Thank you!") == "You are welcome."

@@ -220,6 +220,8 @@ class Talked(TownEvent):
     lines: tuple[Line, ...]
     until: int
     records: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    """What one had in memory before, and was told again."""
     gathered: float = 0.0
     """How much importance it has."""
 

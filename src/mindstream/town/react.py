@@ -214,16 +214,17 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
     at_heart = [
         each.record
         for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
-        if each.record.id not in shared and not each.record.data.get("habit") and "plan" not in each.record.keywords
+        if each.record.id not in shared
+        and not each.record.data.get("background")
+        and "plan" not in each.record.keywords
     ]
-    known = turn.person.acquaintances()
-    news = tuple(each.text for each in at_heart if each.text not in known)
+    news = tuple(each.text for each in at_heart)
     memories = turn.beyond_identity([*about, *(each.record for each in recalled)])
     question = ShouldTalk(
         who=turn.name, identity=turn.identity, doing=state.act.what, other=other.name,
         other_doing=other.act.what, when=turn.date_and_time, relation=turn.relation(other.name),
         memories=tuple(each for each in memories if each not in news), news=news,
-        last_talk="today" if other.name in state.rested else "",
+        last_talk=turn.last_talk(other.name),
     )  # fmt: skip
     return await _decided(turn, f"to talk to {other.name}", question, recalled, other.name)
 

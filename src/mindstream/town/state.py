@@ -38,6 +38,7 @@ class ResidentState(BaseModel):
         partner: whom it talks to, until `act` ends; "" nobody.
         rested: with whom it talked, and until which step it will not begin again.
         knows: addresses that it has seen, or knew from the beginning.
+        met: with whom it talked, and at which step the last time.
         talked: how often it has talked.
         shared: what it told others, or has from them: ids of its records by their names.
         gathered: how much importance it has perceived since it last reflected.
@@ -57,6 +58,7 @@ class ResidentState(BaseModel):
     partner: str = ""
     rested: dict[str, int] = {}
     knows: frozenset[str] = frozenset()
+    met: dict[str, int] = {}
     talked: int = 0
     shared: dict[str, frozenset[str]] = {}
     gathered: float = 0.0
@@ -122,9 +124,10 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
             "act": talk_act(event, state.act),
             "partner": event.partner,
             "rested": rested | {event.partner: event.until + profile.talk_rest},
+            "met": state.met | {event.partner: event.step},
             "talked": state.talked + 1,
             "shared": state.shared
-            | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records}},
+            | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}},
             "gathered": state.gathered + event.gathered,
         }
     )

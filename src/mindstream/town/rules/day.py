@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
 
 from mindstream import chance
 from mindstream.models.prompt import rule
 from mindstream.town.prompts.plan_day import DayPlan, Item, PlanDay
-from mindstream.town.rules.appointments import Appointment, read_appointments
+from mindstream.town.rules.appointments import Appointment, read_appointments, shun
 from mindstream.town.rules.currently import next_currently
 from mindstream.town.rules.described import Description, describe, end_of, habits_of, hours_of_sleep
 from mindstream.town.rules.habits import (
@@ -42,7 +44,8 @@ ERRANDS = ("buying", "shopping", "having coffee", "having tea", "having a coffee
 def plan_by_habit(ask: PlanDay) -> DayPlan:
     """Put what was agreed on first, then work, meals and habits, then what is pleasant."""
     who = describe(ask)
-    habits = habits_of(who)
+    who = replace(who, ask=ask.model_copy(update={"places": shun(ask.who, who.day, _told(who), ask.places)}))
+    ask, habits = who.ask, habits_of(who)
     wake, bed = hours_of_sleep(who, habits)
     appointments = [each for each in _appointments(who) if _would_go(who, each, habits)]
     line = Timeline(wake, bed)
@@ -68,13 +71,12 @@ def plan_by_habit(ask: PlanDay) -> DayPlan:
 
 def _appointments(who: Description) -> list[Appointment]:
     ask = who.ask
-    told = [*((who.day, line) for line in _sentences_in_whole(who.text)), *who.told]
-    return read_appointments(ask.who, who.day, told, ask.places)
+    return read_appointments(ask.who, who.day, _told(who), ask.places)
 
 
-def _sentences_in_whole(text: str) -> list[str]:
-    """Return the lines of a text: a day and an hour may stand in two sentences of one."""
-    return text.split("\n")
+def _told(who: Description) -> list[tuple[date, str]]:
+    """Return what is told, by lines: a day and an hour may stand in two sentences of one."""
+    return [*((who.day, line) for line in who.text.split("\n")), *who.told]
 
 
 def _would_go(who: Description, each: Appointment, habits: Sequence[Habit]) -> bool:
@@ -86,8 +88,8 @@ def _would_go(who: Description, each: Appointment, habits: Sequence[Habit]) -> b
         and habit.place != each.place for habit in habits
     )  # fmt: skip
     if each.role in ("promised", "helper"):
-        return not busy or who.draw("goes", each.start, each.place) < 0.5
-    p = 0.45 + 0.2 * bool(OUTGOING.search(who.traits)) - 0.25 * bool(RESERVED.search(who.traits))
+        return not busy or who.draw("goes", each.start, each.place) < 0.3
+    p = 0.3 + 0.2 * bool(OUTGOING.search(who.traits)) - 0.25 * bool(RESERVED.search(who.traits))
     p += 0.2 * bool(each.by and f"{each.by} (" in who.ask.identity)
     return who.draw("goes", each.start, each.place) < (p * 0.4 if busy else p)
 

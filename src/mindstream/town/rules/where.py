@@ -161,14 +161,31 @@ def find_for(purpose: str, places: Sequence[Place]) -> list[int]:
 
 def is_open(place: Place, start: int, end: int) -> bool:
     """Tell whether one can be at a place from one minute to another (past midnight counted on)."""
-    if place.home:
-        return True
-    spans = _spans(place.hours)
-    if spans is None:
-        usual = [OPEN[purpose] for purpose in purposes_of(place) if purpose in OPEN]
-        spans = usual or [(0, 2 * WHOLE)]
     days = (0, WHOLE)  # past midnight it is still the evening before
-    return any(opens <= start + day and end + day <= closes for opens, closes in spans for day in days)
+    return place.home or any(
+        opens <= start + day and end + day <= closes for opens, closes in _opening(place) for day in days
+    )
+
+
+def hours_without(place: Place, start: int, end: int) -> str:
+    """Return a place's hours without those from one minute to another."""
+    parts = [
+        part for opens, closes in _opening(place) for part in ((opens, min(closes, start)), (max(opens, end), closes))
+    ]
+    left = [f"{_clock(opens)}-{_clock(closes)}" for opens, closes in parts if opens < closes]
+    return ", ".join(left) or "closed"
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60 % 24:02d}:{minute % 60:02d}"
+
+
+def _opening(place: Place) -> list[tuple[int, int]]:
+    """Return from when to when a place is open, as said, else as usual."""
+    spans = _spans(place.hours)
+    if spans is not None:
+        return spans
+    return [OPEN[purpose] for purpose in purposes_of(place) if purpose in OPEN] or [(0, 2 * WHOLE)]
 
 
 @caches.remember(256)
