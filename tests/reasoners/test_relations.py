@@ -13,7 +13,7 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.memories import memory_of
 from mindstream.reasoners.reflect.reflect import OWN, reflect
-from mindstream.reasoners.reflect.relations import find_relations
+from mindstream.reasoners.reflect.relations import find_relations, join
 
 HOUR = 3_600.0
 ADA, BEN, CLEO, DAN, ME = "Ada Brook", "Ben Hale", "Cleo Marsh", "Dan Ives", "Eve Stone"
@@ -87,6 +87,8 @@ async def test_what_several_tell_and_speak_of_is_said_with_their_names(stream: S
 async def test_who_says_yes_is_kept_with_what_was_asked(stream: Stream) -> None:
     yes = [await talk(stream, other, f"{FAIR} Will you come?", "I would love to.") for other in (ADA, BEN)]
     no = await talk(stream, CLEO, f"{FAIR} Will you come?", "I am afraid I cannot.")
+    more = [await talk(stream, other, f"Have you heard? {FAIR}", "I would love to.") for other in (CLEO, DAN)]
+    assert not any("said yes" in text for text in texts([*more[0], *more[1]]))
     said = texts([*yes[0], *yes[1], *no])
     agreed = f"{ADA} and {BEN} have said yes when {ME} asked them about this: “{FAIR}”"
     assert said[agreed] == {line.id for lines in yes for line in lines}
@@ -109,6 +111,12 @@ async def test_several_who_do_what_weighs_are_at_something_together(stream: Stre
     await see(stream, DAN, "attending to the fire", "Ville:Old Mill:yard")
     said = texts(await stream.latest("observation", 9))
     assert said == {f"{ADA}, {BEN} and {CLEO} have been attending the fair at Old Mill.": {each.id for each in there}}
+
+
+def test_others_are_more_than_one() -> None:
+    assert join([ADA, BEN]) == f"{ADA} and {BEN}"
+    assert join([ADA, BEN, CLEO, DAN]) == f"{ADA}, {BEN}, {CLEO} and {DAN}"
+    assert join([ADA, BEN, CLEO, DAN, ME]) == f"{ADA}, {BEN}, {CLEO} and others"
 
 
 async def test_others_who_are_seen_together_often_talk(stream: Stream) -> None:

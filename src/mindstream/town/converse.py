@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import Kind, New, Record, normalised
+from mindstream.reasoners.reflect.reflect import OWN
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Line, Talked
 from mindstream.town.plan import take_up
@@ -45,7 +46,7 @@ async def _come_to_mind(speaker: Turn, other: Turn) -> list[Record]:
         *await speaker.recall(other.name, OF_OTHER, kinds=OF_PEOPLE),
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
     ]
-    told = {each.record.id: each.record for each in found if not each.record.data.get("habit")}
+    told = {each.record.id: each.record for each in found if not {"habit", OWN} & each.record.data.keys()}
     return list(told.values())
 
 

@@ -51,8 +51,8 @@ def find_relations(who: str, records: Sequence[Memory]) -> list[Relation]:
 
 
 def join(names: Sequence[str]) -> str:
-    """Write up to three names as one does in a sentence; of more, three "and others"."""
-    if len(names) > OFTEN:
+    """Write up to four names as one does in a sentence; of more, three "and others"."""
+    if len(names) > OFTEN + 1:
         return f"{', '.join(names[:OFTEN])} and others"
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
@@ -76,7 +76,11 @@ def _apart(times: Sequence[tuple[Moment, int]], gap: float) -> list[int]:
 
 def _agreements(memories: Memories) -> Iterator[Relation]:
     """Several said yes to the same."""
-    asked = {r.episode: (n, r) for n, r in memories.numbered if r.to and r.by == memories.who and "?" in r.text}
+    asked = {
+        r.episode: (n, r)
+        for n, r in memories.numbered
+        if r.to and r.by == memories.who and r.text.endswith(("?", "？"))
+    }
     agreed: Iterator[tuple[str, str, int]] = (
         (fact, record.by, number)
         for number, record in memories.heard
