@@ -2,8 +2,8 @@
 
     python benchmarks/town_anchors.py --data DIR [--map DIR] [--json]
 
-DIR is a saved simulation, or a folder with several. The map is `the_ville` in or beside it, unless it is named. Each
-figure says how many cases were looked at and which of them differ; an anchor with nothing to look at is left out.
+DIR is a saved simulation, or a folder with several. A save's map is found beside or around it by its name, unless one
+is named. Each figure says how many cases were looked at and which of them differ; where there is none, why.
 """
 
 from __future__ import annotations
@@ -11,38 +11,42 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from town_minds import MINDS
-from town_recorded import Figure, Measure, Recorded, figure
+from town_recorded import Figure, Measure, Recorded, figure, nothing
 
 from mindstream.errors import InputError
 from mindstream.town.formats.files import load_json
-from mindstream.town.formats.maps import read_tiled
+from mindstream.town.formats.maps import find_map, read_tiled
 from mindstream.town.formats.matrix import MAZES, Matrix, read_matrix, world_of_matrix
 from mindstream.town.formats.nodes import plain_memory
-from mindstream.town.formats.saves import Save, read_save
+from mindstream.town.formats.save_clock import settle_clock
+from mindstream.town.formats.saves import read_save
 from mindstream.town.formats.tiled import matrix_of_tiled
 from mindstream.town.formats.typed import to_plain
 from mindstream.town.world.address import ARENA, OBJECT, SECTOR
+from mindstream.town.world.tiles import TileWorld
 from mindstream.town.world.world import Spot
 
+NO_STEPS = "no step is recorded: neither movement/ nor its archive nor master_movement.json"
 
-def standing(save: Save) -> dict[str, Spot]:
+
+def standing(recorded: Recorded) -> Mapping[str, Spot]:
     """Return where residents stand at the first recorded step, else where they last were."""
-    if save.recording.environments:
-        first = save.recording.environment(min(save.recording.environments))
-        return {name: position.spot for name, position in first.items()}
-    return {name: each.scratch.curr_tile for name, each in save.personas.items() if each.scratch.curr_tile}
+    if recorded.standing:
+        return recorded.standing[min(recorded.standing)]
+    people = recorded.save.personas.items()
+    return {name: each.scratch.curr_tile for name, each in people if each.scratch.curr_tile}
 
 
 def import_counts(recorded: Recorded) -> Figure:
     """A1: what is on the map, and that everybody can reach all of it."""
     world, levels = recorded.world, Counter(address.level for address in recorded.world.places)
-    positions = standing(recorded.save)
+    positions = standing(recorded)
     stuck = [
         f"{name}: {address}"
         for name, spot in positions.items()
@@ -67,21 +71,18 @@ def import_counts(recorded: Recorded) -> Figure:
 
 def trips(recorded: Recorded) -> Iterator[tuple[str, list[Spot]]]:
     """Yield the runs of steps in which a resident moves every time, doing the same: who, and the spots."""
-    steps = [
-        (recorded.save.recording.environment(k), recorded.save.recording.movement(k))
-        for k in recorded.save.recording.movements
-        if k in recorded.save.recording.environments
-    ]
     for name in recorded.save.personas:
         run: list[Spot] = []
-        doing: str | None = None
-        for positions, movement in steps:
-            if name not in positions or name not in movement.persona:
+        doing, last = None, -1
+        for step, moves in recorded.moves.items():
+            here = recorded.standing.get(step, {}).get(name)
+            if here is None or name not in moves:
                 continue
-            here, move = positions[name].spot, movement.persona[name]
-            if run and (move.description != doing or run[-1] != here or move.movement == here):
+            move = moves[name]
+            if run and (move.description != doing or run[-1] != here or move.movement == here or step != last + 1):
                 yield name, run
                 run = []
+            last = step
             if move.movement != here:
                 run, doing = [*(run or [here]), move.movement], move.description
         if run:
@@ -90,28 +91,40 @@ def trips(recorded: Recorded) -> Iterator[tuple[str, list[Spot]]]:
 
 def path_lengths(recorded: Recorded) -> Figure:
     """A3: recorded trips are as long as our shortest ways between their ends."""
+    if not recorded.moves:
+        return nothing(NO_STEPS)
     cases, differ = 0, []
     for name, spots in trips(recorded):
         cases += 1
-        shortest = recorded.world.routes.distance(spots[0], spots[-1])
+        try:
+            shortest = recorded.world.routes.distance(spots[0], spots[-1])
+        except InputError as error:
+            differ.append(f"{name}: {error}")
+            continue
         if shortest != len(spots) - 1:
             differ.append(f"{name}: {spots[0]} to {spots[-1]}: {len(spots) - 1} recorded, {shortest} shortest")
-    return figure(cases, differ)
+    return figure(cases, differ) if cases else nothing("nobody walks in the recorded steps")
 
 
 def movement_invariants(recorded: Recorded) -> Figure:
     """A4: nobody is in a wall or moves by more than one tile; who moved stands there at the next step."""
-    recording, differ, cases = recorded.save.recording, [], 0
-    for k in recording.movements:
-        here, after = recording.environment(k), recording.environment(k + 1) if k + 1 in recording.environments else {}
-        for name, move in recording.movement(k).persona.items():
+    if not recorded.moves:
+        return nothing(NO_STEPS)
+    cases, begun, differ = 0, 0, []
+    stood = recorded.save.recording.environments
+    for step, moves in recorded.moves.items():
+        here, after = recorded.standing.get(step, {}), recorded.standing.get(step + 1, {})
+        for name, move in moves.items():
             cases += 1
-            (x, y), (i, j) = here[name].spot, move.movement
-            if not recorded.world.walkable((i, j)) or abs(x - i) + abs(y - j) > 1:
-                differ.append(f"step {k}: {name} goes from {(x, y)} to {(i, j)}")
-            if name in after and after[name].spot != (i, j):
-                differ.append(f"step {k}: {name} goes to {(i, j)} and stands at {after[name].spot}")
-    return figure(cases, differ)
+            spot, (i, j) = here.get(name, move.movement), move.movement
+            apart = abs(spot[0] - i) + abs(spot[1] - j)
+            begins = step + 1 in stood and name in after
+            begun += begins
+            if not recorded.world.walkable((i, j)) or apart > 1:
+                differ.append(f"step {step}: {name} goes from {spot} to {(i, j)}")
+            elif begins and after[name] != (i, j):
+                differ.append(f"step {step}: {name} goes to {(i, j)} and stands at {after[name]}")
+    return figure(cases, differ, next_step_recorded=begun)
 
 
 def round_trip(recorded: Recorded) -> Figure:
@@ -133,6 +146,8 @@ def round_trip(recorded: Recorded) -> Figure:
 
 def tiled_equality(matrix: Matrix, visuals: Path) -> dict[str, Figure]:
     """A2: the layers of the Tiled maps beside a matrix are its mazes; ids that no table has are counted apart."""
+    if not visuals.is_dir():
+        return {str(visuals): nothing("no Tiled map is beside the matrix (visuals/*.tmx, *.json)")}
     figures = {}
     for path in sorted([*visuals.glob("*.tmx"), *visuals.glob("*.json")]):
         mazes = matrix_of_tiled(read_tiled(path), matrix.tables).mazes
@@ -167,31 +182,44 @@ ANCHORS: dict[str, Measure] = {
 
 
 def find_saves(folder: Path) -> list[Path]:
-    """Return a saved simulation, or those in a folder."""
-    found = [folder] if (folder / "reverie").is_dir() else sorted(path.parent for path in folder.glob("*/reverie"))
+    """Return a saved simulation, or those in a folder, the short form too."""
+    if (folder / "personas").is_dir():
+        return [folder]
+    found = sorted(path.parent for depth in range(1, 5) for path in folder.glob("*/" * depth + "personas"))
     if not found:
-        raise InputError(f"{folder}: no saved simulation (a folder with reverie/meta.json)")
+        raise InputError(f"{folder}: no saved simulation (a folder with reverie/meta.json or meta.json, and personas)")
     return found
 
 
 def measure(data: Path, map_folder: Path | None) -> dict[str, Any]:
-    """Return each anchor's figure, by saved simulation."""
-    maps = [map_folder] if map_folder else [data / "the_ville", data.parent / "the_ville"]
-    place = next((path for path in maps if path.is_dir()), None)
-    if place is None:
-        raise InputError(f"{data}: no map beside it (the_ville); name one with --map")
-    matrix = read_matrix(place / "matrix" if (place / "matrix").is_dir() else place)
-    world = world_of_matrix(matrix)
-    results: dict[str, Any] = {
-        "A2 Tiled": {name: asdict(each) for name, each in tiled_equality(matrix, place / "visuals").items()}
-    }
+    """Return each anchor's figure, by saved simulation; `refused` are those that cannot be read, and why."""
+    results: dict[str, Any] = {"A2 Tiled": {}}
+    worlds: dict[Path, TileWorld] = {}
     for folder in find_saves(data):
-        recorded = Recorded(folder, read_save(folder), world)
+        key = str(folder.relative_to(data)) if folder != data else folder.resolve().name
+        try:
+            read = read_save(folder)
+            place = map_folder or find_map(folder, read.meta.maze_name)
+            if place not in worlds:
+                matrix = read_matrix(place / "matrix" if (place / "matrix").is_dir() else place)
+                worlds[place] = world_of_matrix(matrix)
+                results["A2 Tiled"] |= tiled_equality(matrix, place / "visuals")
+            notes: list[str] = []
+            recorded = Recorded(folder, settle_clock(read, notes.append), worlds[place])
+            _ = recorded.setting
+        except InputError as error:
+            results.setdefault("refused", {})[key] = str(error)
+            continue
         for name, anchor in ANCHORS.items():
-            found = anchor(recorded)
-            if found.cases:
-                results.setdefault(name, {})[folder.name] = asdict(found)
-    return results
+            try:
+                found = anchor(recorded)
+            except InputError as error:
+                found = nothing(str(error))
+            results.setdefault(name, {})[key] = replace(found, counts={**found.counts, **dict.fromkeys(notes, 1)})
+    return {
+        name: {key: each if isinstance(each, str) else asdict(each) for key, each in by_save.items()}
+        for name, by_save in results.items()
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -206,11 +234,13 @@ def main() -> None:
         return
     for name, by_save in results.items():
         for save, found in by_save.items():
-            print(
-                f"{name:22} {save:24} {found['cases']:>7,} cases, {found['wrong']} differ",
-                found["counts"] or "",
-                *found["differ"][:3],
-            )
+            if isinstance(found, str):
+                print(f"{name:22} {save:24} {found}")
+            elif not found["cases"]:
+                print(f"{name:22} {save:24} not measured: {found['why']}")
+            else:
+                counted = f"{found['cases']:>7,} cases, {found['wrong']} differ"
+                print(f"{name:22} {save:24} {counted}", found["counts"] or "", *found["differ"][:3])
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ a talk takes is asked of the town's own rules, in the published code's profile.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
-from town_recorded import Figure, Measure, Recorded, figure, stream_of, wait
+from town_recorded import Figure, Measure, Recorded, figure, nothing, stream_of, wait
 
 from mindstream.log.events import Reflected
 from mindstream.memory.columns import KIND_CODES
@@ -20,7 +21,7 @@ from mindstream.memory.rate_importance import RateImportance, rate_by_words
 from mindstream.memory.recall import Recalled
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Perceived
-from mindstream.town.formats.nodes import ConceptNode
+from mindstream.town.formats.nodes import STRENGTH, ConceptNode
 from mindstream.town.formats.saves import PersonaSave
 from mindstream.town.formats.typed import STAMP, parse_stamp
 from mindstream.town.import_memory import KINDS
@@ -97,18 +98,22 @@ def keyword_strength(recorded: Recorded) -> Figure:
                 word: sum(columns.kind.values[at] == code and at not in idle for at in found)
                 for word, found in columns.keywords.items()
             }
+            if STRENGTH in persona.memory.absent:
+                continue
             cases += len(expected)
             differ += [
                 f"{name}: {kind}: {word}"
                 for word in counted.keys() | expected
                 if counted.get(word, 0) != expected.get(word, 0)
             ]
-    return figure(cases, differ)
+    return figure(cases, differ) if cases or differ else nothing("kw_strength.json is missing, or counts nothing")
 
 
-def spots_in_sight(recorded: Recorded, spot: Spot, people: dict[str, Spot], me: str) -> list[Percept]:
-    """Return whom and what one can see from a spot, each where it is nearest."""
-    setting, world = recorded.setting, recorded.world
+def spots_in_sight(recorded: Recorded, persona: PersonaSave, people: Mapping[str, Spot]) -> list[Percept]:
+    """Return whom and what a resident can see from where it stands, each where it is nearest."""
+    me, spot, world = persona.name, people[persona.name], recorded.world
+    profile = recorded.setting.profile.model_copy(update={"vision": persona.scratch.vision_r})
+    setting = replace(recorded.setting, profile=profile)
     things: dict[str, Spot] = {}
     for at, number in world.objects_in(world.arena_of(spot)):
         thing = str(world.places[number])
@@ -127,18 +132,18 @@ def percepts(recorded: Recorded) -> Figure:
             if node.type == "event":
                 by_step[recorded.setting.step_at_moment(moment_of(node.created))].append(node)
         for step, nodes in by_step.items():
-            if step not in recorded.save.recording.environments:
-                continue
-            people = {who: at.spot for who, at in recorded.save.recording.environment(step).items()}
+            people = recorded.standing.get(step, {})
             if name not in people:
                 continue
-            seen = spots_in_sight(recorded, people[name], people, name)
+            seen = spots_in_sight(recorded, persona, people)
             taken_in = {each.subject for each in nearest(seen, people[name], persona.scratch.att_bandwidth)}
             steps, cases = steps + 1, cases + len(nodes)
             differ += [f"{name}: step {step}: {node.subject}" for node in nodes if node.subject not in taken_in]
             if len(nodes) > persona.scratch.att_bandwidth:
                 differ.append(f"{name}: step {step}: {len(nodes)} events at once")
-    return figure(cases, differ, steps=steps)
+    if not recorded.standing:
+        return nothing("no step is recorded, so where anybody stood is not known")
+    return figure(cases, differ, steps=steps) if cases else nothing("no event was kept at a recorded step")
 
 
 def evidence_depth(recorded: Recorded) -> Figure:
@@ -152,7 +157,7 @@ def evidence_depth(recorded: Recorded) -> Figure:
                 differ.append(f"{name}: {node.node_id} rests on what came later")
             if {record.depth for record in recorded.minds[name].records[node.node_id]} != {node.depth}:
                 differ.append(f"{name}: {node.node_id} has depth {node.depth}")
-    return figure(cases, differ)
+    return figure(cases, differ) if cases else nothing("no node rests on another")
 
 
 def lines_of(chat: ConceptNode) -> list[tuple[str, str]]:
@@ -178,6 +183,8 @@ def chat_ends(recorded: Recorded) -> Figure:
             elif ended != expected:
                 said = [datetime.fromtimestamp(each, UTC).strftime(STAMP) for each in (ended, expected)]
                 differ.append(f"{name}: {chat.node_id} ended {said[0]}, by the formula {said[1]}")
+    if not cases:
+        return nothing("no thought rests on a chat, so when one ended is not known")
     return figure(cases, differ, a_minute_shorter=shorter)
 
 
@@ -219,10 +226,18 @@ def focal_points(persona: PersonaSave) -> list[str]:
     return known[:: max(1, len(known) // FOCAL_POINTS)]
 
 
+def has_vectors(persona: PersonaSave) -> bool:
+    """Tell whether each memory's vector was recorded."""
+    keys = set(persona.memory.embeddings.keys)
+    return all(node.embedding_key in keys for node in persona.memory.nodes)
+
+
 def retrieval(recorded: Recorded) -> Figure:
     """A11: recall gives what 0.5 recency + 3 relevance + 2 importance gives, with recency as published and as meant."""
     cases, differ, farthest = 0, [], 0.0
     for name, persona in recorded.save.personas.items():
+        if not has_vectors(persona):
+            continue
         asked = focal_points(persona)
         for newest_first in (False, True):
             for focal, found in zip(asked, wait(recalled(persona, recorded.now, asked, newest_first)), strict=True):
@@ -234,7 +249,10 @@ def retrieval(recorded: Recorded) -> Figure:
                 farthest = max(farthest, apart)
                 if apart > CLOSE or any(theirs < least - CLOSE for _, theirs in scores):
                     differ.append(f"{name}: {focal!r:.60}: {apart:.4f} apart")
-    return figure(cases, differ, **({"farthest": round(farthest, 4)} if cases else {}))
+    if not cases:
+        return nothing("no resident's nodes all have vectors (embeddings.json), or nobody has a thought")
+    left_out = [name for name in recorded.save.personas if not has_vectors(recorded.save.personas[name])]
+    return figure(cases, differ, farthest=round(farthest, 4), residents_without_vectors=len(left_out))
 
 
 def ranks(values: Sequence[float]) -> Floats:
@@ -257,7 +275,7 @@ def poignancy(recorded: Recorded) -> Figure:
         cases += len(events)
         if not found[name] >= RANKED_ALIKE:
             differ.append(f"{name}: {found[name]}")
-    return figure(cases, differ, **found)
+    return figure(cases, differ, **found) if cases else nothing("nobody has events, not idle, of different poignancy")
 
 
 MINDS: dict[str, Measure] = {

@@ -22,12 +22,14 @@ from mindstream.memory.record import Record
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import read_all
 from mindstream.memory.stream import Stream
+from mindstream.town.formats.recording import Move
 from mindstream.town.formats.saves import PersonaSave, Save
 from mindstream.town.import_memory import RECORDED_EMBEDDER, import_memory
 from mindstream.town.importing import setting_of_save
 from mindstream.town.profile import COMPAT
 from mindstream.town.setting import Setting
 from mindstream.town.world.tiles import TileWorld
+from mindstream.town.world.world import Spot
 
 T = TypeVar("T")
 
@@ -41,16 +43,22 @@ class Figure:
         differ: those that are not as they should be, the first twenty.
         wrong: how many are not.
         counts: what else was counted.
+        why: why there was nothing to compare, where there was not.
     """
 
     cases: int
     wrong: int = 0
     differ: tuple[str, ...] = ()
     counts: Mapping[str, float] = field(default_factory=dict)
+    why: str = ""
 
 
 def figure(cases: int, differ: Sequence[str], **counts: float) -> Figure:
     return Figure(cases, len(differ), tuple(differ[:20]), counts)
+
+
+def nothing(why: str) -> Figure:
+    return Figure(0, why=why)
 
 
 class RecordedVectors:
@@ -115,6 +123,7 @@ class Recorded:
 
     folder: Path
     save: Save
+    """As its times have it, where the meta file disagrees with them."""
     world: TileWorld
 
     @property
@@ -126,6 +135,22 @@ class Recorded:
     def setting(self) -> Setting:
         """The town, as the published code has it."""
         return setting_of_save(self.save, self.world, profile=COMPAT)
+
+    @cached_property
+    def moves(self) -> Mapping[int, Mapping[str, Move]]:
+        """Where everybody goes at each recorded step."""
+        return {step: self.save.recording.movement(step).persona for step in self.save.recording.movements}
+
+    @cached_property
+    def standing(self) -> Mapping[int, Mapping[str, Spot]]:
+        """Where everybody stands when a step begins: as recorded, else where they went a step before."""
+        went = {step + 1: {name: each.movement for name, each in moves.items()} for step, moves in self.moves.items()}
+        recording = self.save.recording
+        stood = {
+            step: {name: position.spot for name, position in recording.environment(step).items()}
+            for step in recording.environments
+        }
+        return went | stood
 
     @cached_property
     def now(self) -> float:

@@ -233,6 +233,10 @@ def test_mistakes_are_one_sentence(town: tuple[str | Path, ...], tmp_path: Path)
     assert "is no time" in mistaken(run_here("town", "run", "--until", "noonish", *town))
     assert "before the town's first" in mistaken(run_here("town", "run", "--until", "2022-01-01 10:00", *town))
     assert "has not lived yet" in mistaken(run_here("town", "metrics", *town))
+    early = mistaken(run_here("town", "status", "--at", "08:00", *town))
+    assert "has not lived yet, nothing is known of later" in early
+    database = tmp_path / "town" / "mindstream.db"
+    assert "another journal" in mistaken(run_here("town", "export", "--journal", database, *town))
     assert "say what is written" in mistaken(run_here("town", "export", *town))
     assert "no role 'barber'" in mistaken(run_here("town", "run", "--role", "barber=rules", *town))
 

@@ -12,7 +12,7 @@ from mindstream.errors import InputError
 from mindstream.town.events import Acted, Perceived, Talked
 from mindstream.town.journal import read_town, rows_after
 from mindstream.town.prompts.should_act import ShouldAct
-from mindstream.town.rules.meeting import likely_to_act
+from mindstream.town.rules.mishaps import likely_to_act
 from mindstream.town.town import Town
 
 NOON = 12 * 360

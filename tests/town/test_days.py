@@ -6,12 +6,14 @@ from datetime import date
 
 import pytest
 
+from mindstream.town.person import Person, Relation
 from mindstream.town.prompts.plan_day import DayPlan, Place, PlanDay
 from mindstream.town.rules.appointments import read_appointments
 from mindstream.town.rules.currently import next_currently
 from mindstream.town.rules.day import plan_by_habit
 from mindstream.town.rules.habits import gerund, read_habits
-from mindstream.town.rules.times import clock, names_day, read_sleep, read_stretches, read_weekdays
+from mindstream.town.rules.sleep import read_sleep
+from mindstream.town.rules.times import clock, names_day, read_stretches, read_weekdays
 
 PLACES = (
     Place(words="main room of Mill Street 4", things=("bed", "desk", "stove", "table"), home=True),
@@ -174,3 +176,39 @@ def test_what_somebody_is_about_changes_with_the_days() -> None:
     assert "song" in after and "concert" not in after and "Mara Voss" in after and "Today, Jo Kim" in after
     later = next_currently(after, "Jo Kim", date(2024, 5, 15), [], [])
     assert later == "Jo is writing a song."
+
+
+def test_a_meal_is_eaten_when_and_where_it_is_told() -> None:
+    told = "Jo Kim has dinner at The Blue Anchor at 7pm. Jo Kim has lunch at Fischer's Bakery at 1pm."
+    plan = planned(f"Jo Kim, 30 years old\n{told}")
+    assert where(plan, "19:10") == ("having dinner", "tavern of The Blue Anchor")
+    assert where(plan, "13:10") == ("having lunch", "bakery of Fischer's Bakery")
+
+
+def test_what_is_done_in_a_part_of_the_day_is_done_then() -> None:
+    plans = [planned("Jo Kim, 30 years old\nJo Kim is mending nets in the evenings and hopes for rain.",
+                     day=f"Tuesday May {day}, 2024") for day in (7, 14, 21, 28)]  # fmt: skip
+    mending = [item for plan in plans for item in plan.items if "mending" in item.what]
+    assert mending and all(item.what == "mending nets" and item.start >= "17:00" for item in mending)
+
+
+def test_hours_at_a_place_are_work_whatever_the_verb() -> None:
+    plan = planned("Jo Kim, 40 years old\nJo Kim is a baker.\nJo Kim kneads dough in the bakery from 4am to noon.")
+    assert plan.wake < "04:00" and all("kneading dough" in where(plan, at)[0] for at in ("05:00", "09:00"))
+    assert not any(item.what == "working" for item in plan.items)
+
+
+def test_a_break_that_is_told_is_taken_and_work_goes_on() -> None:
+    told = "Jo Kim works at the Town Library from 9am to 5pm. She has coffee in Fischer's Bakery at 3pm."
+    plan = planned(f"Jo Kim, 40 years old\n{told}")
+    what, place = where(plan, "15:10")
+    assert what.startswith("having coffee") and place == "bakery of Fischer's Bakery"
+    assert where(plan, "16:10")[1] == "reading room of Town Library"
+
+
+def test_a_pronoun_for_another_becomes_a_name() -> None:
+    jo = Person(name="Jo Kim", home="x", relations=(Relation("Mara Voss", "friend"),),
+                memories=("Jo Kim sings with Mara Voss. He is fond of her. He carries her harp.",))  # fmt: skip
+    assert {"Jo Kim is fond of Mara Voss.", "Jo Kim carries her harp."} & set(jo.first_memories()) >= {
+        "Jo Kim is fond of Mara Voss."
+    }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hamlet import hamlet
-from test_saves import ROOM, SHARED, write
+from numpy.typing import NDArray
+from test_saves import ROOM, SHARED, contents, write
 
 from mindstream.errors import InputError
 from mindstream.models.embedders.named import embedder
@@ -17,6 +21,7 @@ from mindstream.town.events import Acted, Talked
 from mindstream.town.exporting import save_of_town, write_demo
 from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.saves import Save, check_save, read_save, write_save
+from mindstream.town.formats.typed import parse_clock, parse_stamp
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.importing import begin_from_save, setting_of_save
 from mindstream.town.journal import rows_after
@@ -102,6 +107,65 @@ def test_what_is_written_a_little_otherwise_is_matched_and_told(tmp_path: Path) 
     ]
 
 
+@pytest.mark.parametrize(
+    ("spot", "walls", "wrong"),
+    [
+        ((9, 0), [0, 0, 0], "not on the map"),
+        ((0, 0), [1, 0, 0], "is a wall"),
+        ((0, 0), [0, 1, 0], "no way leads there"),
+    ],
+)
+async def test_who_cannot_get_home_is_refused_before_anything_is_written(
+    tmp_path: Path, spot: tuple[int, int], walls: list[int], wrong: str
+) -> None:
+    save = saved(tmp_path / "save", living_area="the Ville:flat:room:desk")
+    where = {"Ann Poe": {"maze": "the_ville", "x": spot[0], "y": spot[1]}}
+    (tmp_path / "save/environment/2881.json").write_text(json.dumps(where))
+    world = build_tiles(ROOM.upto(1), (3, 1), bytes(walls), [ROOM, ROOM.child("bed"), ROOM.child("desk")])
+    with pytest.raises(InputError, match=f"Ann Poe: living_area: .*{wrong}.*mend scratch.json"):
+        await begin_from_save(tmp_path / "town", save, world)
+    assert not (tmp_path / "town").exists()
+
+
+async def test_an_import_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -> None:
+    class Stopped:
+        in_process, name, width = True, "stopped", 4
+
+        async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            if any("idle" in text for text in texts):
+                raise asyncio.CancelledError
+            return np.ones((len(texts), 4), np.float32)
+
+    with pytest.raises(asyncio.CancelledError):
+        await begin_from_save(tmp_path / "town", saved(tmp_path / "save"), flat(), embed=Stopped())
+    assert list((tmp_path / "town").iterdir()) == []
+    await begin_from_save(tmp_path / "town", read_save(tmp_path / "save"), flat())
+    async with Town.open(tmp_path / "town") as town:
+        assert town.step == 2_880
+
+
+async def test_a_way_that_does_not_begin_where_one_stands_is_found_anew(tmp_path: Path) -> None:
+    await begin_from_save(tmp_path / "town", saved(tmp_path / "save", planned_path=[[0, 9], [2, 0]]), flat())
+    async with Town.open(tmp_path / "town") as town:
+        state = town.residents["Ann Poe"].state
+        assert [state.spot(step) for step in (2_880, 2_881, 2_882)] == [(1, 0), (2, 0), (2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wrong"),
+    [
+        ("vision_r", -1, "scratch.json: vision_r: .* most residents have -1"),
+        ("recency_decay", 0, "scratch.json: recency_decay: "),
+        ("act_duration", 10**12, "scratch.json: act_duration"),
+        ("act_start_time", "February 13, 9999, 08:00:00", "scratch.json: act_start_time: .*a year from 1970 to 9000"),
+        ("importance_trigger_curr", float("nan"), "scratch.json: importance_trigger_curr"),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused_with_its_key(tmp_path: Path, key: str, value: object, wrong: str) -> None:
+    with pytest.raises(InputError, match=wrong):
+        setting_of_save(saved(tmp_path, **{key: value}), flat())
+
+
 async def test_a_save_read_and_exported_keeps_what_it_says(tmp_path: Path) -> None:
     save = saved(tmp_path / "save")
     await begin_from_save(tmp_path / "town", save, flat())
@@ -121,12 +185,61 @@ async def test_a_save_read_and_exported_keeps_what_it_says(tmp_path: Path) -> No
     assert set(after.memory.embeddings.keys) >= {node.embedding_key for node in nodes}
 
 
+async def test_with_the_save_it_began_from_an_export_is_that_save_and_what_came_after(tmp_path: Path) -> None:
+    save = saved(tmp_path / "save", act_pronunciatio="📖", concept_forget=3)
+    await begin_from_save(tmp_path / "town", save, flat())
+    write_save(save, tmp_path / "before")
+    async with Town.open(tmp_path / "town") as town:
+        vectors = town.residents["Ann Poe"].stream.embedder
+        write_save(await save_of_town(town.store, town.setting, vectors, saved=save), tmp_path / "after")
+        before, after = contents(tmp_path / "before"), contents(tmp_path / "after")
+        assert {name: after[name] for name in before} == before
+        await town.run(until=NOON)
+        later = await save_of_town(town.store, town.setting, vectors, saved=save)
+        with pytest.raises(InputError, match="did not begin from that save"):
+            await save_of_town(town.store, town.setting, vectors, saved=replace(save, meta=replace(save.meta, step=7)))
+    write_save(later, tmp_path / "later")
+    ann = read_save(tmp_path / "later").personas["Ann Poe"]
+    assert ann.scratch.concept_forget == 3 and ann.scratch.extra == {"ours": "kept"}
+    assert ann.scratch.act_pronunciatio != "📖", "she does something else"
+    assert ann.memory.nodes[-3:] == save.personas["Ann Poe"].memory.nodes, "numbered on, none changed"
+    assert set(later.recording.environments) >= {0, 2_881, NOON + 1} and later.meta.extra == save.meta.extra
+
+
 def comparable(node: Any) -> dict[str, object]:
     """Return what is to be kept of a node: its number follows the notes that a town's stream begins with."""
     return {
         key: value for key, value in asdict(replace(node, extra={})).items()
         if key not in ("node_id", "node_count", "type_count", "filling")
     }  # fmt: skip
+
+
+async def test_what_the_published_code_reads_is_in_an_export_of_its_kind(tmp_path: Path) -> None:
+    async with Town.open(tmp_path / "town", hamlet()) as town:
+        await town.run(until=NOON)
+        write_save(await save_of_town(town.store, town.setting, embedder("wordllama")), tmp_path / "out")
+    out = tmp_path / "out"
+    meta = json.loads((out / "reverie/meta.json").read_text())
+    standing = json.loads((out / f"environment/{meta['step']}.json").read_text())
+    for name in meta["persona_names"]:
+        folder = out / "personas" / name / "bootstrap_memory"
+        assert all(type(standing[name][key]) is int for key in "xy")
+        scratch = json.loads((folder / "scratch.json").read_text())
+        assert parse_clock(scratch["curr_time"]) and parse_clock(scratch["act_start_time"])
+        assert type(scratch["act_duration"]) is int and len(scratch["act_event"]) == len(scratch["act_obj_event"]) == 3
+        for schedule in ("f_daily_schedule", "f_daily_schedule_hourly_org"):
+            assert sum(minutes for _, minutes in scratch[schedule]) == 1_440, "every minute of a day is looked up"
+        world, sector, arena = scratch["living_area"].split(":")[:3]
+        assert arena in json.loads((folder / "spatial_memory.json").read_text())[world][sector]
+        nodes = json.loads((folder / "associative_memory/nodes.json").read_text())
+        vectors = json.loads((folder / "associative_memory/embeddings.json").read_text())
+        assert list(nodes) == [f"node_{number}" for number in range(len(nodes), 0, -1)] and nodes
+        for node in nodes.values():
+            assert len(vectors[node["embedding_key"]]) == 256 and parse_stamp(node["created"])
+            rests = [nodes[each]["depth"] for each in node["filling"] if node["type"] == "thought"]
+            assert node["depth"] == (1 + max(rests, default=0) if node["type"] == "thought" else 0), (
+                "counted again there"
+            )
 
 
 async def test_a_town_can_be_taken_at_any_step(tmp_path: Path) -> None:

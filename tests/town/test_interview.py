@@ -53,7 +53,7 @@ async def test_an_interview_leaves_no_trace(tmp_path: Path) -> None:
 async def test_who_somebody_is_comes_from_the_description(folder: Path) -> None:
     for condition in ("full", "none"):
         assert "piano tuner" in await answer(folder, "What is your occupation?", condition=condition)
-    assert "Ada Brook (wife)" in await answer(folder, "Who do you live with?")
+    assert "Ada Brook is my wife" in await answer(folder, "Who do you live with?")
     assert "around 11pm" in await answer(folder, "Describe your typical weekday schedule.")
 
 

@@ -15,7 +15,7 @@ import pytest
 from mindstream.errors import InputError
 from mindstream.town.formats.maps import load_map, read_tiled, save_map, write_tiled
 from mindstream.town.formats.matrix import read_matrix, world_of_matrix, write_matrix
-from mindstream.town.formats.tiled import TiledMap, matrix_of_tiled
+from mindstream.town.formats.tiled import TiledMap, Tileset, matrix_of_tiled
 from mindstream.town.formats.tiled_xml import parse_xml
 from mindstream.town.world.address import Address, parse_address
 from mindstream.town.world.tiles import TileWorld, build_tiles
@@ -164,3 +164,17 @@ def test_the_authors_map_is_read_from_all_its_formats(tmp_path: Path) -> None:
         load_map(SHARED / "visuals/the_ville.tmx", SHARED / "matrix/special_blocks")
     save_map(world, tmp_path / "again")
     assert load_map(tmp_path / "again") == world
+
+
+def test_a_tileset_in_a_file_of_its_own_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    layers = {name: array("I", [1]) for name in ("collision", "sector", "arena", "game_object", "spawning_location")}
+    map = TiledMap(1, 1, 32, 32, layers, (Tileset(1, "", 0, source="blocks.tsx"),))
+    with pytest.raises(InputError, match=r"'blocks.tsx' stands in a file of its own.*Embed Tileset"):
+        matrix_of_tiled(map)
+
+
+def test_a_map_without_spawning_points_is_read_again(tmp_path: Path) -> None:
+    room = parse_address("the Ville:flat:room")
+    world = build_tiles(room.upto(1), (2, 1), bytes(2), [room, None])
+    save_map(world, tmp_path / "matrix")
+    assert load_map(tmp_path / "matrix").places == world.places

@@ -88,7 +88,7 @@ def test_what_is_typed_is_found_or_told_with_its_nearest() -> None:
     assert find_resident(town, "ada") == find_resident(town, "Ada Brook") == "Ada Brook"
     assert find_object(town, "piano") == find_object(town, "cafe:piano") == "Hamlet:Oak Cafe:cafe:piano"
     assert find_place(town, "oak cafe") == "Hamlet:Oak Cafe"
-    for typed, said in (("Ada Brok", "did you mean 'Ada Brook'"), ("nobody at all", "there are Ada Brook")):
+    for typed, said in (("Ada Brok", "did you mean 'Ada Brook'"), ("nobody at all", "there are 'Ada Brook'")):
         with pytest.raises(InputError, match=said):
             find_resident(town, typed)
     with pytest.raises(InputError, match="say which"):
@@ -100,3 +100,11 @@ def test_what_is_typed_is_found_or_told_with_its_nearest() -> None:
     for typed in ("25:00", "Feb 30 10:00", "", "day 0 10:00", "Feb 12 10:00", "step -1"):
         with pytest.raises(InputError, match="it begins on"):
             find_step(town, typed, -1)
+
+
+def test_where_several_things_fit_all_are_named_as_they_can_be_typed() -> None:
+    town = hamlet()
+    with pytest.raises(InputError, match=r"is a place; in it are 'Oak Cafe:cafe:counter', .*: say which"):
+        find_object(town, "cafe")
+    with pytest.raises(InputError, match="did you mean 'Ada Brook'"):
+        find_resident(town, "adda")

@@ -86,5 +86,9 @@ async def test_a_part_can_be_played_and_what_was_not_lived_cannot(tmp_path: Path
         assert len(await asyncio.to_thread(part.read_text, "utf-8")) < len(whole)
         with pytest.raises(InputError, match="nothing between the steps"):
             await write_replay(town.store, town.setting, tmp_path / "c.html", since=9 * 360, until=8 * 360)
-        with pytest.raises(InputError, match=r"b\.html"):
-            await write_replay(town.store, town.setting, tmp_path / "b.html")
+        again = await write_replay(town.store, town.setting, tmp_path / "b.html")
+        assert await asyncio.to_thread(again.read_text, "utf-8") == whole, "an older replay is replaced"
+        diary = tmp_path / "diary.html"
+        await asyncio.to_thread(diary.write_text, "<!doctype html>\n<p>Dear diary")
+        with pytest.raises(InputError, match=r"diary\.html is there already: name another file"):
+            await write_replay(town.store, town.setting, diary)

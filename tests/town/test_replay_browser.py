@@ -139,3 +139,12 @@ async def test_a_town_without_tiles_is_drawn_by_its_roads(tmp_path: Path, page: 
     await page.click("[...document.querySelectorAll('.site')].at(-1)")
     assert await page.evaluate("document.querySelector('h2').textContent") == "yard"
     assert page.complaints == []
+
+
+async def test_letters_tell_residents_apart_and_a_lost_link_is_told(tmp_path: Path, page: BrowserPage) -> None:
+    setting = setting_of(parse_town(HAMLET.replace("Cleo Marsh", "Anton Barr"), Path()))
+    await page.open(f"{await lived(tmp_path, setting)}#t=someday&who=Nobody")
+    letters = await page.evaluate("[...document.querySelectorAll('.dot .face')].map((face) => face.textContent)")
+    assert sorted(letters) == ["Ad", "An", "BH"]
+    said = await page.evaluate("document.getElementById('notice').textContent")
+    assert said == "The link names a moment and a person that is not in this recording."

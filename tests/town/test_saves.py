@@ -13,6 +13,7 @@ import pytest
 
 from mindstream.errors import InputError
 from mindstream.town.formats.maps import load_map
+from mindstream.town.formats.save_clock import settle_clock
 from mindstream.town.formats.saves import check_save, read_save, write_save
 from mindstream.town.world.address import parse_address
 from mindstream.town.world.tiles import build_tiles
@@ -122,6 +123,7 @@ FILES: dict[str, Any] = {
     f"{MEMORY}/embeddings.json": {"bed is idle": [0.1, -1e-17, 1 / 3]},
     f"{MEMORY}/kw_strength.json": {"kw_strength_event": {"bed": 1}, "kw_strength_thought": {}, "ours": 0},
 }
+BEFORE = {"curr_time": "February 13, 2023, 08:00:00"}
 ROOM = parse_address("the Ville:flat:room")
 
 
@@ -177,11 +179,13 @@ def test_steps_are_read_from_an_archive_too(tmp_path: Path) -> None:
     ("file", "change", "wrong"),
     [
         ("meta", {"persona_names": ["Ann Poe", "Ann Poe"]}, "'Ann Poe' stands there twice"),
-        ("meta", {"persona_names": ["Bob"]}, "Bob/bootstrap_memory/scratch.json: cannot be read"),
+        ("meta", {"persona_names": ["Bob"]}, "persona_names: 'Bob' has no folder in .*: add it, or take the name out"),
         ("meta", {"persona_names": ["../Ann Poe"]}, "cannot be the name of a folder"),
         ("meta", {"curr_time": "noon"}, "meta.json: curr_time: .*noon"),
         ("meta", {"maze_name": "\ud800"}, "meta.json: half a character"),
         ("meta", {"step": "1"}, "meta.json: step: "),
+        ("meta", {"step": -1}, "meta.json: step: a number from 0 on is wanted, not -1"),
+        ("meta", {"sec_per_step": 0}, "meta.json: sec_per_step: 1 to 86,400 seconds are wanted, not 0"),
         ("scratch", {"name": "Eve"}, "scratch.json: name: 'Eve' is in the folder of 'Ann Poe'"),
         ("scratch", {"planned_path": [[0, "x"]]}, r"scratch.json: planned_path.0.1: .*'x'"),
         ("scratch", {"vision_r": 8.0}, "scratch.json: vision_r"),
@@ -199,6 +203,58 @@ def test_steps_are_read_from_an_archive_too(tmp_path: Path) -> None:
 def test_a_bad_save_is_refused_with_file_and_reason(tmp_path: Path, file: str, change: Any, wrong: str) -> None:
     with pytest.raises(InputError, match=wrong):
         read_save(write(tmp_path, **{file: change}))
+
+
+def test_the_short_form_is_read(tmp_path: Path) -> None:
+    full = write(tmp_path / "full")
+    moves = json.loads((full / "movement/0.json").read_text())["persona"]
+    later = {"Ann Poe": moves["Ann Poe"] | {"movement": [0, 0]}}
+    short = tmp_path / "short"
+    shutil.copytree(full / "personas", short / "personas")
+    shutil.copy(full / "reverie/meta.json", short)
+    (short / "master_movement.json").write_text(json.dumps({"2": later, "1": {}, "0": moves, "3": {}}))
+    save = read_save(short)
+    assert [save.recording.movement(k).persona["Ann Poe"].movement for k in range(4)] == [
+        (1, 0),
+        (1, 0),
+        (0, 0),
+        (0, 0),
+    ]
+    assert list(save.recording.movements) == [0, 1, 2, 3] and not save.recording.environments
+    assert save.personas == read_save(full).personas
+    (short / "master_movement.json").write_text(json.dumps({"0": moves, "two": later}))
+    with pytest.raises(InputError, match=r"master_movement.json: 'two' is no step"):
+        read_save(short)
+    (short / "meta.json").unlink()
+    with pytest.raises(InputError, match=r"reverie/meta.json is missing"):
+        read_save(short)
+
+
+def test_what_can_be_made_anew_may_be_missing(tmp_path: Path) -> None:
+    folder = write(tmp_path / "in")
+    whole = read_save(folder)
+    for file in ("embeddings.json", "kw_strength.json"):
+        (folder / MEMORY / file).unlink()
+    meta = {key: each for key, each in META.items() if key not in ("fork_sim_code", "start_date", "persona_names")}
+    (folder / "reverie/meta.json").write_text(json.dumps(meta))
+    save = read_save(folder)
+    assert (save.meta.start_date, save.meta.persona_names) == ("February 13, 2023", ("Ann Poe",))
+    memory = save.personas["Ann Poe"].memory
+    assert memory.nodes == whole.personas["Ann Poe"].memory.nodes and not memory.embeddings.keys
+    assert memory.strength.kw_strength_thought == {}, "what is idle does not count"
+    write_save(save, tmp_path / "out")
+    assert not (tmp_path / "out" / MEMORY / "embeddings.json").exists()
+
+
+def test_residents_are_believed_where_the_meta_file_contradicts_its_own_times(tmp_path: Path) -> None:
+    clock = {"curr_time": "February 13, 2023, 08:00:10", "step": 16, "sec_per_step": 1_800}
+    told: list[str] = []
+    save = settle_clock(read_save(write(tmp_path / "odd", meta=clock, scratch=BEFORE)), told.append)
+    assert (save.meta.step, save.meta.sec_per_step) == (2_881, 10) and "taken for step 2881" in told[0]
+    for change in ({"step": 2_881, "sec_per_step": 10}, {"step": 1, "sec_per_step": 10}):
+        told.clear()
+        fine = read_save(write(tmp_path / f"{change['step']}", meta=clock | change, scratch=BEFORE))
+        assert settle_clock(fine, told.append) == fine and not told, "a day need not begin at midnight"
 
 
 def test_a_resident_must_be_able_to_go_home(tmp_path: Path) -> None:

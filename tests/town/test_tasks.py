@@ -9,14 +9,15 @@ import pytest
 from hamlet import hamlet
 
 from mindstream import caches
-from mindstream.town.events import Acted, DayPlanned, TasksPlanned
+from mindstream.town.events import DayPlanned, TasksPlanned
 from mindstream.town.journal import rows_after
 from mindstream.town.plan import take_up
 from mindstream.town.prompts.break_down import BreakDown, Task
 from mindstream.town.rules import things
 from mindstream.town.rules.tasks import break_down_by_habit
 from mindstream.town.rules.things import find_thing
-from mindstream.town.rules.worth import names_time, worth
+from mindstream.town.rules.times import names_time
+from mindstream.town.rules.worth import worth
 from mindstream.town.town import Town
 from mindstream.town.turn import Turn
 
@@ -27,12 +28,9 @@ HOME = tuple(
         "shower in the bathroom", "toilet in the bathroom", "bathroom sink in the bathroom",
     )
 )  # fmt: skip
-SHOP = ("grocery shelf in the store of Penny's Market", "behind the counter in the store of Penny's Market")
 
 
-def tasks(
-    what: str, minutes: int = 60, because: str = "", around: tuple[str, ...] = HOME, is_home: bool = True
-) -> list[Task]:
+def tasks(what: str, minutes: int = 60, around: tuple[str, ...] = HOME, is_home: bool = True) -> list[Task]:
     ask = BreakDown(
         who="Jo",
         identity="Jo",
@@ -40,7 +38,6 @@ def tasks(
         when="08:00",
         minutes=minutes,
         around=around,
-        because=because,
         is_home=is_home,
     )
     reply: list[Task] = break_down_by_habit(ask).tasks
@@ -74,41 +71,38 @@ def test_guests_stay_on_their_side_of_the_counter() -> None:
     assert find_thing("working (serving customers)", names) == 0
 
 
-@pytest.mark.parametrize(
-    ("because", "first", "at", "leaves"),
-    [
-        ("the shower is leaking", "repairing", "shower", True),
-        ("the shower is dripping on the floor", "repairing", "shower", True),
-        ("the toilet is jammed", "repairing", "toilet", True),
-        ("the stove is burning", "putting out the fire", "stove", True),
-        ("the stove is on fire", "putting out the fire", "stove", True),
-        ("the fridge is empty", "refilling", "fridge", True),
-        ("the fridge is out of milk", "refilling", "fridge", True),
-        ("the table is sticky with jam", "cleaning", "table", True),
-        ("the toilet is occupied", "waiting", "", False),
-    ],
-)
-def test_what_has_happened_is_seen_to_first(because: str, first: str, at: str, leaves: bool) -> None:
-    around = (*HOME, *SHOP)
-    place = next((each for each in HOME if each.startswith(because.split()[1])), "")
-    reply = tasks("having breakfast", 60, f"{because} ({place})", around)
-    number, remedy = next((n, task) for n, task in enumerate(reply) if task.what.startswith(first))
-    assert number <= 1 and thing(remedy, around) == at and bool(remedy.leaves) is leaves
-    if "fridge" in because:
-        assert thing(reply[0], around) == "grocery shelf"
-    assert reply[-1].what not in (remedy.what, ""), "then it goes on as planned"
+CAFE = tuple(f"{each} in the cafe of Oak Cafe" for each in ("cafe counter", "cafe seating"))
+LIBRARY = ("desk in the hall of Town Library", "lectern in the reading room of Town Library")
 
 
-async def test_a_leak_is_repaired(tmp_path: Path) -> None:
-    async with Town.open(tmp_path, hamlet()) as town:
-        await town.run(until=6 * 360 + 30)
-        await town.set_object("Hamlet:Mill House:room:shower", "dripping")
-        await town.run(until=8 * 360)
-        rows = [row async for row in rows_after(town.store)]
-        again = [row.event for row in rows if row.event.kind == "object_changed"]
-    acts = [row.event.act.what for row in rows if isinstance(row.event, Acted)]
-    assert any("repairing the shower" in what for what in acts)
-    assert [event.model_dump()["condition"] for event in again][-1] == ""
+def at_place(what: str, where: str, around: tuple[str, ...], identity: str = "Jo") -> list[tuple[str, str]]:
+    ask = BreakDown(who="Jo", identity=identity, what=what, where=where, when="09:00", minutes=60, around=around)
+    return [(task.what, thing(task, around)) for task in break_down_by_habit(ask).tasks]
+
+
+def test_nobody_serves_customers_but_who_works_there() -> None:
+    novel = at_place("working on a novel at Oak Cafe", "cafe of Oak Cafe", CAFE, "Jo\nJo is a writer of novels.")
+    assert {at for _, at in novel} == {"cafe seating"} and not any("customers" in what for what, _ in novel)
+    guest = at_place("working", "cafe of Oak Cafe", CAFE, "Jo\nJo is a writer of novels.")
+    assert not any("customers" in what for what, _ in guest)
+    cook = at_place("working", "cafe of Oak Cafe", CAFE, "Jo\nJo is the cook of Oak Cafe.")
+    assert any("customers" in what for what, _ in cook)
+
+
+def test_the_room_that_is_named_is_where_it_is_done() -> None:
+    assert {at for _, at in at_place("studying", "reading room of Town Library", LIBRARY)} <= {"lectern", ""}
+
+
+def test_what_is_not_served_is_brought_and_what_is_not_there_is_not_used() -> None:
+    lunch = [what for what, _ in at_place("having lunch", "hall of Town Library", LIBRARY)]
+    assert lunch[0] == "unpacking food from home" and not any("ordering" in what for what in lunch)
+    bare = [task.what for task in tasks("having dinner", 40, around=("chair in the room of Mill House",))]
+    assert bare == ["getting food ready", "preparing something simple", "eating", "washing the dishes"]
+
+
+def test_teeth_are_brushed_in_the_bathroom_whatever_the_kitchen_has() -> None:
+    for basin in ("sink", "washbasin", "bathroom sink", "basin"):
+        assert find_thing("brushing teeth", ["kitchen sink", basin]) == 1
 
 
 async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_a_town_is_read_from_one_file(tmp_path: Path) -> None:
     mei, eddy = town.residents
     assert mei.home == "the Ville:Lin family's house:bedroom" and mei.start == (6, 1)
     assert mei.relations[0].what == "son"
-    assert mei.memories == ("Mei Lin teaches philosophy.", "Eddy writes music.")
+    assert (mei.about, mei.memories) == ("Mei Lin teaches philosophy.", ("Eddy writes music.",))
     assert eddy.start == (1, 1) == town.world.spots(parse_address("the Ville:Lin family's house:kitchen:stove"))[0]
     kitchen = parse_address(eddy.home).upto(2).child("kitchen")
     assert town.rules.capacity(kitchen.child("stove")) == 3 and town.rules.owners(kitchen) == {"Mei Lin", "Eddy Lin"}

@@ -17,10 +17,12 @@ from mindstream.service.folders import require_room_for_town
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.exporting import save_of_town
-from mindstream.town.formats.maps import load_map
+from mindstream.town.formats.maps import find_map, load_map
+from mindstream.town.formats.save_clock import settle_clock
 from mindstream.town.formats.saves import read_save, write_save
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.importing import begin_from_save
+from mindstream.town.journal_file import write_journal
 from mindstream.town.lookup import find_step
 from mindstream.town.replay import write_replay
 
@@ -30,11 +32,11 @@ def take_in(
     json: bool,
 ) -> int:  # fmt: skip
     """Begin a town from a saved simulation."""
-    save = read_save(folder)
-    world = load_map(map_ or _map_beside(folder, save.meta.maze_name))
+    notes: dict[str, None] = {}
+    save = settle_clock(read_save(folder), notes.setdefault)
+    world = load_map(map_ or find_map(folder, save.meta.maze_name))
     constants = towns.read_profile(profile, ()) if profile else None
     told = read_whispers(whispers) if whispers else None
-    notes: dict[str, None] = {}
 
     async def begin() -> None:
         await require_room_for_town(settings.data)
@@ -57,29 +59,24 @@ def take_in(
     return 0
 
 
-def _map_beside(folder: Path, name: str) -> Path:
-    found = folder.resolve().parent / name
-    if not found.exists():
-        raise InputError(f"the map {name!r:.99} is not beside {folder}: name it by --map DIR")
-    return found
-
-
-def export(settings: Settings, out: Path | None, journal: Path | None, at: str, json: bool) -> int:
+def export(
+    settings: Settings, out: Path | None, saved: Path | None, journal: Path | None, at: str, json: bool
+) -> int:  # fmt: skip
     """Write a town as a saved simulation, or its journal."""
     if out is None and journal is None:
         raise InputError("say what is written: --out FOLDER, a saved simulation, or --journal FILE")
-    if out is None and at:
-        raise InputError("a journal is written whole: --at is for --out")
+    if out is None and (at or saved):
+        raise InputError("a journal is written whole: --at and --save are for --out")
+    began = settle_clock(read_save(saved), complain) if saved else None
 
     async def run() -> dict[str, object]:
         written: dict[str, object] = {}
         async with towns.look_in(settings) as look:
             if journal is not None:
-                written |= {"journal": str(journal), "lines": await files.write_lines(journal, look.write_journal())}
+                written |= {"journal": str(journal), "lines": await _write_journal(look, journal)}
             if out is not None:
-                step = find_step(look.setting, at, look.now) if at else None
-                await look.state(step)  # which says so where it has not lived so far
-                save = await save_of_town(look.store, look.setting, embedder(settings.embedder), upto=step)
+                step = towns.find_past_step(look.setting, at, look.now) if at else None
+                save = await save_of_town(look.store, look.setting, embedder(settings.embedder), upto=step, saved=began)
                 write_save(save, out)
                 written |= {"out": str(out), "residents": len(save.personas), "step": save.meta.step - 1}
         return written
@@ -95,12 +92,19 @@ def export(settings: Settings, out: Path | None, journal: Path | None, at: str, 
     return 0
 
 
+async def _write_journal(look: towns.Look, file: Path) -> int:
+    """Write a journal, to a file that holds no other; return how many lines it has."""
+    if files.real_file(file) is None:
+        return await files.write_lines(None, look.write_journal())
+    return await write_journal(look.store, look.setting, file)
+
+
 def replay(settings: Settings, out: Path, since: str, until: str, json: bool) -> int:
     """Write a page that plays what happened."""
 
     async def run() -> dict[str, object]:
         async with towns.look_in(settings) as look:
-            first = find_step(look.setting, since, look.now) if since else None
+            first = towns.find_past_step(look.setting, since, look.now) if since else None
             last = find_step(look.setting, until, look.now) if until else None
             await write_replay(look.store, look.setting, out, since=first, until=last)
         return {"out": str(out)}

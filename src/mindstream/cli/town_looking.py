@@ -30,7 +30,7 @@ def show_status(settings: Settings, at: str, json: bool) -> int:
 
     async def run() -> None:
         async with towns.look_in(settings) as look:
-            step = find_step(look.setting, at, look.now) if at else look.now
+            step = towns.find_past_step(look.setting, at, look.now) if at else look.now
             state = await look.state(step if at else None)
             _print_json_status(look.setting, state, step) if json else _print_status(look, state, step)
 
@@ -100,7 +100,7 @@ def show_mind(settings: Settings, typed: str, at: str, limit: int, json: bool) -
     async def run() -> None:
         async with towns.look_in(settings) as look:
             name = find_resident(look.setting, typed)
-            step = find_step(look.setting, at, look.now) if at else look.now
+            step = towns.find_past_step(look.setting, at, look.now) if at else look.now
             state = (await look.state(step if at else None)).states.get(name, ResidentState(name=name))
             newest = await look.newest(name, step, limit)
             if json:
@@ -132,7 +132,7 @@ def explain(settings: Settings, typed: str, at: str, json: bool) -> int:
     """Print why somebody does what it does."""
     history = read(settings)
     name = find_resident(history.setting, typed)
-    reason = why.explain(history, name, find_step(history.setting, at, history.step) if at else history.step)
+    reason = why.explain(history, name, towns.find_past_step(history.setting, at, history.step) if at else history.step)
     if json:
         print_json(reason.as_json())
     for line in () if json else reason.lines():
@@ -144,8 +144,10 @@ def show_timeline(settings: Settings, typed: str, since: str, until: str, about:
     """Print what somebody did, said and thought."""
     history = read(settings)
     setting, name = history.setting, find_resident(history.setting, typed)
-    start = find_step(setting, since, history.step) if since else 0
+    start = towns.find_past_step(setting, since, history.step) if since else 0
     end = find_step(setting, until, history.step) if until else None
+    if end is not None and end < start:
+        raise InputError(f"--to {until!r:.99} is before --from {since!r:.99}")
     lines = why.timeline(history, name, start, end, about)
     for line in lines:
         when, _, what = line.partition("  ")
@@ -161,7 +163,7 @@ def interview(settings: Settings, typed: str, question: str, at: str, condition:
     async def ask() -> tuple[Setting, Interview]:
         async with towns.look_in(settings) as look:
             name, setting = find_resident(look.setting, typed), look.setting
-            step = find_step(setting, at, look.now) if at else None
+            step = towns.find_past_step(setting, at, look.now) if at else None
             async with (
                 towns.open_answerer(settings) as models,
                 open_interview(look.store, step, models=models, embed=settings.embedder) as interviewer,

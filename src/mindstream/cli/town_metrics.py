@@ -11,7 +11,7 @@ from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
 from mindstream.cli.town_looking import read
 from mindstream.errors import InputError
-from mindstream.service.town import format_time
+from mindstream.service.town import find_past_step, format_time
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.formats.files import write_text
@@ -69,8 +69,7 @@ def show(settings: Settings, asked: Asked, json: bool) -> int:
 def _measure(settings: Settings, asked: Asked) -> Measured:
     history = read(settings)
     if asked.at:
-        step = find_step(history.setting, asked.at, history.step)
-        history = read(settings, min(step, history.step))
+        history = read(settings, find_past_step(history.setting, asked.at, history.step))
     facts = [read_fact(text, history.setting) for text in asked.facts]
     diffusions = tuple(trace_fact(history, fact) for fact in facts)
     attendance = None
@@ -79,6 +78,8 @@ def _measure(settings: Settings, asked: Asked) -> Measured:
             raise InputError("an event is told by --event PLACE, --from TIME, --to TIME and --fact WORDS")
         address = history.setting.addresses[find_place(history.setting, asked.event)]
         start, end = (find_step(history.setting, time, history.step) for time in (asked.start, asked.end))
+        if end <= start:
+            raise InputError(f"--to {asked.end!r:.99} is not after --from {asked.start!r:.99}")
         attendance = trace_attendance(history, Event(facts[0], address, start, end), diffusions[0])
     return Measured(
         history, count_events(history), trace_acquaintance(history), examine_conduct(history), diffusions, attendance

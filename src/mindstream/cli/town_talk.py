@@ -62,9 +62,10 @@ async def _next_line(lines: Lines, prompt: str) -> str:
 
 async def _answer(mind: Mind, text: str) -> None:
     """Print an answer as it comes."""
-    print(f"{clean(mind.speaker.title)}: ", end="", flush=True)
+    name = f"{clean(mind.speaker.title)}: "
     async with aclosing(mind.hear(text)) as events:
         async for row in events:
             if isinstance(row.event, Piece):
-                print(clean(row.event.text), end="", flush=True)
+                print(f"{name}{clean(row.event.text)}", end="", flush=True)
+                name = ""
     print()

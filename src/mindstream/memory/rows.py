@@ -17,6 +17,7 @@ COLUMNS = (
     " embedder, vector"
 )
 FIELDS = COLUMNS.split(", ")
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 INSERT = f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
 
 
@@ -40,7 +41,7 @@ def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
 
 
 def _json(value: Any) -> str | None:
-    return json.dumps(value, ensure_ascii=False) if value else None
+    return _encode(value) if value else None
 
 
 def record_of(row: tuple[Any, ...]) -> Record:

@@ -22,9 +22,8 @@ from mindstream.memory import carriers, checkpoints, portions
 from mindstream.memory.carriers import Carriers
 from mindstream.memory.checkpoints import Checkpoint
 from mindstream.memory.door import MAX_VERSION
-from mindstream.memory.known_records import KnownRecords
 from mindstream.memory.record import UNIQUE, Kind, Record, normalised, same_words
-from mindstream.memory.rows import COLUMNS, FIELDS, INSERT, insertion, record_of
+from mindstream.memory.rows import COLUMNS, INSERT, insertion, record_of
 from mindstream.memory.salvage import moment
 from mindstream.memory.store import Changes, Commit, Entry, Erasure, Revision, checked_commit
 from mindstream.memory.strength import StrengthState
@@ -43,7 +42,6 @@ class SqliteStore:
     def __init__(self, folder: str | Path) -> None:
         self.folder = usable(folder)
         self._database = Database(self.folder, MIGRATIONS)
-        self._known = KnownRecords()
 
     async def commit(self, *commits: Commit) -> list[Logged]:
         checked = [checked_commit(commit) for commit in commits]
@@ -72,8 +70,8 @@ class SqliteStore:
         return self._database.version()
 
     async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
-        found = portions.read_portion(self._database, [*FIELDS, "changed"], stream, since, after, most)
-        return Changes(list(map(self._known.read, found.rows)), found.gone, found.upto, found.left, found.ahead)
+        found = portions.read_portion(self._database, COLUMNS.split(", "), stream, since, after, most)
+        return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
 
     @contextlib.asynccontextmanager
     async def walk(self, stream: str) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
@@ -97,19 +95,12 @@ class SqliteStore:
         found: dict[str, Record] = {}
         for start in range(0, len(ids), 500):
             some = list(ids[start : start + 500])
-            if self._known.has_any(some):
-                for id_, changed in self._rows("id, changed", stream, some):
-                    if (record := self._known.as_of(id_, changed)) is not None:
-                        found[id_] = record
-                some = [id_ for id_ in some if id_ not in found]
-            if some:
-                found |= {row[0]: self._known.read(row) for row in self._rows(f"{COLUMNS}, changed", stream, some)}
+            marks = ",".join("?" * len(some))
+            rows = self._database.read(  # "+": find them by id, not among all of the stream
+                f"SELECT {COLUMNS} FROM records WHERE id IN ({marks}) AND +stream = ?", [*some, stream]
+            )
+            found |= {row[0]: record_of(row) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
-
-    def _rows(self, columns: str, stream: str, ids: Sequence[str]) -> list[tuple[Any, ...]]:
-        marks = ",".join("?" * len(ids))  # "+": find them by id, not among all of the stream
-        sql = f"SELECT {columns} FROM records WHERE id IN ({marks}) AND +stream = ?"
-        return self._database.read(sql, [*ids, stream])
 
     async def latest(
         self,
@@ -244,6 +235,8 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
         logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event))
         if entry.distinct:
             _check_distinct(connection, entry, commit)
+        if not entry.records:
+            continue
         try:
             connection.executemany(INSERT, [insertion(record, seq, changed) for record in entry.records])
         except sqlite3.IntegrityError as error:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Literal, Protocol
 
 from mindstream.clock import Moment
@@ -130,14 +131,16 @@ def checked_commit(commit: Commit) -> Commit:
         raise InputError("a fence names the work that must still be its owner's, and this one names none")
     for revision in commit.revisions:
         _check_revision(revision)
-    return replace(commit, entries=tuple(map(_checked_entry, commit.entries, [commit.mind] * len(commit.entries))))
+    entries = tuple(map(_checked_entry, commit.entries, [commit.mind] * len(commit.entries)))
+    return commit if all(map(is_, entries, commit.entries)) else replace(commit, entries=entries)
 
 
 def _checked_entry(entry: Entry, mind: str) -> Entry:
     for record in entry.records:
         if record.stream != mind:
             raise InputError(f"a record of the stream {record.stream!r} cannot be written by the mind {mind!r}")
-    return replace(entry, records=tuple(map(checked_record, entry.records))) if entry.records else entry
+    records = tuple(map(checked_record, entry.records))
+    return entry if all(map(is_, records, entry.records)) else replace(entry, records=records)
 
 
 def _check_revision(revision: Revision) -> None:

@@ -28,6 +28,7 @@ from mindstream.settings import Settings
 from mindstream.town.estimate import Counting, cost_usd, count_calls
 from mindstream.town.history import step_of
 from mindstream.town.journal import TOWN, TownState, journal, read_setting, read_town
+from mindstream.town.lookup import find_step
 from mindstream.town.packs.find import find_pack
 from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.setting import Setting
@@ -105,15 +106,7 @@ class Look:
     """The last step that is done."""
 
     async def state(self, step: int | None = None) -> TownState:
-        """Return what everybody and everything was after a step; None: is.
-
-        Raises:
-            InputError: the town has not lived so far.
-        """
-        if step is not None and step > self.now:
-            raise InputError(
-                f"the town has lived up to {format_time(self.setting, self.now)}: nothing is known of later"
-            )
+        """Return what everybody and everything was after a step; None: is."""
         return await read_town(self.store, self.setting.profile, step)
 
     async def newest(self, name: str, step: int, n: int) -> list[Record]:
@@ -246,6 +239,19 @@ async def estimate(
 def is_free(settings: Settings) -> bool:
     """Tell whether rules answer everything."""
     return set(settings.models.values()) == {Rules.name}
+
+
+def find_past_step(setting: Setting, typed: str, now: int) -> int:
+    """Return the step of a time (see town/lookup) that has been.
+
+    Raises:
+        InputError: it is no time, or the town has not lived so far.
+    """
+    step = find_step(setting, typed, now)
+    if step > now:
+        lived = f"has lived up to {format_time(setting, now)}" if now >= 0 else "has not lived yet"
+        raise InputError(f"{typed!r:.99}: {setting.name} {lived}, nothing is known of later; `mindstream town run`")
+    return step
 
 
 def format_time(setting: Setting, step: int) -> str:

@@ -17,10 +17,19 @@ from mindstream.memory.store import Commit, Entry
 from mindstream.town.compat import sees_idle
 from mindstream.town.converse import converse
 from mindstream.town.events import Act, ObjectChanged
-from mindstream.town.perceive import is_in_sight, is_news, nearest, perceive
+from mindstream.town.occupancy import find_taken
+from mindstream.town.perceive import (
+    dangers_of,
+    idle_things,
+    is_in_sight,
+    is_news,
+    nearest,
+    perceive,
+    see_thing,
+    sleeps_on,
+)
 from mindstream.town.percept import Percept
 from mindstream.town.plan import next_act
-from mindstream.town.ranking import IDLE
 from mindstream.town.react import react
 from mindstream.town.reflection import reflect
 from mindstream.town.setting import Setting
@@ -94,8 +103,10 @@ class Clockwork:
         )
 
     def _mark_arena(self, name: str) -> None:
-        """Mark who could see what somebody does now."""
-        self._marked.update(other for other in self._arenas[self._arena[name]] if other != name)
+        """Mark who could see what somebody does now; itself too, where it may not be able to do it."""
+        arena = self._arena[name]
+        if len(self._arenas[arena]) > 1 or self._odd.get(arena):
+            self._marked.update(self._arenas[arena])
 
     def next_step(self) -> int:
         """Return the next step in which something may happen."""
@@ -205,24 +216,23 @@ class Clockwork:
     def _turn(self, name: str, step: int, ended: bool) -> Turn | None:
         """Return a turn where somebody has come to an end of something or sees something new; else None."""
         resident, places, percepts = self.residents[name], tuple[str, ...](), list[Percept]()
-        state = resident.state
-        if not state.asleep or ended:
+        state, odd = resident.state, self._odd.get(self._arena[name])
+        if not sleeps_on(state, self.setting.minute(step), ended):
             percepts = self._percepts(name)
-            if name in self._entered:
-                self._entered.discard(name)
-                places = tuple(
-                    each for each in self.setting.places_near(self._spots[name]) if each not in state.knows
-                )  # fmt: skip
-        if ended or state.act is None or places or is_news(percepts, state.seen):
-            return Turn(resident, step, self.setting, state, percepts=percepts, places=places)
-        return None
+        elif odd:
+            percepts = dangers_of(self._percepts(name))
+        if name in self._entered and (ended or not state.asleep):
+            self._entered.discard(name)
+            near = self.setting.places_near(self._spots[name])
+            places = tuple(each for each in near if each not in state.knows)
+        has_turn = ended or state.act is None or places or is_news(percepts, state)
+        return Turn(resident, step, self.setting, state, percepts=percepts, places=places) if has_turn else None
 
     def _percepts(self, name: str) -> list[Percept]:
         """Return what somebody can see: people and odd things in its arena, within its vision, the nearest first."""
         if not self.setting.profile.observes:
             return []
         spot, arena, profile = self._spots[name], self._arena[name], self.setting.profile
-        distance = self.setting.world.distance
         seen = [
             Percept(*self._deed(other, act), self._spots[other], who=other, place=act.place)
             for other in self._arenas[arena]
@@ -230,27 +240,23 @@ class Clockwork:
             and (act := self.residents[other].state.act)
         ]  # fmt: skip
         for place in self._odd.get(arena, ()):
-            near = min(self._spots_of(place), key=lambda each: distance(each, spot))
-            if is_in_sight(self.setting, spot, near):
-                text = self.conditions[place].text
-                seen.append(Percept(f"the {place.rsplit(':', 1)[-1]}", "is", text, near, place=place))
+            if odd := see_thing(self.setting, spot, place, *self.conditions[place]):
+                seen.append(odd)
         if sees_idle(profile):
-            seen += self._idle_things(spot)
+            seen += idle_things(self.setting, spot, self.conditions)
+        else:
+            seen += find_taken(self.setting, self.residents[name].state, spot, self._others(seen), self.step)
         with_whom = self.residents[name].state.partner  # whom one talks to is no news
-        return [each for each in nearest(seen, spot, profile.attention) if not with_whom or each.who != with_whom]
-
-    def _idle_things(self, spot: Spot) -> list[Percept]:
-        """Return the things in sight that are as they should be, each where it is nearest."""
-        world, found = self.setting.world, dict[int, Spot]()
-        for at, number in world.objects_in(world.arena_of(spot)):
-            if is_in_sight(self.setting, spot, at):
-                found[number] = min(found.get(number, at), at, key=lambda each: world.distance(each, spot))
-        places = {number: str(world.places[number]) for number in found}
+        noticed = nearest(seen, spot, profile.attention)
+        dangers = dangers_of(seen) if self._odd.get(arena) else []
         return [
-            Percept(f"the {place.rsplit(':', 1)[-1]}", "is", IDLE, found[number], place=place)
-            for number, place in places.items()
-            if place not in self.conditions
+            *(each for each in dangers if each not in noticed),
+            *(each for each in noticed if not with_whom or each.who != with_whom),
         ]
+
+    def _others(self, percepts: Sequence[Percept]) -> dict[str, ResidentState]:
+        """Return those whom somebody sees."""
+        return {each.who: self.residents[each.who].state for each in percepts if each.who}
 
     def _deed(self, name: str, act: Act) -> tuple[str, str, str]:
         """Return what is seen of somebody: subject, predicate, object; a talk of two is one thing to see."""
@@ -266,8 +272,7 @@ class Clockwork:
         if turn.state.act is None:
             await next_act(turn)
             return
-        others = {each.who: self.residents[each.who].state for each in new if each.who}
-        await react(turn, new, others)
+        await react(turn, new, self._others(turn.percepts))
         if ended and turn.state.act is self.residents[turn.name].state.act:  # nothing else has come between
             await next_act(turn)
         await reflect(turn)

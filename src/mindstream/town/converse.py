@@ -15,7 +15,9 @@ from mindstream.town.prompts.utter import Utter
 from mindstream.town.sentences import sentences
 from mindstream.town.turn import Turn
 
-OF_OTHER, TO_TELL = 6, 12
+OF_OTHER, TO_TELL, PROMISES = 6, 12, 4
+PROMISE = "promise"
+"""The keyword of what somebody agreed to, or refused."""
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
 """What is told: not what everybody can see, nor the lines of earlier talks, of which what matters was kept."""
 OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
@@ -37,17 +39,20 @@ async def converse(first: Turn, second: Turn) -> None:
             break
     until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
     for one, other in ((first, second), (second, first)):
-        await _keep(one, other, tuple(lines), until)
+        told = {id_ for line in lines for id_ in line.told if line.by == other.name}
+        texts = {normalised(record.text) for record in minds[other.name] if record.id in told}
+        known = tuple(record.id for record in minds[one.name] if normalised(record.text) in texts)
+        await _keep(one, other, tuple(lines), until, known)
 
 
 async def _come_to_mind(speaker: Turn, other: Turn) -> list[Record]:
-    """Return what a speaker remembers of the other, and what its own days bring up."""
+    """Return what a speaker remembers of the other, what its own days bring up, and what it has promised."""
     found = [
         *await speaker.recall(other.name, OF_OTHER, kinds=OF_PEOPLE),
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
     ]
-    told = {each.record.id: each.record for each in found if not {"habit", OWN} & each.record.data.keys()}
-    return list(told.values())
+    records = [*(each.record for each in found), *await speaker.recall_about([PROMISE], PROMISES)]
+    return list({record.id: record for record in records if not {"background", OWN} & record.data.keys()}.values())
 
 
 async def _say(
@@ -62,18 +67,23 @@ async def _say(
             memories=tuple(record.text[:LONGEST] for record in memories),
             told=tuple(n for n, record in enumerate(memories, 1) if record.id in shared or record.id in said),
             lines=tuple(f"{line.by}: {line.text}" for line in lines), left=left,
+            last_talk=speaker.last_talk(other.name), day=speaker.state.broad,
         )
     )  # fmt: skip
     told = tuple(memories[n - 1].id for n in dict.fromkeys(reply.passes_on) if 0 < n <= len(memories))
     return Line(by=speaker.name, text=reply.text.strip(), told=told), reply.ends
 
 
-async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int) -> None:
-    """Write what was said into one's stream, what was learned by it, and what it means for one's plans."""
+async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int, known: tuple[str, ...]) -> None:
+    """Write what was said into one's stream, what was learned by it, and what it means for one's plans.
+
+    Args:
+        known: ids of what one remembers and has just been told: the other knows it, too.
+    """
     said = tuple(f"{line.by}: {line.text}" for line in lines)
     taken = await one.ask(
         TakeFromTalk(
-            who=one.name, other=other.name, date=one.date, relation=one.relation(other.name), lines=said,
+            who=one.name, other=other.name, date=one.date, lines=said,
             identity=one.identity,
         )
     )  # fmt: skip
@@ -91,21 +101,22 @@ async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int) -> 
         )
     )  # fmt: skip
     evidence = tuple(each.id for each in spoken)
-    learned = [each for text in (taken.memo, taken.plan) for each in sentences(text)]
+    learned: dict[str, tuple[str, ...]] = dict.fromkeys(sentences(taken.memo), keywords)
+    learned |= dict.fromkeys(sentences(taken.plan), (*keywords, PROMISE))
     await one.resident.written()
-    known = await one.resident.stream.find_same("thought", learned)
-    kinds: list[tuple[str, Kind, float]] = [(about, "observation", importance)]
-    kinds += [(each, "thought", MEMO_IMPORTANCE) for each in dict.fromkeys(learned) if normalised(each) not in known]
+    same = await one.resident.stream.find_same("thought", list(learned))
+    kinds: list[tuple[str, Kind, float, tuple[str, ...]]] = [(about, "observation", importance, keywords)]
+    kinds += [(each, "thought", MEMO_IMPORTANCE, of) for each, of in learned.items() if normalised(each) not in same]
     kept = await one.build(
         *(
-            New(text=text, kind=kind, by=one.name, importance=weight, evidence=evidence, keywords=keywords)
-            for text, kind, weight in kinds
+            New(text=text, kind=kind, by=one.name, importance=weight, evidence=evidence, keywords=of)
+            for text, kind, weight, of in kinds
         )
     )
     records = (*spoken, *kept)
     event = Talked(
         step=one.step, partner=other.name, lines=lines, until=until, records=tuple(record.id for record in records),
-        gathered=importance,
+        known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))), gathered=importance,
     )  # fmt: skip
     one.write(event, records)
     take_up(one, taken.plan)

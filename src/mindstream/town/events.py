@@ -26,6 +26,8 @@ class Block(BaseModel):
         asleep: nothing is perceived in it.
         fine: a task of some minutes; it is not broken down any more.
         leaves: in which condition it leaves the object it is done at; "" leaves it as it is.
+        why: the day's plan, or something that was seen: it does something about it, or waits.
+        sees_to: the address of what was seen; "" where it goes by plan.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -37,6 +39,8 @@ class Block(BaseModel):
     asleep: bool = False
     fine: bool = False
     leaves: str = ""
+    why: Literal["plan", "react", "wait"] = "plan"
+    sees_to: str = ""
 
     @property
     def end(self) -> int:
@@ -51,6 +55,7 @@ class Act(BaseModel):
         since, until: the steps between which it is done, on the way there included.
         path: the tiles walked since the step `since`, one a step, the first where it began (see town/walk).
         why: what it comes from: the plan, a talk, a wait, or something that was perceived.
+        sees_to: the address of what was perceived, where it is done about that.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -63,6 +68,7 @@ class Act(BaseModel):
     asleep: bool = False
     why: Literal["plan", "talk", "wait", "react", ""] = "plan"
     leaves: str = ""
+    sees_to: str = ""
 
     def spot(self, step: int) -> tuple[int, int]:
         """Return where it is done at a step."""
@@ -183,6 +189,8 @@ class Decided(TownEvent):
     about: str
     other: str = ""
     """Whom it was to talk to."""
+    place: str = ""
+    """The object that it was about."""
     question: str
     p: float
     yes: bool
@@ -212,6 +220,8 @@ class Talked(TownEvent):
     lines: tuple[Line, ...]
     until: int
     records: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    """What one had in memory before, and was told again."""
     gathered: float = 0.0
     """How much importance it has."""
 

@@ -6,13 +6,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from mindstream.memory.record import Record
-from mindstream.town.formats.nodes import AssociativeMemory, ConceptNode, Embeddings, Filling, KeywordStrength
-from mindstream.town.formats.typed import STAMP
+from mindstream.town.formats.nodes import (
+    AssociativeMemory,
+    ConceptNode,
+    Embeddings,
+    Filling,
+    KeywordStrength,
+    plain_strength,
+)
+from mindstream.town.formats.typed import STAMP, parse_as
 
 EXPIRES = timedelta(days=30)
 SAID = 60
@@ -49,32 +56,28 @@ class _Nodes:
         deepest = max((self.of[each].depth for each in first.evidence if each in self.of), default=-1)
         node = ConceptNode(
             node_id=f"node_{number}", node_count=number, type_count=self.counts[type_], type=type_,
-            depth=1 + deepest if type_ == "thought" and evidence else first.depth if type_ == "thought" else 0,
+            depth=1 + deepest if type_ == "thought" and evidence else max(1, first.depth) if type_ == "thought" else 0,
             created=created.strftime(STAMP), expiration=_expiration(first, type_, created), **self._triple(first, text),
             description=text, embedding_key=str(first.data.get("key") or text),
-            poignancy=round(first.importance or 1), keywords=first.keywords, filling=filling, extra={},
+            poignancy=_poignancy(first), keywords=first.keywords, filling=filling, extra={},
         )  # fmt: skip
         self.nodes.append(node)
         self.of.update(dict.fromkeys((record.id for record in records), node))
         if first.vector is not None:
             self.vectors.setdefault(node.embedding_key, first.vector.astype(np.float64).tolist())
 
-    def _triple(self, record: Record, text: str) -> dict[str, str]:
+    def _triple(self, record: Record, text: str) -> dict[str, Any]:
         about = record.about
         if about is not None:
-            return {"subject": about.subject, "predicate": about.predicate, "object": about.object}
+            return {"subject": about.subject, "predicate": about.predicate or None, "object": about.object or None}
         if record.kind == "chat":
             return {"subject": self.who, "predicate": "chat with", "object": _partner(record, self.who)}
         return {"subject": self.who, "predicate": "remember", "object": text[:SAID]}
 
     def memory(self) -> AssociativeMemory:
-        strength: dict[str, Counter[str]] = {"event": Counter(), "thought": Counter()}
-        for node in self.nodes:
-            if node.type != "chat" and f"{node.predicate} {node.object}" != "is idle":
-                strength[node.type].update(word.lower() for word in node.keywords)
         width = max(map(len, self.vectors.values()), default=0)
         rows = np.array(list(self.vectors.values()), dtype=np.float64).reshape(len(self.vectors), width)
-        kept = KeywordStrength(dict(strength["event"]), dict(strength["thought"]), {})
+        kept = parse_as(KeywordStrength, plain_strength(self.nodes), "kw_strength")
         return AssociativeMemory(tuple(reversed(self.nodes)), Embeddings(tuple(self.vectors), rows), kept)
 
 
@@ -99,6 +102,11 @@ def export_memory(who: str, records: Sequence[Record]) -> AssociativeMemory:
         else:
             nodes.add([record], "event" if record.kind == "observation" else "thought", "")
     return nodes.memory()
+
+
+def _poignancy(record: Record) -> int | float:
+    kept = record.data.get("poignancy")
+    return kept if isinstance(kept, int | float) else round(record.importance or 1)
 
 
 def _expiration(record: Record, type_: Type, created: datetime) -> str | None:

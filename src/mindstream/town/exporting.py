@@ -13,17 +13,21 @@ from pathlib import Path
 import numpy as np
 from pydantic import JsonValue
 
+from mindstream.errors import InputError
 from mindstream.memory.record import Record
 from mindstream.memory.store import Store, read_all
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.town.events import Act, Line, MovedIn, Talked, TownEvent
+from mindstream.town.export_like import restore
 from mindstream.town.export_memory import export_memory
 from mindstream.town.export_state import address_of, clock_of, emoji_of, export_scratch
 from mindstream.town.formats.files import make_new_folder, write_text
 from mindstream.town.formats.recording import Recording
 from mindstream.town.formats.saves import PersonaSave, Save, SaveMeta, write_personas
+from mindstream.town.formats.scratch import Scratch
 from mindstream.town.formats.typed import DATE
 from mindstream.town.journal import read_town, rows_after
+from mindstream.town.person import Person
 from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
@@ -57,14 +61,19 @@ class Track:
 
 
 async def save_of_town(
-    store: Store, setting: Setting, embedder: Embedder, *, upto: int | None = None, maze: str = "the_ville"
-) -> Save:
+    store: Store, setting: Setting, embedder: Embedder, *, upto: int | None = None, maze: str = "the_ville",
+    saved: Save | None = None,
+) -> Save:  # fmt: skip
     """Return a town as a saved simulation.
 
     Args:
         embedder: makes the vectors that the stream's records have not; those at hand are of the same.
         upto: the step after which it is saved; None: the last one.
         maze: what their code calls the map.
+        saved: what the town began from; what a town does not keep of it is put back.
+
+    Raises:
+        InputError: `saved` is not what this town began from.
     """
     town = await read_town(store, setting.profile, upto)
     step = town.step if upto is None else upto
@@ -81,10 +90,23 @@ async def save_of_town(
         scratch = export_scratch(setting, person, state, step, lines)
         places = PlaceTree(parse_address(place) for place in sorted(state.knows))
         records = [each async for each in _records(store, name, math.inf if upto is None else setting.moment(upto))]
-        memory = export_memory(name, await _embedded(records, embedder))
+        memory = export_memory(name, await _embedded(_without_description(records, scratch), embedder))
         personas[name] = PersonaSave(scratch, places, memory)
     first = min((track.steps[0] for track in tracks.values() if track.steps), default=0)
-    return Save(meta, personas, _recording(setting, tracks, range(first, step + 1), maze))
+    save = Save(meta, personas, _recording(setting, tracks, range(first, step + 1), maze))
+    if saved is None:
+        return save
+    if set(saved.personas) != set(setting.people) or max(saved.meta.step - 1, 0) != first or step < first:
+        raise InputError(f"this town did not begin from that save: it has other residents, or is not at step {first}")
+    past = (await read_town(store, setting.profile, saved.meta.step - 1)).states
+    then = {
+        name: (
+            export_scratch(setting, person, past[name], saved.meta.step - 1, (tracks[name].talks or [("", ())])[0][1]),
+            PlaceTree(parse_address(place) for place in sorted(past[name].knows)),
+        )
+        for name, person in setting.people.items()
+    }
+    return restore(save, then, saved)
 
 
 def write_demo(save: Save, folder: Path) -> None:
@@ -113,6 +135,16 @@ def write_demo(save: Save, folder: Path) -> None:
 
 def _bytes(source: Path | bytes) -> bytes:
     return source.read_bytes() if isinstance(source, Path) else source
+
+
+def _without_description(records: Sequence[Record], scratch: Scratch) -> list[Record]:
+    """Leave out the notes that say what the scratch says of a resident: who reads it in has them again."""
+    who = Person(
+        name=scratch.name, learned=scratch.learned, currently=scratch.currently, lifestyle=scratch.lifestyle,
+        routine=scratch.daily_plan_req, home=scratch.living_area,
+    )  # fmt: skip
+    said, needed = {*who.first_memories()}, {id_ for record in records for id_ in record.evidence}
+    return [each for each in records if each.kind != "note" or each.text not in said or each.id in needed]
 
 
 async def _records(store: Store, stream: str, until: float) -> AsyncIterator[Record]:

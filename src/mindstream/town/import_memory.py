@@ -76,10 +76,13 @@ def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[New]:
         data["key"] = node.embedding_key
     if node.expiration is not None:
         data["expires"] = node.expiration
+    importance = float(min(10, max(1, node.poignancy)))
+    if importance != node.poignancy or isinstance(node.poignancy, bool):
+        data["poignancy"] = node.poignancy
     new = New(
         text=node.description.strip() or node.embedding_key.strip() or "nothing", kind=KINDS[node.type],
-        by=node.subject, importance=float(min(10, max(1, node.poignancy))),
-        about=Triple(node.subject, node.predicate, node.object), keywords=node.keywords, evidence=evidence,
+        by=node.subject, importance=importance,
+        about=Triple(node.subject, node.predicate or "", node.object or ""), keywords=node.keywords, evidence=evidence,
         depth=None if node.type == "thought" and evidence else node.depth,
         created=parse_stamp(node.created).replace(tzinfo=UTC).timestamp(), data=data,
     )  # fmt: skip
@@ -87,5 +90,5 @@ def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[New]:
         return [new]
     said = [line for line in node.filling or () if isinstance(line, tuple) and len(line) > 1 and line[1].strip()]
     data["about"] = new.text
-    episode = f"talk {node.created} {min(node.subject, node.object)}"
+    episode = f"talk {node.created} {min(node.subject, node.object or '')}"
     return [replace(new, text=line[1], by=line[0], episode=episode) for line in said] or [new]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, timedelta
 from functools import lru_cache
+from itertools import pairwise
 
 from mindstream.log.events import Event
 from mindstream.text.words import terms
@@ -52,12 +53,23 @@ def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
     if scratch.act_start_time and scratch.act_duration is not None:
         end = parse_clock(scratch.act_start_time) + timedelta(seconds=59, minutes=scratch.act_duration)
         until = max(until, setting.step_at_moment(end.replace(second=0, tzinfo=UTC).timestamp()))
-    place = scratch.act_address or ""
+    place, way = scratch.act_address or "", _way(setting, scratch, spot)
     what = scratch.act_description or "being idle"
     return Act(
         what=what, place=place if place in setting.addresses else "", since=began, until=until,
-        path=write_walk([*[spot] * (step - began + 1), *scratch.planned_path]), asleep=bool(ASLEEP.search(what)),
+        path=write_walk([*[spot] * (step - began + 1), *way]), asleep=bool(ASLEEP.search(what)),
     )  # fmt: skip
+
+
+def _way(setting: Setting, scratch: Scratch, spot: Spot) -> Sequence[Spot]:
+    """Return the rest of somebody's way; one that does not begin here, or goes where nobody can, is found anew."""
+    way = scratch.planned_path
+    apart = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise((spot, *way))]
+    if max(apart, default=0) <= 1 and all(map(setting.world.walkable, way)):
+        return way
+    if setting.world.walkable(way[-1]) and setting.world.routes.is_reachable(spot, way[-1]):
+        return setting.world.routes.path(spot, way[-1])
+    return ()
 
 
 def _step_of(setting: Setting, clock: str) -> int:

@@ -7,15 +7,19 @@ and whoever imports is told.
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
+from mindstream.log.database import FILE
 from mindstream.log.events import Remembered
 from mindstream.memory.rate_importance import RateImportance, rate_by_words
 from mindstream.memory.record import New
@@ -25,6 +29,7 @@ from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.town.events import TownBegan, TownImported
+from mindstream.town.formats.save_clock import settle_clock
 from mindstream.town.formats.saves import PersonaSave, Save
 from mindstream.town.formats.typed import parse_clock
 from mindstream.town.import_memory import import_memory
@@ -34,10 +39,15 @@ from mindstream.town.person import Person
 from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
 from mindstream.town.source import dump_source
+from mindstream.town.world.address import parse_address
 from mindstream.town.world.world import Spot, World
 
 Tell = Callable[[str], None]
 Value = TypeVar("Value")
+SCRATCH_KEYS = {
+    "vision": "vision_r", "attention": "att_bandwidth", "retention": "retention",
+    "reflect_at": "importance_trigger_max", "decay": "recency_decay",
+}  # fmt: skip
 CLOSE = 0.6
 """So alike, of 1, names must be to be taken for the same."""
 
@@ -58,15 +68,23 @@ def setting_of_save(
         tell: is called with what did not fit and what it was taken for.
 
     Raises:
-        InputError: a home is not in this world, and nothing is like it.
+        InputError: a home is not in this world, and nothing is like it; somebody stands where nobody can, or where no
+            way home begins.
     """
+    save = settle_clock(save, tell)
     start = parse_clock(save.meta.curr_time).replace(tzinfo=UTC).timestamp() - save.meta.step * save.meta.sec_per_step
+    if start < 0:
+        raise InputError(
+            f"meta.json: step: {save.meta.step} steps before {save.meta.curr_time} nothing is counted: 1970"
+        )
     spots, told = _standing(save), _whispers_of(save, whispers or {}, tell)
     names = PlaceNames(world, tell)
     people = {
         name: _person(persona, names, spots.get(name), told.get(name, ())) for name, persona in save.personas.items()
     }
     constants = (profile or profile_of_save(save)).model_copy(update={"step_s": save.meta.sec_per_step})
+    for person in people.values():
+        _check_standing(world, person)
     return Setting(world.name, world, people, profile=constants, seed=seed, start=start)
 
 
@@ -75,13 +93,21 @@ def profile_of_save(save: Save) -> Profile:
     scratches = [persona.scratch for persona in save.personas.values()]
     if not scratches:
         return Profile()
-    return Profile(
-        vision=_commonest(each.vision_r for each in scratches),
-        attention=max(1, _commonest(each.att_bandwidth for each in scratches)),
-        retention=_commonest(each.retention for each in scratches),
-        reflect_at=_commonest(each.importance_trigger_max for each in scratches),
-        decay=_commonest(each.recency_decay for each in scratches),
-    )
+    constants = {
+        "vision": _commonest(each.vision_r for each in scratches),
+        "attention": max(1, _commonest(each.att_bandwidth for each in scratches)),
+        "retention": _commonest(each.retention for each in scratches),
+        "reflect_at": _commonest(each.importance_trigger_max for each in scratches),
+        "decay": _commonest(each.recency_decay for each in scratches),
+    }
+    try:
+        return Profile.model_validate(constants)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = SCRATCH_KEYS[str(first["loc"][0])]
+        raise InputError(
+            f"scratch.json: {key}: {first['msg']}, and most residents have {first['input']!r:.60}"
+        ) from None
 
 
 async def begin_from_save(
@@ -94,15 +120,51 @@ async def begin_from_save(
         InputError: something is in that folder, or a resident cannot live in this world.
         StorageError: the folder cannot be used.
     """
+    save = settle_clock(save, tell)
     setting = setting_of_save(save, world, seed=seed, profile=profile, whispers=whispers, tell=tell)
+    _tell_absent(save, tell)
     vectors = embedder(embed) if isinstance(embed, str) else embed
-    step = save.meta.step - 1
-    async with contextlib.AsyncExitStack() as stack:
-        store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
-        if store is not data:
-            stack.push_async_callback(store.close)
+    if not isinstance(data, str | Path):
+        await _begin(data, save, setting, vectors)
+        return
+    await _check_empty(Path(data))
+    with _folder_beside(Path(data)) as made:
+        store = SqliteStore(made)
+        try:
+            await _begin(store, save, setting, vectors)
+        finally:
+            await store.close()
+
+
+@contextlib.contextmanager
+def _folder_beside(folder: Path) -> Iterator[Path]:
+    """Give a folder to write into, whose files are then moved: an import that fails leaves nothing half-written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".import-", dir=folder) as made:
+        yield Path(made)
+        for file in sorted(Path(made).iterdir()):
+            file.replace(folder / file.name)
+
+
+async def _check_empty(folder: Path) -> None:
+    """Refuse a folder in which something lives."""
+    if not _holds_database(folder):
+        return
+    store = SqliteStore(folder)
+    try:
         if await store.events(None, 0, limit=1):
             raise InputError("something lives in this folder already: import into an empty one")
+    finally:
+        await store.close()
+
+
+def _holds_database(folder: Path) -> bool:
+    return (folder / FILE).exists()
+
+
+async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) -> None:
+    step, seed = save.meta.step - 1, setting.seed
+    async with contextlib.AsyncExitStack() as stack:
         commits = []
         for name, persona in save.personas.items():
             clock = ManualClock(setting.moment(step))
@@ -112,7 +174,7 @@ async def begin_from_save(
             await import_memory(stream, persona.memory)
             entries = tuple(Entry(row, name) for row in rows_of_scratch(setting, persona, step))
             commits.append(Commit(mind=name, at=clock.now(), entries=entries))
-        told = TownImported(step=step, source=save.meta.fork_sim_code)
+        told = TownImported(step=step, source=save.meta.fork_sim_code or "")
         constants = setting.profile.model_dump_json()
         began = TownBegan(step=0, seed=seed, start=setting.start, profile=constants, source=dump_source(setting))
         own = Commit(mind=TOWN, at=setting.start, entries=(Entry(began, TOWN), Entry(told, TOWN)))
@@ -135,6 +197,31 @@ async def _remember_who(stream: Stream, setting: Setting, persona: PersonaSave) 
     )
     entry = Entry(Remembered(count=len(records), kinds={"note": len(records)}), persona.name, tuple(records))
     await stream.store.commit(Commit(mind=persona.name, at=setting.start, entries=(entry,)))
+
+
+def _check_standing(world: World, person: Person) -> None:
+    """Refuse a resident who stands in a wall or off the map, or cannot get home from there."""
+    home = parse_address(person.home)
+    try:
+        spots = world.spots(home)
+        if not spots:
+            raise InputError("nobody can stand there")
+        if person.start is not None and not world.walkable(person.start):
+            raise InputError(f"{person.start}, where {person.name} stands, is a wall or not on the map")
+        if person.start is not None and not world.routes.is_reachable(person.start, home):
+            raise InputError(f"no way leads there from {person.start}, where {person.name} stands")
+    except InputError as error:
+        raise InputError(
+            f"{person.name}: living_area: {person.home!r}: {error}; mend scratch.json (living_area, curr_tile) or "
+            "environment/, or name the right map by --map"
+        ) from None
+
+
+def _tell_absent(save: Save, tell: Tell) -> None:
+    """Say which files were not there, once for all residents."""
+    for file in sorted({file for persona in save.personas.values() for file in persona.memory.absent}):
+        count = sum(file in persona.memory.absent for persona in save.personas.values())
+        tell(f"{file} is missing for {count} of {len(save.personas)} residents: it is made anew")
 
 
 def _person(persona: PersonaSave, names: PlaceNames, spot: Spot | None, told: Iterable[str]) -> Person:

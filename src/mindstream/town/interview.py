@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError
@@ -26,6 +27,8 @@ from mindstream.town.journal import TOWN, TownState, read_setting, read_town
 from mindstream.town.places import words_of
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.ranking import policy_of
+from mindstream.town.rules.interview_day import find_clock
+from mindstream.town.rules.question import DAY, Question, find_named, read_question, read_span
 from mindstream.town.sentences import sentences
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
@@ -34,7 +37,12 @@ Condition: TypeAlias = Literal["full", "no_reflection", "no_reflection_no_plan",
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 OF_WORLD: tuple[Kind, ...] = ("observation", "chat", "note")
 """What a resident remembers that it has not thought itself."""
-RECALLED, OF_NAME = 30, 10
+SAID: tuple[Kind, ...] = ("chat", "note", "thought")
+RECALLED, OF_NAME, OF_TIME = 30, 10, 15
+NEWS = "something will take place, somebody is going to do something"
+"""What comes to mind where a question is about nothing: `What's new?`."""
+BESIDE = 60
+"""So many minutes on either side of what is asked about, a day's plan is shown task by task."""
 LONGEST = 400
 """So many characters of a memory are shown."""
 
@@ -102,16 +110,21 @@ class Interviewer:
         if not question.strip():
             raise InputError("there is no question")
         state = self._town.states.get(name, ResidentState(name=name))
-        memories = await self._recall(name, question, condition, asked_in)
+        named = find_named(question, name, self.setting.people, person.relations, lines)
+        read = read_question(question, name, named, lines)
+        memories = await self._recall(name, read, named, condition, asked_in)
         plans, sees = condition in ("full", "no_reflection"), condition != "none"
-        when = self.setting.when(max(self.step, 0))
+        when, near = self.setting.when(max(self.step, 0)), self._near(name) if sees else ()
+        known = {each.name for each in person.relations}.union(near)
         prompt = AnswerInterview(
-            who=name, identity=person.identity(state.currently if plans else ""),
+            who=name, identity=person.identity(state.currently if plans else ""), home=words_of(person.home),
             when=f"{when:%A, %B} {when.day}, {when.year}, {when:%H:%M}",
             doing=state.act.what if state.act and sees else "",
+            place=self._place(state) if sees else "",
             memories=tuple(self._words(each.record) for each in memories),
-            day=day_lines(self.setting, state, self.step) if plans else (),
-            near=self._near(name) if sees else (), places=_houses(state) if sees else (),
+            day=day_lines(self.setting, state, self.step, _minute(question, when)) if plans else (),
+            near=near, places=_houses(state) if sees else (),
+            named=tuple(each for each in named if each in known or any(_names(one.record, each) for one in memories)),
             question=question, lines=tuple(lines),
         )  # fmt: skip
         return prompt, memories
@@ -126,27 +139,65 @@ class Interviewer:
         return asked
 
     async def _recall(
-        self, name: str, question: str, condition: Condition, asked_in: str
+        self, name: str, question: Question, named: Sequence[str], condition: Condition, asked_in: str
     ) -> list[Recalled]:  # fmt: skip
-        """Return what a question brings up, and what the names in it do; only what the condition leaves."""
+        """Return what a question brings up, what names in it do, and of what was, that day; only what is left."""
         if condition == "none":
             return []
         now = self.setting.moment(max(self.step, 0))
         filters = Filters(as_of=now, kinds=None if condition == "full" else OF_WORLD, asked_in=asked_in)
-        named = [other for other in self.setting.people if other != name and other in question]
         found: dict[str, Recalled] = {}
-        for query, k in ((question, RECALLED), *((other, OF_NAME) for other in named)):
-            recall = await self._recaller.recall(name, query, k, now=now, filters=filters, policy=self._policy)
+        for query, k, within in self._queries(name, question, named, filters):
+            recall = await self._recaller.recall(name, query, k, now=now, filters=within, policy=self._policy)
             found |= {each.record.id: each for each in recall.returned if each.record.id not in found}
         hidden = condition == "no_reflection_no_plan"
         return [each for each in found.values() if not (hidden and "plan" in each.record.keywords)]
+
+    def _queries(
+        self, name: str, question: Question, named: Sequence[str], filters: Filters
+    ) -> list[tuple[str, int, Filters]]:
+        """Return what is looked for, how much of it, and among what."""
+        text = question.text or question.said
+        asked = [(text, RECALLED, filters), *((other, OF_NAME, filters) for other in named)]
+        allowed = filters.kinds or SAID
+        told = replace(filters, kinds=[each for each in SAID if each in allowed])
+        if question.topic:  # what was seen of it is more than what was said of it
+            asked.append((question.topic, OF_NAME, told))
+        if not (question.about or named):
+            asked.append((NEWS, RECALLED, replace(told, kinds=["thought" if "thought" in allowed else "chat"])))
+        act = self._town.states[name].act if question.focus == "why" and name in self._town.states else None
+        if act is not None:
+            asked.append((act.what, OF_NAME, filters))
+        if question.past and question.you:
+            whole, part = self._on_day(question, filters)
+            day = self.setting.when(self.setting.step_at_moment(whole.since or 0.0))
+            asked.append(
+                (f"{name}'s plan for {day:%A %B} {day.day}, {day.year}", OF_TIME, replace(whole, kinds=["note"]))
+            )
+            asked += [(NEWS, OF_NAME, replace(told, where={"by": other})) for other in named]
+            asked += [(each, OF_TIME, part) for each in (text, f"{name} talked with", *named)]
+        return asked
+
+    def _on_day(self, question: Question, filters: Filters) -> tuple[Filters, Filters]:
+        """Let through what was written down on the day that a question means, and in the part of it that it means."""
+        when = self.setting.when(max(self.step, 0))
+        span = read_span(question, when.date(), when.hour * 60 + when.minute)
+        begin = self.setting.moment(self.setting.step_at(self.setting.day(max(self.step, 0)) + min(span.days, 0), 0))
+        whole = replace(filters, since=begin, until=begin + DAY * 60)
+        return whole, replace(filters, since=begin + span.start * 60, until=begin + span.end * 60)
+
+    def _place(self, state: ResidentState) -> str:
+        """Say where somebody is; "" on a street."""
+        arena = self.setting.world.arena_of(state.spot(max(self.step, 0)))
+        return words_of(str(self.setting.world.places[arena])) if arena else ""
 
     def _words(self, record: Record) -> str:
         """Return a memory as it is shown: when it was, unless from before, and who said it."""
         said = f"{record.by}: " if record.kind == "chat" else ""
         step = step_of(self.setting, record.created)
         dated = f"({self.setting.when(step):%A %Y-%m-%d %H:%M}) " if step > 0 else ""
-        return f"{dated}{said}{record.text[:LONGEST]}"
+        shown = 2 * LONGEST if "plan" in record.keywords else LONGEST
+        return f"{dated}{said}{record.text[:shown]}"
 
     def _near(self, name: str) -> tuple[str, ...]:
         """Name who is in sight."""
@@ -172,17 +223,34 @@ def _policy(setting: Setting, is_past: bool) -> Policy:
     return Generative(0.0, profile.importance, profile.relevance) if is_past else policy_of(profile)
 
 
-def day_lines(setting: Setting, state: ResidentState, step: int) -> tuple[str, ...]:
-    """Say a day's plan, `HH:MM what (place)`; what goes on is said once."""
+def _names(record: Record, name: str) -> bool:
+    return name in record.text or record.by == name
+
+
+def _minute(question: str, when: datetime) -> int:
+    """Return the minute of today around which a day's plan is wanted whole."""
+    clock = find_clock(question)
+    return when.hour * 60 + when.minute if clock is None else clock.minute
+
+
+def day_lines(setting: Setting, state: ResidentState, step: int, around: int | None = None) -> tuple[str, ...]:
+    """Say a day's plan, `HH:MM what (place)`; what goes on is said once.
+
+    Args:
+        around: a minute of the day: tasks of the hours farther from it are said by what they are a part of.
+    """
     if state.day != setting.day(max(step, 0)):
         return ()
     lines: list[str] = []
     before = ""
     for block in state.blocks:
-        said = f"{block.what} ({words_of(block.place)})" if block.place else block.what
-        if said != before:
+        whole = around is None or block.start - BESIDE <= around < block.end + BESIDE
+        what = block.what if whole else block.what.partition(" (")[0]
+        said = f"{what} ({words_of(block.place)})" if block.place else what
+        told = said if whole else what
+        if told != before:
             lines.append(f"{block.start // 60 % 24:02d}:{block.start % 60:02d} {said}")
-        before = said
+        before = told
     return tuple(lines)
 
 

@@ -14,6 +14,10 @@ DATED = ("%Y %b %d %H:%M", "%Y %B %d %H:%M", "%Y %d %b %H:%M", "%Y %d %B %H:%M",
 """Days as people write them, after the year."""
 LONGEST = 99
 """So many characters of what was typed are repeated."""
+MOST_FITS, MOST_NEAR = 40, 8
+"""So many are named of those that fit, and where nothing does."""
+ALIKE = 0.7
+"""As near what was typed must be to a name, for that one to be meant."""
 
 
 def find_resident(setting: Setting, typed: str) -> str:
@@ -43,6 +47,11 @@ def find_object(setting: Setting, typed: str) -> str:
         InputError: there is none, or several.
     """
     objects = [text for text, each in setting.addresses.items() if each.level == OBJECT]
+    wanted = typed.strip().casefold()
+    places = [each for each in setting.addresses if f":{each.casefold()}".endswith(f":{wanted}")]
+    inside = [each for place in places for each in setting.objects_in(place)]
+    if inside and not any(each in objects for each in places):
+        raise InputError(f"{typed!r:.{LONGEST}} is a place; in it are {_list(inside, MOST_FITS)}: say which")
     return _find(typed, objects, f"there is no object in {setting.name} called")
 
 
@@ -108,12 +117,20 @@ def _find(typed: str, names: Iterable[str], missing: str) -> str:
         if len(fits) == 1:
             return fits[0]
         if fits:
-            raise InputError(f"{typed!r:.{LONGEST}} may be {_list(fits)}: say which")
-    by_fold = {each.casefold().rsplit(":", 1)[-1] if ":" in each else each.casefold(): each for each in known}
-    near = difflib.get_close_matches(wanted.rsplit(":", 1)[-1][:LONGEST], by_fold, 1)
-    hint = f"did you mean {by_fold[near[0]]!r}?" if near else f"there are {_list(known)}"
+            raise InputError(f"{typed!r:.{LONGEST}} may be {_list(fits, MOST_FITS)}: say which")
+    words: dict[str, list[str]] = {}
+    for each in known:
+        whole = each.rpartition(":")[2].casefold()
+        for word in (whole, *whole.split()):
+            words.setdefault(word, []).append(each)
+    near = difflib.get_close_matches(wanted.rsplit(":", 1)[-1][:LONGEST], words, 1, ALIKE)
+    found = words[near[0]] if near else []
+    hint = f"did you mean {_list(found, MOST_NEAR)}?" if found else f"there are {_list(known, MOST_NEAR)}"
     raise InputError(f"{missing} {typed!r:.{LONGEST}}: {hint}")
 
 
-def _list(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+def _list(names: list[str], most: int) -> str:
+    """Name some, each as short as it can be typed."""
+    tops = {each.partition(":")[0] for each in names}
+    short = [each.partition(":")[2] or each for each in names] if len(tops) == 1 else names
+    return ", ".join(map(repr, short[:most])) + (f" and {len(short) - most} more" if len(short) > most else "")

@@ -22,7 +22,7 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
     for name, resident in residents.items():
         spot, knows = find_home(setting, resident.person)
         moved = MovedIn(step=0, spot=spot, knows=knows)
-        texts, habits = resident.person.first_memories(), resident.person.habits()
+        texts, background = resident.person.first_memories(), frozenset(resident.person.background())
         turn = Turn(resident, 0, setting, resident.state)
         rated = await turn.ask(RateImportance(who=name, memories=texts))
         news = [
@@ -32,7 +32,7 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
                 by=name,
                 importance=float(rating),
                 keywords=(name.lower(),),
-                data={"habit": True} if text in habits else {},
+                data={"background": True} if text in background else {},
             )
             for text, rating in zip(texts, rated.ratings, strict=True)
         ]

@@ -14,6 +14,7 @@ class Percept:
     Attributes:
         who: the resident that it is about; "" where it is about an object.
         place: the address of an object, or of what somebody does.
+        since: the step since which an object is so.
     """
 
     subject: str
@@ -22,6 +23,7 @@ class Percept:
     spot: Spot
     who: str = ""
     place: str = ""
+    since: int = 0
 
     @property
     def triple(self) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from functools import cache
 from mindstream.errors import InputError
 from mindstream.town.person import Person
 from mindstream.town.prompts.plan_day import Place
-from mindstream.town.rules.things import thing_for
+from mindstream.town.rules.things import thing_for, without_place
 from mindstream.town.rules.times import clock
 from mindstream.town.rules.where import PUBLIC, is_open, purposes_of
 from mindstream.town.setting import Setting
@@ -44,14 +44,14 @@ def things_around(turn: Turn, place: str) -> tuple[str, ...]:
     return tuple(sorted(mine, key=lambda each: not each.startswith(arena + ":")))
 
 
-def shops_known(turn: Turn) -> tuple[str, ...]:
-    """Name the objects of shops that a resident knows and that are open: where one can buy what is missing."""
+def things_open(turn: Turn, purpose: str) -> tuple[str, ...]:
+    """Name the objects that a resident knows in places for a purpose ("shop", "eat") that are open, not at home."""
     when = turn.setting.when(turn.step)
     minute = when.hour * 60 + when.minute
     return tuple(
         thing
         for address, place in known_places(turn.setting, turn.person, turn.state.knows, when)
-        if not place.home and "shop" in purposes_of(place) and is_open(place, minute, minute + 30)
+        if not place.home and purpose in purposes_of(place) and is_open(place, minute, minute + 30)
         for thing in turn.setting.objects_in(address) if thing in turn.state.knows
     )  # fmt: skip
 
@@ -123,7 +123,7 @@ def find_place(turn: Turn, what: str, place: str) -> str:
     if address is None or address.level == OBJECT:
         return place
     known = [each for each in turn.setting.objects_in(place) if each in turn.state.knows]
-    return thing_for(what, known, guest=not is_home(turn.person, place)) or place
+    return thing_for(without_place(what, words_of(place)), known, guest=not is_home(turn.person, place)) or place
 
 
 def bed_of(setting: Setting, person: Person) -> str:

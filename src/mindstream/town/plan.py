@@ -10,13 +10,15 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from mindstream.errors import InputError
-from mindstream.memory.record import New, Record
+from mindstream.memory.record import New
 from mindstream.town.compat import act_end, renews_daily_goals
 from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
-from mindstream.town.places import bed_of, find_place, is_home, known_places, shops_known, things_around, words_of
+from mindstream.town.perceive import is_in_sight, nearest_spot
+from mindstream.town.places import bed_of, find_place, is_home, known_places, things_around, words_of
 from mindstream.town.prompts.break_down import BreakDown, Task
 from mindstream.town.prompts.plan_day import DayPlan, PlanDay
 from mindstream.town.rules.appointments import read_appointment_today
+from mindstream.town.standing import stand_at
 from mindstream.town.state import DAY_MINUTES
 from mindstream.town.turn import Turn
 from mindstream.town.walk import write_walk
@@ -37,11 +39,32 @@ async def next_act(turn: Turn) -> None:
         await plan_day(turn, day)
     block = turn.state.block_at(minute)
     assert block is not None  # a plan has no gaps
+    if is_right_again(turn, block):
+        block = leave_it(turn, block, minute)
     if not (block.fine or block.asleep):
         await break_down(turn, block, minute)
         block = turn.state.block_at(minute)
         assert block is not None
-    begin(turn, block, why="plan")
+    begin(turn, block)
+
+
+def is_right_again(turn: Turn, block: Block) -> bool:
+    """Tell whether a resident can see that what it was going to mend is mended already."""
+    if not block.leaves or not block.sees_to or len(turn.percepts) >= turn.profile.attention:
+        return False
+    spot = turn.state.spot(turn.step)
+    near = nearest_spot(turn.setting, block.sees_to, spot)
+    return is_in_sight(turn.setting, spot, near) and all(each.place != block.sees_to for each in turn.percepts)
+
+
+def leave_it(turn: Turn, block: Block, minute: int) -> Block:
+    """Go on with the plan now, in the place of what was to be done about something that was seen; return that block."""
+    later = next((each for each in turn.state.blocks if each.start >= block.end and each.why == "plan"), None)
+    if later is None:
+        return block
+    now = later.model_copy(update={"start": minute, "minutes": later.end - minute})
+    turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
+    return now
 
 
 async def plan_day(turn: Turn, day: int) -> None:
@@ -63,7 +86,7 @@ async def plan_day(turn: Turn, day: int) -> None:
         PlanDay(
             who=turn.name, identity=turn.person.identity(turn.state.currently), date=said,
             memories=tuple(dict.fromkeys(f"({_day_of(each.created)}) {each.text}" for each in records)),
-            yesterday=turn.state.broad, places=tuple(place for _, place in known), home=words_of(turn.person.home),
+            yesterday=turn.state.broad, places=tuple(place for _, place in known),
             currently=currently,
         )
     )  # fmt: skip
@@ -126,12 +149,12 @@ def _on_time(turn: Turn, items: Sequence[tuple[int, str, str]]) -> list[int]:
     """Return when to set out for each item but the first: so that one is there when it begins."""
     starts: list[int] = []
     for (before, _, there), (start, _, place) in pairwise(items):
-        ahead = 0 if place == turn.person.home else _minutes_between(turn, there, place)
+        ahead = 0 if place == turn.person.home else minutes_between(turn, there, place)
         starts.append(max(start - ahead, before + 10, *starts[-1:]) if start - before > 10 else start)
     return starts
 
 
-def _minutes_between(turn: Turn, start: str, goal: str) -> int:
+def minutes_between(turn: Turn, start: str, goal: str) -> int:
     """Return how long it takes about to get from one place to another."""
     world, addresses = turn.setting.world, turn.setting.addresses
     if ":".join(start.split(":")[:2]) == ":".join(goal.split(":")[:2]) or not {start, goal} <= addresses.keys():
@@ -188,7 +211,7 @@ def take_up(turn: Turn, text: str) -> bool:
     is_duty = before.what.startswith(DUTIES) and before.place != place
     if is_duty and turn.setting.draw("take up", turn.name, turn.step, agreed.start) >= 0.5:
         return False
-    start = max(minute + 1, agreed.start - _minutes_between(turn, before.place or turn.person.home, place))
+    start = max(minute + 1, agreed.start - minutes_between(turn, before.place or turn.person.home, place))
     blocks = [Block(start=start, minutes=agreed.end - start, what=agreed.what, place=place)]
     turn.write(TasksPlanned(step=turn.step, blocks=tuple(_awake(turn, blocks[0])), because=text[:300]))
     return True
@@ -201,39 +224,29 @@ def _awake(turn: Turn, block: Block) -> list[Block]:
     return [block.model_copy(update={"minutes": end - block.start})]
 
 
-async def break_down(turn: Turn, block: Block, minute: int, because: str = "", memories: Sequence[str] = ()) -> None:
-    """Turn a stretch of the plan into tasks, from this minute on; `because`: something that has just happened."""
+async def break_down(turn: Turn, block: Block, minute: int) -> None:
+    """Turn a stretch of the plan into tasks, from this minute on."""
     minutes = min(block.end - minute, max(AHEAD, turn.profile.a_minute))
     if block.end - minute - minutes < AHEAD // 2:  # no crumbs
         minutes = block.end - minute
     things = things_around(turn, block.place)
-    if because:
-        things += tuple(each for each in shops_known(turn) if each not in things)
     reply = await turn.ask(
         BreakDown(
             who=turn.name, identity=turn.person.identity(turn.state.currently), what=block.what,
             where=words_of(block.place) if block.place else "", is_home=is_home(turn.person, block.place),
             when=f"{minute // 60:02d}:{minute % 60:02d}", minutes=minutes, around=tuple(map(words_of, things)),
             already=_minutes_done(turn, block, minute),
-            day=turn.state.broad, because=because, memories=tuple(memories),
+            day=turn.state.broad,
         )
     )  # fmt: skip
     tasks = _fitted(reply.tasks, minutes)
     blocks, start = [], minute
     for task in tasks:
         place = things[task.place - 1] if 0 < task.place <= len(things) else block.place
-        what = task.what if because or task.what == block.what else f"{block.what} ({task.what})"
+        what = task.what if task.what == block.what else f"{block.what} ({task.what})"
         blocks.append(Block(start=start, minutes=task.minutes, what=what, place=place, fine=True, leaves=task.leaves))
         start += task.minutes
-    records = await _remember(turn, because.partition(" (")[0], blocks) if because else ()
-    turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because), records)
-
-
-async def _remember(turn: Turn, because: str, blocks: Sequence[Block]) -> tuple[Record, ...]:
-    """Make the memory of what was done about something; what goes by plan is remembered as the plan."""
-    done = ", ".join(dict.fromkeys(block.what for block in blocks))
-    text = f"{turn.name} saw that {because}, and saw to it: {done}"
-    return await turn.build(New(text=text, kind="observation", by=turn.name, importance=PLAN_IMPORTANCE))
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
 
 
 def _minutes_done(turn: Turn, block: Block, minute: int) -> int:
@@ -259,7 +272,7 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
     return fitted
 
 
-def begin(turn: Turn, block: Block, *, why: str, because: str = "") -> None:
+def begin(turn: Turn, block: Block, because: str = "") -> None:
     """Let the resident begin what a block says, at its place, until the block ends."""
     until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
     spot = turn.state.spot(turn.step)
@@ -267,7 +280,8 @@ def begin(turn: Turn, block: Block, *, why: str, because: str = "") -> None:
     path = walk_to(turn, place)
     act = Act(
         what=block.what, place=place if path is not None else "", since=turn.step, until=max(until, turn.step + 1),
-        path=path or write_walk([spot]), asleep=block.asleep, why=why, leaves=block.leaves,
+        path=path or write_walk([spot]), asleep=block.asleep, why=block.why, leaves=block.leaves,
+        sees_to=block.sees_to,
     )  # fmt: skip
     turn.write(Acted(step=turn.step, act=act, because=because))
 
@@ -277,8 +291,10 @@ def walk_to(turn: Turn, place: str) -> str | None:
     address = turn.setting.addresses.get(place)
     if address is None:
         return None
-    spot = turn.state.spot(turn.step)
+    spot, routes = turn.state.spot(turn.step), turn.setting.world.routes
     try:
-        return write_walk([spot, *turn.setting.world.routes.path(spot, address)])
+        path = [spot, *routes.path(spot, address)]
+        path += routes.path(path[-1], stand_at(turn, address, path[-1]))
     except InputError:
         return None
+    return write_walk(path)

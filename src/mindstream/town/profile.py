@@ -31,7 +31,7 @@ class Profile(BaseModel):
     vision: int = Field(8, ge=0, le=100)
     attention: int = Field(8, ge=1, le=100)
     retention: int = Field(40, ge=0, le=1_000)
-    reflect_at: float = Field(250.0, gt=0)
+    reflect_at: float = Field(150.0, gt=0)
     decay: float = Field(0.995, gt=0, le=1)
     recency: float = Field(1.0, ge=0)
     importance: float = Field(1.0, ge=0)
@@ -57,6 +57,4 @@ class Profile(BaseModel):
         return 86_400 // self.step_s
 
 
-COMPAT = Profile(
-    retention=8, reflect_at=150.0, recency=0.5, importance=2.0, relevance=3.0, recalled=30, talk_lines=16, compat=True
-)
+COMPAT = Profile(retention=8, recency=0.5, importance=2.0, relevance=3.0, recalled=30, talk_lines=16, compat=True)

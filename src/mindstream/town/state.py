@@ -38,9 +38,11 @@ class ResidentState(BaseModel):
         partner: whom it talks to, until `act` ends; "" nobody.
         rested: with whom it talked, and until which step it will not begin again.
         knows: addresses that it has seen, or knew from the beginning.
+        met: with whom it talked, and at which step the last time.
         talked: how often it has talked.
         shared: what it told others, or has from them: ids of its records by their names.
         gathered: how much importance it has perceived since it last reflected.
+        considered: the objects that it decided about whether to do something, and at which step it last did.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -56,9 +58,11 @@ class ResidentState(BaseModel):
     partner: str = ""
     rested: dict[str, int] = {}
     knows: frozenset[str] = frozenset()
+    met: dict[str, int] = {}
     talked: int = 0
     shared: dict[str, frozenset[str]] = {}
     gathered: float = 0.0
+    considered: dict[str, int] = {}
 
     def spot(self, step: int) -> Spot:
         """Return where it is at a step."""
@@ -103,6 +107,8 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
         case Decided() if event.other and not event.yes:
             rested = state.rested | {event.other: event.step + profile.talk_rest}
             return state.model_copy(update={"rested": rested})
+        case Decided() if event.place:
+            return state.model_copy(update={"considered": state.considered | {event.place: event.step}})
         case Talked():
             return _after_talk(state, event, profile)
         case _:
@@ -118,9 +124,10 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
             "act": talk_act(event, state.act),
             "partner": event.partner,
             "rested": rested | {event.partner: event.until + profile.talk_rest},
+            "met": state.met | {event.partner: event.step},
             "talked": state.talked + 1,
             "shared": state.shared
-            | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records}},
+            | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}},
             "gathered": state.gathered + event.gathered,
         }
     )

@@ -129,6 +129,13 @@ class Turn:
         """Return as what it knows somebody from before; "" where it did not."""
         return next((each.what for each in self.person.relations if each.name == other), "")
 
+    def last_talk(self, other: str) -> str:
+        """Return when it talked with somebody before: "today", "before"; "" never."""
+        met = self.state.met.get(other)
+        if met is None:
+            return ""
+        return "today" if self.setting.day(met) == self.setting.day(self.step) else "before"
+
     def write(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Let something happen: it is written when the step is over, and counts in this turn from now on."""
         self.rows.append(Entry(event, self.name, tuple(records)))

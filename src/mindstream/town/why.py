@@ -10,7 +10,7 @@ from itertools import groupby
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
-from mindstream.log.events import Reflected
+from mindstream.log.events import Heard, Reflected, Said
 from mindstream.town.events import (
     Acted,
     Block,
@@ -237,6 +237,11 @@ def _moments(history: History, name: str) -> list[Moment]:
         found += [
             Moment(step, f"keeps in mind: {each.text}") for each in kept if each is not None and each.kind == "thought"
         ]
+    for row in history.rows[name]:
+        if isinstance(row.event, Heard | Said):
+            verb = "hears" if isinstance(row.event, Heard) else "answers"
+            who = f" {row.by}" if isinstance(row.event, Heard) else ""
+            found.append(Moment(history.step_of(row.at), f"{verb}{who}: “{row.event.text}”"))
     for step, reflected in history.events(name, Reflected):
         thoughts = (history.by_id[name].get(id_) for id_ in reflected.thoughts)
         found += [Moment(step, f"reflects: {each.text}") for each in thoughts if each is not None]

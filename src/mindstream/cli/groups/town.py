@@ -12,7 +12,8 @@ from mindstream.cli.flags_solving import split_names
 
 town = group(
     "A town of residents who perceive, remember, plan, talk and reflect: let one live, look into it.\n\n"
-    "A town is a data folder. Rules think for its residents until you name a model."
+    "A town is a data folder. Rules think for its residents until you name a model. "
+    "Begin with new, then run, then status."
 )
 
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="What is drawn by chance.", show_default=True)]
@@ -149,7 +150,7 @@ def estimate(
 @town.command(
     "set",
     epilog='\b\nExamples:\n  mindstream town set "Isabella Rodriguez\'s apartment:bathroom:shower" leaking\n'
-    '  mindstream town set stove ""             it is as it should be',
+    '  mindstream town set cafe:piano ""        it is as it should be',
 )
 def set_(
     place: Annotated[str, typer.Argument(metavar="PLACE", help="An object, by its address or the end of it.")],
@@ -179,11 +180,16 @@ def whisper(
 
 @town.command(
     epilog='\b\nExamples:\n  mindstream town talk isabella "Is there a party?" --by Maya\n'
-    "  mindstream town talk isabella < utterances.txt"
+    "  mindstream town talk isabella --by Maya          typed, until Ctrl-D\n"
+    "  mindstream town talk isabella < utterances.txt\n\n"
+    "Exit code: 0; 1 where a model failed; 2 a mistake; 130 after Ctrl-C. What was\n"
+    "heard is kept in any case, and thought about before the town goes on."
 )
 def talk(
     name: Annotated[str, typer.Argument(metavar="NAME", help="With whom; the first name is enough.")],
-    text: Annotated[str, typer.Argument(metavar="[TEXT]", help="What is said [one utterance a line, as read].")] = "",
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What is said; without it one utterance a line is read, or typed.")
+    ] = "",
     by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who you are.", show_default=True)] = "a visitor",
     model: Model = None,
     role: Role = None,
@@ -191,7 +197,10 @@ def talk(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Talk with somebody while the town stands still: it answers at once, thinks behind, and remembers it."""
+    """Talk with somebody while the town stands still: it answers at once, thinks behind, and remembers it.
+
+    Who comes again by the same name before the town goes on goes on with the talk. What was agreed on is planned.
+    """
     from mindstream.cli import town_talk
 
     chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
@@ -234,6 +243,12 @@ def export(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="As a saved simulation, into a new folder.")
     ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With --out: the save it began from; what the town does not keep is taken from there."
+        ),
+    ] = None,
     journal: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Its journal in canonical order, a line of JSON each.")
     ] = None,
@@ -245,4 +260,4 @@ def export(
     """Write a town into files: a saved simulation that the published code takes, or its journal."""
     from mindstream.cli import town_files
 
-    return town_files.export(town_settings(data=data, embedder=embedder), out, journal, at, json)
+    return town_files.export(town_settings(data=data, embedder=embedder), out, save, journal, at, json)

@@ -120,9 +120,9 @@ def metrics(
     '  mindstream town replay --data ./ville --from "Feb 14 16:00" --to "Feb 14 20:00" --out party.html'
 )
 def replay(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page that is written; it must not be there.")] = Path(
-        "replay.html"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The page that is written, in the place of an older one.")
+    ] = Path("replay.html"),
     since: Annotated[str, typer.Option("--from", metavar="TIME", help="Where it begins.")] = "",
     until: Annotated[str, typer.Option("--to", metavar="TIME", help="Where it ends.")] = "",
     data: TownData = None,

@@ -44,7 +44,8 @@ def parse_json(text: str, where: str) -> JsonValue:
     try:
         data: JsonValue = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"{where}: line {error.lineno}, column {error.colno}: {error.msg}") from None
+        cut = "; the file ends there: was it cut off?" if not text[error.pos :].strip() else ""
+        raise InputError(f"{where}: line {error.lineno}, column {error.colno}: {error.msg}{cut}") from None
     except (RecursionError, ValueError):
         raise InputError(f"{where}: nested too deeply, or a number too long") from None
     _check_depth(data, where)
@@ -99,6 +100,8 @@ def write_text(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="") as file:
             file.write(text)
+    except FileExistsError:
+        raise InputError(f"{path} is there already: name another file, or remove it") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -19,6 +19,10 @@ from mindstream.town.formats.tiled_xml import read_tmx, write_tmx
 from mindstream.town.world.tiles import TileWorld
 
 JSON_ENDINGS = (".json", ".tmj")
+ASSETS = Path("static_dirs", "assets")
+"""Where the authors' repository keeps its maps, beside its saved simulations."""
+NEAR = 4
+"""So many folders up a map is looked for."""
 
 
 def read_tiled(path: Path) -> TiledMap:
@@ -79,6 +83,19 @@ def load_map(path: Path, tables: Path | None = None, skip: frozenset[int] = froz
         return world_of_matrix(matrix, skip)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def find_map(folder: Path, name: str) -> Path:
+    """Return the map of a saved simulation: beside it or around it, also where the authors' repository has it.
+
+    Raises:
+        InputError: it is not there.
+    """
+    around = [folder.resolve(), *folder.resolve().parents][:NEAR]
+    for place in (inner for each in around for inner in (each / name, each / ASSETS / name)):
+        if (place / "matrix").is_dir() or (place / "maze_meta_info.json").is_file():
+            return place
+    raise InputError(f"the map {name!r:.99} is neither beside {folder} nor around it: name it by --map DIR")
 
 
 def save_map(world: TileWorld, path: Path) -> None:

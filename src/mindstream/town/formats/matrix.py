@@ -193,7 +193,9 @@ def _narrowest(
     meant: dict[str, Address | None] = {}
     for name, id in ids.items():
         if id and id not in skip and id not in names[name]:
-            raise InputError(f"the id {id} of {name}_maze.csv has no row in {name}_blocks.csv")
+            raise InputError(
+                f"the id {id} of {name}_maze.csv has no row in {name}_blocks.csv: add it, or make the cell 0"
+            )
         meant[name] = names[name].get(id) if id not in skip else None
     sector, arena, thing = meant["sector"], meant["arena"], meant["game_object"]
     if arena is not None and sector != arena.parent:
@@ -238,7 +240,8 @@ def _read_maze(path: Path, width: int, height: int) -> array[int]:
 
 def _read_table(path: Path, columns: int) -> Rows:
     rows = []
-    for number, line in enumerate(load_text(path, 4_000_000).rstrip("\n").split("\n"), start=1):
+    text = load_text(path, 4_000_000).rstrip("\n")
+    for number, line in enumerate(text.split("\n") if text.strip() else (), start=1):
         row = tuple(line.rstrip("\r").split(","))
         if len(row) != columns or '"' in line:
             raise InputError(

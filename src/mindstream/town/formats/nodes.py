@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,6 +16,7 @@ from mindstream.errors import InputError
 from mindstream.town.formats.files import load_object
 from mindstream.town.formats.typed import Number, StampText, Whole, parse_as, to_plain
 
+EMBEDDINGS, STRENGTH = "embeddings.json", "kw_strength.json"
 Filling = tuple[str, ...] | tuple[tuple[str, ...], ...] | str | None
 
 
@@ -35,8 +37,8 @@ class ConceptNode:
     created: StampText
     expiration: StampText | None
     subject: str
-    predicate: str
-    object: str
+    predicate: str | None
+    object: str | None
     description: str
     embedding_key: str
     poignancy: Number | Annotated[bool, Strict()]
@@ -48,7 +50,7 @@ class ConceptNode:
     def evidence(self) -> tuple[str, ...]:
         """The ids of the nodes it rests on."""
         if isinstance(self.filling, str):
-            return (self.filling,)
+            return (self.filling,) if self.filling else ()
         return () if self.type == "chat" else tuple(each for each in self.filling or () if isinstance(each, str))
 
 
@@ -80,11 +82,16 @@ class KeywordStrength:
 
 @dataclass(frozen=True)
 class AssociativeMemory:
-    """The stream of a resident: nodes in the order of the file, which is newest first."""
+    """The stream of a resident: nodes in the order of the file, which is newest first.
+
+    Attributes:
+        absent: which files besides that of the nodes were not there; what they hold can be made anew.
+    """
 
     nodes: tuple[ConceptNode, ...]
     embeddings: Embeddings
     strength: KeywordStrength
+    absent: frozenset[str] = frozenset()
 
     def in_order(self) -> list[ConceptNode]:
         """Return the nodes in the order in which they were made."""
@@ -95,21 +102,34 @@ def read_memory(folder: Path) -> AssociativeMemory:
     """Read an `associative_memory` folder.
 
     Raises:
-        InputError: a file is missing or wrong, a node is missing, or rests on one that is; with file and node.
+        InputError: the nodes are missing, a file is wrong, a node is missing, or rests on one that is; with file and
+            node.
     """
     nodes = _read_nodes(folder / "nodes.json")
-    strength = parse_as(KeywordStrength, load_object(folder / "kw_strength.json"), str(folder / "kw_strength.json"))
-    return AssociativeMemory(nodes, _read_embeddings(folder / "embeddings.json"), strength)
+    absent = frozenset(name for name in (EMBEDDINGS, STRENGTH) if not (folder / name).exists())
+    held: JsonValue = load_object(folder / STRENGTH) if STRENGTH not in absent else plain_strength(nodes)
+    strength = parse_as(KeywordStrength, held, str(folder / STRENGTH))
+    return AssociativeMemory(nodes, _read_embeddings(folder / EMBEDDINGS, EMBEDDINGS in absent), strength, absent)
+
+
+def plain_strength(nodes: Sequence[ConceptNode]) -> dict[str, JsonValue]:
+    """Count how often each keyword came up, as the published code does: what is idle and talks do not count."""
+    strength: dict[str, Counter[str]] = {"event": Counter(), "thought": Counter()}
+    for node in nodes:
+        if node.type != "chat" and f"{node.predicate} {node.object}" != "is idle":
+            strength[node.type].update(word.lower() for word in node.keywords)
+    return {f"kw_strength_{kind}": dict(counted) for kind, counted in strength.items()}
 
 
 def plain_memory(memory: AssociativeMemory) -> dict[str, JsonValue]:
-    """Return what the three files of the folder hold, by their names."""
+    """Return what the files of the folder hold, by their names; what was absent is left out."""
     vectors = zip(memory.embeddings.keys, memory.embeddings.vectors, strict=True)
-    return {
+    files: dict[str, JsonValue] = {
         "nodes.json": {node.node_id: to_plain(node, frozenset({"node_id"})) for node in memory.nodes},
-        "embeddings.json": {key: vector.tolist() for key, vector in vectors},
-        "kw_strength.json": to_plain(memory.strength),
+        EMBEDDINGS: {key: vector.tolist() for key, vector in vectors},
+        STRENGTH: to_plain(memory.strength),
     }
+    return {name: data for name, data in files.items() if name not in memory.absent}
 
 
 def _read_nodes(path: Path) -> tuple[ConceptNode, ...]:
@@ -123,12 +143,15 @@ def _read_nodes(path: Path) -> tuple[ConceptNode, ...]:
         if id != f"node_{node.node_count}":
             raise InputError(f"{path}: {id}: node_count is {node.node_count}")
         if missing := [each for each in node.evidence if each not in nodes]:
-            raise InputError(f"{path}: {id}: it rests on {missing[0]!r:.60}, which is not there")
+            raise InputError(
+                f"{path}: {id}: it rests on {missing[0]!r:.60}, which is not there: "
+                "add that node, or take it out of filling"
+            )
     return tuple(nodes.values())
 
 
-def _read_embeddings(path: Path) -> Embeddings:
-    data = load_object(path)
+def _read_embeddings(path: Path, absent: bool) -> Embeddings:
+    data = {} if absent else load_object(path)
     width: int | None = None
     rows = []
     for key, numbers in data.items():

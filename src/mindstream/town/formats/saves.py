@@ -1,6 +1,7 @@
 """Saved simulations of Park 2023, read and written: `reverie/meta.json`, steps, and a folder for each resident.
 
-Read and written again, every JSON file holds the same; keys that are not known are kept.
+Read and written again, every JSON file holds the same; keys that are not known are kept. The short form that the
+authors' demo plays has its `meta.json` beside the residents' folders; it is read, too.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
-from mindstream.town.formats.files import load_json, make_new_folder, write_text
+from mindstream.town.formats.files import load_json, load_object, make_new_folder, write_text
 from mindstream.town.formats.nodes import AssociativeMemory, plain_memory, read_memory
 from mindstream.town.formats.recording import ENVIRONMENT, MOVEMENT, Recording, read_recording
 from mindstream.town.formats.scratch import Scratch
@@ -23,13 +25,14 @@ from mindstream.town.world.tiles import TileWorld
 from mindstream.town.world.tree import PlaceTree, parse_tree
 
 MOST_RESIDENTS = 100_000
+LONGEST_STEP_S, LAST_STEP = 86_400, 1_000_000_000
 
 
 @dataclass(frozen=True)
 class SaveMeta:
     """What `reverie/meta.json` holds."""
 
-    fork_sim_code: str
+    fork_sim_code: str | None
     start_date: DateText
     curr_time: ClockText
     sec_per_step: Whole
@@ -68,19 +71,38 @@ def read_save(folder: Path) -> Save:
     Raises:
         InputError: a file is missing or wrong, a resident twice or without a folder; with the file and what is in it.
     """
-    path = folder / "reverie" / "meta.json"
-    meta = parse_as(SaveMeta, load_json(path), str(path))
+    path = find_meta(folder)
+    meta = _read_meta(path, folder)
     names = meta.persona_names
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{path}: persona_names: {twice!r:.60} stands there twice")
+    if not names:
+        raise InputError(f"{path}: persona_names: nobody is named: name at least one resident, as its folder is called")
     if len(names) > MOST_RESIDENTS:
         raise InputError(f"{path}: persona_names: more than {MOST_RESIDENTS:,}")
     for name in names:
         if not is_folder_name(name):
             raise InputError(f"{path}: persona_names: {name!r:.60} cannot be the name of a folder")
+        if not (folder / "personas" / name).is_dir():
+            raise InputError(f"{path}: persona_names: {_missing_folder(name, folder / 'personas')}")
     personas = {name: _read_persona(folder / "personas" / name / "bootstrap_memory", name) for name in names}
     return Save(meta, personas, read_recording(folder))
+
+
+def find_meta(folder: Path) -> Path:
+    """Return where a saved simulation says what it is.
+
+    Raises:
+        InputError: nothing there does.
+    """
+    for path in (folder / "reverie" / "meta.json", folder / "meta.json"):
+        if path.exists():
+            return path
+    raise InputError(
+        f"{folder}: no saved simulation is there: reverie/meta.json is missing (in the short form: meta.json); "
+        "name the folder that holds 'personas'"
+    )
 
 
 def write_save(save: Save, folder: Path) -> None:
@@ -142,6 +164,28 @@ def is_folder_name(name: str) -> bool:
         and not set(name) & set("/\\:")
         and name.strip(". ") == name
     )
+
+
+def _read_meta(path: Path, folder: Path) -> SaveMeta:
+    """Read a meta file; what is known without it (its first day, who is there, the map's usual name) may be missing."""
+    data = load_object(path)
+    if isinstance(now := data.get("curr_time"), str):
+        data.setdefault("start_date", now.rpartition(", ")[0])
+    people = sorted(each.name for each in (folder / "personas").glob("*") if each.is_dir())
+    known: dict[str, JsonValue] = {"fork_sim_code": None, "maze_name": "the_ville", "persona_names": [*people]}
+    meta = parse_as(SaveMeta, {**known, **data}, str(path))
+    if not 1 <= meta.sec_per_step <= LONGEST_STEP_S:
+        raise InputError(f"{path}: sec_per_step: 1 to {LONGEST_STEP_S:,} seconds are wanted, not {meta.sec_per_step}")
+    if not 0 <= meta.step <= LAST_STEP:
+        raise InputError(f"{path}: step: a number from 0 on is wanted, not {meta.step}")
+    return meta
+
+
+def _missing_folder(name: str, people: Path) -> str:
+    there = sorted(each.name for each in people.glob("*") if each.is_dir())
+    near = get_close_matches(name, there, 1)
+    advice = f"; {near[0]!r} is there" if near else ""
+    return f"{name!r:.60} has no folder in {people}{advice}: add it, or take the name out"
 
 
 def _read_persona(folder: Path, name: str) -> PersonaSave:

@@ -116,6 +116,11 @@ def _tables(map: TiledMap, mazes: Mapping[str, array[int]]) -> dict[str, Rows]:
     """Make tables of what the tiles of each layer mean by their addresses."""
     meanings = {id: text for tileset in map.tilesets for id, text in tileset.addresses.items()}
     worlds = list(dict.fromkeys(text.split(":")[0].strip() for text in meanings.values()))
+    if not worlds and (outside := [tileset.source for tileset in map.tilesets if tileset.source]):
+        raise InputError(
+            f"the tileset {outside[0]!r:.99} stands in a file of its own, which is not read: embed it in Tiled "
+            "(Tilesets, Embed Tileset), or name a folder with special_blocks"
+        )
     if len(worlds) != 1:
         raise InputError(
             f"the tiles' addresses should be in one world, and are in {len(worlds)} ({', '.join(worlds)!s:.99}): "

@@ -185,7 +185,8 @@ def _describe(table: ResidentTable, name: Address, world: TileWorld | PlaceWorld
         start=_first_spot(world, spots),
         knows=tuple(str(_address(name, each, "knows")) for each in table.knows),
         relations=tuple(Relation(each.who, each.kind) for each in table.relations),
-        memories=(*((table.about,) if table.about else ()), *table.seeds),
+        about=table.about,
+        memories=tuple(table.seeds),
     )
 
 

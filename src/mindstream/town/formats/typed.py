@@ -15,6 +15,8 @@ from mindstream.town.formats.files import expect_object
 T = TypeVar("T")
 _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 EXTRA = "extra"
+FIRST_YEAR, LAST_YEAR = 1970, 9000
+LARGEST = 1e9
 CLOCK = "%B %d, %Y, %H:%M:%S"
 """How the authors write a moment of the game ("February 13, 2023, 11:21:30")."""
 DATE = "%B %d, %Y"
@@ -42,14 +44,23 @@ def parse_stamp(text: str) -> datetime:
 
 def _checked(form: str) -> AfterValidator:
     def check(text: str) -> str:
-        datetime.strptime(text, form)
+        if not FIRST_YEAR <= datetime.strptime(text, form).year <= LAST_YEAR:
+            raise ValueError(f"a year from {FIRST_YEAR} to {LAST_YEAR} is wanted")
         return text
 
     return AfterValidator(check)
 
 
 Whole = Annotated[int, Strict()]
-Number = Annotated[int, Strict()] | Annotated[float, Strict()]
+
+
+def _is_sane(number: float) -> float:
+    if not -LARGEST <= number <= LARGEST:
+        raise ValueError(f"a number up to {LARGEST:.0e} is wanted")
+    return number
+
+
+Number = Annotated[Annotated[int, Strict()] | Annotated[float, Strict()], AfterValidator(_is_sane)]
 ClockText = Annotated[str, _checked(CLOCK)]
 DateText = Annotated[str, _checked(DATE)]
 StampText = Annotated[str, _checked(STAMP)]

@@ -16,9 +16,14 @@ class AnswerInterview(Prompt[str]):
     identity: str
     when: str
     doing: str
+    place: str = ""
+    """Where it is."""
+    home: str = ""
     memories: tuple[str, ...] = ()
     day: tuple[str, ...] = ()
-    """The day's plan; empty where plans are switched off."""
+    """The day's plan, whole around the time that is asked about; empty where plans are switched off."""
+    named: tuple[str, ...] = ()
+    """Whom of those it knows of the question means."""
     near: tuple[str, ...] = ()
     """Who is in sight."""
     places: tuple[str, ...] = ()

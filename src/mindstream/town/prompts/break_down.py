@@ -47,6 +47,3 @@ class BreakDown(Prompt[Tasks]):
     around: tuple[str, ...]
     """Things that it can be done at, numbered from 1."""
     day: tuple[str, ...] = ()
-    because: str = ""
-    """What has just happened and asks for it; "" where it goes by plan."""
-    memories: tuple[str, ...] = ()

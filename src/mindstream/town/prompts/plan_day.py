@@ -74,6 +74,5 @@ class PlanDay(Prompt[DayPlan]):
     """Yesterday in broad strokes."""
     places: tuple[Place, ...]
     """Where one can go, numbered from 1."""
-    home: str = ""
     currently: str = ""
     """What the person has been about, as it stands in the identity."""

@@ -20,5 +20,8 @@ class ShouldAct(YesNo, Question):
     """Such as `the shower is leaking`."""
     uses_it: bool = False
     """What it does now, or next, is done there."""
-    is_home: bool = False
+    in_charge: bool = False
+    """It lives or works there."""
+    others: tuple[str, ...] = ()
+    """Who sees to it already."""
     memories: tuple[str, ...] = ()

@@ -27,6 +27,5 @@ class TakeFromTalk(Prompt[Taken]):
     who: str
     other: str
     identity: str = ""
-    relation: str = ""
     date: str
     lines: tuple[str, ...]

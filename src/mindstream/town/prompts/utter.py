@@ -35,5 +35,9 @@ class Utter(Prompt[Utterance]):
     """Which of them the other was told already."""
     lines: tuple[str, ...] = ()
     """The conversation so far, `name: words`."""
+    last_talk: str = ""
+    """When the two talked before: "today", "before"; "" never."""
+    day: tuple[str, ...] = ()
+    """The day in broad strokes, as `HH:MM what`."""
     left: int = 8
     """So many lines can still be said, this one included."""

@@ -9,6 +9,8 @@ const clockOf = (minute) => `${two(Math.floor(minute / 60) % 24)}:${two(minute %
 const timeOf = (step) => clockOf(minuteOf(step));
 const DAY = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", timeZone: "UTC" });
 const SHORT_DAY = new Intl.DateTimeFormat("en-GB", { weekday: "short", timeZone: "UTC" });
+const SHORT_DATE = new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" });
+const shortDayOf = (step) => SHORT_DATE.format(whenOf(step));
 const dayOf = (step) => DAY.format(whenOf(step));
 const momentOf = (step) => `${SHORT_DAY.format(whenOf(step))} ${timeOf(step)}`;
 const textOf = (number) => R.texts[number] ?? "";

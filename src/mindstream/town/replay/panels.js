@@ -81,7 +81,7 @@ function feedView() {
 function row(person, step) {
   const act = actAt(person, step), place = act && act[3] > 0 ? arenaOf(act[3]) : 0;
   return make("li", {}, make("button", { type: "button", class: "person", onclick: () => choose({ who: person.number }) }, chip(person),
-    make("span", {}, make("b", {}, said(person.name)), make("small", {}, said(act ? textOf(act[2]) : "not here yet"), place ? " · " : "", place ? said(nameOf(place)) : ""))));
+    make("span", {}, make("b", {}, said(person.name)), make("small", {}, said(act ? textOf(act[2]) : "not here yet"), place ? (isWalking(act, step) ? " · on the way to " : " · ") : "", place ? said(nameOf(place)) : ""))));
 }
 
 function peopleView() {
@@ -93,7 +93,7 @@ function peopleView() {
     update(step) {
       const wanted = search.value.trim().toLowerCase();
       const found = R.people.filter((person) => `${person.name} ${textOf((actAt(person, step) ?? [])[2])}`.toLowerCase().includes(wanted));
-      if (key === (key = wanted + found.map((person) => `${person.number}.${lastAt(person.acts, step)}`).join())) return;
+      if (key === (key = wanted + found.map((person) => `${person.number}.${lastAt(person.acts, step)}.${isWalking(actAt(person, step), step)}`).join())) return;
       list.replaceChildren(...found.map((person) => row(person, step)));
     },
   };

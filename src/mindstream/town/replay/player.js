@@ -2,6 +2,7 @@
 
 const SPEEDS = [1, 10, 60, 300];
 const state = { t: 0, playing: false, speed: 60, who: null, place: 0, own: false, follow: false, tab: "now", list: "feed" };
+const NARROW = matchMedia("(max-width: 760px)");
 let view = null, drawn = -1, before = 0, linked = 0;
 
 function choose({ who = null, place = 0 }) {
@@ -71,7 +72,7 @@ function refresh(all) {
   } else drawDots(all);
   if (!all && (step === drawn || now - linked < 120)) return;
   [drawn, linked] = [step, now];
-  byId("date").textContent = dayOf(step);
+  byId("date").textContent = NARROW.matches ? shortDayOf(step) : dayOf(step);
   byId("time").textContent = timeOf(step);
   byId("slider").value = step;
   byId("slider").setAttribute("aria-valuetext", `${dayOf(step)}, ${timeOf(step)}`);
@@ -108,6 +109,8 @@ function readAddress() {
   const t = parts.get("t"), who = R.people.findIndex((person) => person.name === parts.get("who"));
   const place = R.places.findIndex((_, number) => number > 0 && around(number).map(nameOf).join(":") === parts.get("place"));
   const at = t === null ? NaN : /^\d{1,9}$/.test(t) ? Number(t) : (Date.parse(`${t}${/\dZ?$/.test(t) && !t.endsWith("Z") ? "Z" : ""}`) / 1000 - R.start) / R.seconds;
+  const lost = [t !== null && !Number.isFinite(at) && "moment", parts.get("who") !== null && who < 0 && "person", parts.get("place") !== null && place < 0 && "place"];
+  if (lost.some(Boolean)) notify(`The link names a ${lost.filter(Boolean).join(" and a ")} that is not in this recording.`);
   state.t = Number.isFinite(at) ? Math.max(R.first, Math.min(R.last, at)) : state.t;
   for (const name of ["tab", "list"]) if (parts.get(name)) state[name] = parts.get(name);
   state.own = parts.get("see") === "own" && who >= 0;
@@ -115,10 +118,31 @@ function readAddress() {
   if (who >= 0 && parts.get("follow") !== null) setFollow(true);
 }
 
-/** The first step at which somebody is up. */
-function firstAwake() {
-  const ups = R.people.flatMap((person) => person.acts.filter((act) => !act[6]).slice(0, 1).map((act) => act[0]));
-  return Math.max(R.first, Math.min(R.last, ...ups.map((step) => step - 30)));
+/** Where to begin: shortly before the first gets up, where most are asleep at first. */
+function firstMorning() {
+  const sleepers = R.people.filter((person) => person.acts[0]?.[6]);
+  const ups = sleepers.flatMap((person) => person.acts.filter((act) => !act[6]).slice(0, 1).map((act) => act[0]));
+  return sleepers.length * 2 < R.people.length ? R.first : Math.max(R.first, Math.min(R.last, ...ups.map((step) => step - 30)));
+}
+
+/** Say something for a moment; what went wrong stays. */
+function notify(text) {
+  const notice = byId("notice");
+  notice.textContent = text;
+  notice.className = "passing";
+  setTimeout(() => { if (notice.textContent === text) notice.textContent = ""; }, 4000);
+}
+
+async function copyLink(event) {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  writeAddress(true);
+  try {
+    await navigator.clipboard.writeText(event.currentTarget?.href ?? byId("link").href);
+    notify("The link to this moment is copied.");
+  } catch {
+    notify("This page’s address is the link to this moment.");
+  }
 }
 
 function toHappening(way) {
@@ -191,7 +215,7 @@ async function start() {
     return;
   }
   R = prepare(await unpack(byId("recording").textContent));
-  state.t = firstAwake();
+  state.t = firstMorning();
   for (const speed of SPEEDS) byId("speeds").append(make("button", { type: "button", value: speed, title: `${speed} times as fast as the town's clock`, onclick: () => setSpeed(speed) }, `${speed}×`));
   setSpeed(state.speed);
   buildStage();
@@ -201,6 +225,7 @@ async function start() {
   byId("earlier").addEventListener("click", () => toHappening(-1));
   byId("later").addEventListener("click", () => toHappening(1));
   byId("theme").addEventListener("click", changeTheme);
+  byId("link").addEventListener("click", copyLink);
   addEventListener("hashchange", readAddress);
   readAddress();
   document.documentElement.dataset.ready = "";

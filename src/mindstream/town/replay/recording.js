@@ -63,15 +63,23 @@ function readWalk(text) {
   return spots;
 }
 
+/** Two letters for somebody: of the first and the last name, or the first two that tell it from who has the same. */
+function initialsOf(person, people) {
+  const letters = ({ name }) => name.trim().split(/\s+/).map((word) => [...word]);
+  const ends = (each) => [letters(each)[0], letters(each).slice(1).pop() ?? []].map((word) => word[0] ?? "").join("");
+  const first = letters(person)[0] ?? [], same = people.filter((each) => each !== person && ends(each) === ends(person));
+  const at = first.findIndex((letter, i) => i > 0 && same.every((each) => letters(each)[0][i] !== letter));
+  return same.length && at > 0 ? first[0] + first[at] : ends(person);
+}
+
 function prepare(recording) {
   addUp(recording.things);
   recording.people.forEach((person, number) => {
     person.number = number;
     for (const name of TIMELINES) addUp(person[name]);
-    const words = person.name.trim().split(/\s+/);
-    person.initials = [words[0], words.length > 1 ? words[words.length - 1] : ""].map((word) => [...word][0] ?? "").join("");
     person.hue = Math.round((number * 137.5) % 360);
   });
+  recording.people.forEach((person) => { person.initials = initialsOf(person, recording.people); });
   recording.children = recording.places.map(() => []);
   recording.places.forEach(([parent], number) => parent >= 0 && recording.children[parent].push(number));
   if (recording.tiles) {
@@ -99,7 +107,7 @@ function happenings({ people, things, texts, places }) {
     }
     for (const [step, thoughts] of person.reflections) {
       const drawn = thoughts.map((number) => texts[person.records[number][2]]);
-      feed.push({ step, kind: "reflection", who: [person.number], text: drawn[0] ?? "", more: drawn.slice(1) });
+      if (drawn.length) feed.push({ step, kind: "reflection", who: [person.number], text: drawn[0], more: drawn.slice(1) });
     }
   }
   for (const [step, place, condition, by] of things) {

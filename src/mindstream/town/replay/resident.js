@@ -54,7 +54,7 @@ function decisionOf(person, step) {
   const [at, about, , p, yes, recalled] = decision;
   const memories = recalled.map(([number, score]) => make("li", {}, said(textOf(person.records[number][2])), make("small", {}, ` ${score.toFixed(2)}`)));
   return make("details", { class: "decision" },
-    make("summary", {}, `Last decision, ${timeOf(at)}: `, said(textOf(about)), ` — ${yes ? "yes" : "no"} (${Math.round(p * 100)} % probable)`),
+    make("summary", {}, `Last decision, ${timeOf(at)}: `, said(textOf(about)), ` — ${yes ? "yes" : "no"} (a yes was ${Math.round(p * 100)} % likely)`),
     memories.length ? [make("p", { class: "soft" }, "What came to mind, and how strongly:"), make("ol", { class: "list recalled" }, memories)]
       : make("p", { class: "soft" }, "Nothing came to mind."));
 }

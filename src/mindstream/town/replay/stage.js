@@ -1,6 +1,7 @@
 // The map: where one looks (pan, zoom, follow), the residents on it, and what of it a resident sees.
 
 const SVG = "http://www.w3.org/2000/svg";
+const NEAREST = 14; // so many tiles are shown at least
 const NEAR = 14; // pixels a tile from which on words stand over residents
 
 const CALM = matchMedia("(prefers-reduced-motion: reduce)"); // then residents stand from step to step
@@ -36,6 +37,7 @@ function buildStage() {
     byId("dots").append(dot);
     return { dot, bubble, at: null, label: "" };
   });
+  byId("stage").style.setProperty("--tall", (R.size[1] / R.size[0]).toFixed(3));
   showWhole();
   listen();
   new ResizeObserver(() => (stage.moved ? look(stage.view) : showWhole())).observe(byId("stage"));
@@ -46,13 +48,13 @@ function look({ x, y, wide }) {
   const [width, height] = pixels();
   const [mapWide, mapHigh] = R.size;
   const widest = Math.max(mapWide, (mapHigh * width) / height) * 1.02;
-  wide = Math.min(widest, Math.max(8, wide));
+  wide = Math.min(widest, Math.max(NEAREST, wide));
   const high = (wide * height) / width;
   const within = (start, length, all) => (length >= all ? (all - length) / 2 : Math.min(all - length, Math.max(0, start)));
   stage.view = { x: within(x, wide, mapWide), y: within(y, high, mapHigh), wide, high };
   stage.svg.setAttribute("viewBox", [stage.view.x, stage.view.y, wide, high].map((each) => each.toFixed(3)).join(" "));
   byId("stage").classList.toggle("near", scale() >= NEAR);
-  byId("stage").style.setProperty("--dot", `${Math.round(Math.min(34, Math.max(20, scale() * 1.5)))}px`);
+  byId("stage").style.setProperty("--dot", `${Math.round(Math.min(34, Math.max(pixels()[0] < 500 ? 16 : 20, scale() * 1.5)))}px`);
   fitNames();
   drawDots(true);
 }
@@ -73,7 +75,7 @@ function showWhole() {
 function zoom(times, [px, py] = pixels().map((each) => each / 2)) {
   const { x, y, wide } = stage.view;
   const [cx, cy] = [x + px / scale(), y + py / scale()];
-  const to = Math.max(8, wide * times);
+  const to = Math.max(NEAREST, wide * times);
   stage.moved = true;
   look({ x: cx - (px / pixels()[0]) * to, y: cy - (py / pixels()[0]) * to, wide: to });
 }
@@ -152,7 +154,7 @@ function placesOfAll() {
 function drawDots(atOnce = false) {
   if (!stage.dots.length) return;
   const crowd = new Map(), size = scale(), [wide] = pixels(), step = Math.floor(state.t);
-  const apart = parseFloat(byId("stage").style.getPropertyValue("--dot")) * (R.cells ? 0.62 : 1);
+  const apart = parseFloat(byId("stage").style.getPropertyValue("--dot")) * (R.cells ? 0.34 : 1);
   placesOfAll().forEach(({ at, spot, how, what, step: seenAt }, number) => {
     const shown = stage.dots[number], person = R.people[number];
     shown.dot.hidden = at === null;

@@ -31,7 +31,7 @@ LINE = 20_000
 async def write_replay(
     store: Store, setting: Setting, out: Path, *, since: int | None = None, until: int | None = None
 ) -> Path:
-    """Write what a town's log holds as an HTML file that plays it, and return the file.
+    """Write what a town's log holds as an HTML file that plays it, and return the file; an older replay is replaced.
 
     The same log gives the same bytes.
 
@@ -39,11 +39,26 @@ async def write_replay(
         since, until: the steps between which it plays; None: all. What residents remember from before is in it too.
 
     Raises:
-        InputError: the steps are none of its own, or the file cannot be written or is there.
+        InputError: the steps are none of its own, or the file cannot be written or is another one.
         StorageError: the log cannot be read.
     """
-    write_text(out, build_page(setting, await record(store, setting, since, until)))
+    _write_page(out, build_page(setting, await record(store, setting, since, until)))
     return out
+
+
+def _write_page(out: Path, page: str) -> None:
+    if _is_replay(out):
+        out.unlink()
+    write_text(out, page)
+
+
+def _is_replay(file: Path) -> bool:
+    """Tell whether a file was written by `write_replay`."""
+    if file.is_symlink() or not file.is_file():
+        return False
+    head = _read("replay.html").partition("{{")[0].encode()
+    with file.open("rb") as there:
+        return there.read(len(head)) == head
 
 
 def build_page(setting: Setting, data: dict[str, object]) -> str:

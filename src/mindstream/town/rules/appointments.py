@@ -10,9 +10,9 @@ from typing import Literal
 
 from mindstream.text.words import terms
 from mindstream.town.prompts.plan_day import Place
-from mindstream.town.rules.habits import activity
+from mindstream.town.rules.habits import HABITUAL, TENDS, activity
 from mindstream.town.rules.times import read_days, read_minutes, read_part, read_stretches
-from mindstream.town.rules.where import find_named
+from mindstream.town.rules.where import find_named, hours_without
 
 Role = Literal["guest", "promised", "helper", "host"]
 ROLES: tuple[Role, ...] = ("guest", "promised", "helper", "host")
@@ -52,6 +52,10 @@ REFUSES = re.compile(
     r"\b(?:won't|will not|can't|cannot|can not|(?:not|unable) (?:going|coming|able|attend|to)|declines?d?"
     r"|refuse[sd]?|does not want"
     r"|doesn't want|turned (?:it )?down|too busy)\b"
+)
+OPEN = re.compile(
+    r"\b(?:invit(?:es?|ed|ation)|welcome|everybody|everyone|anybody|anyone|join(?:s|ing)?)\b"
+    r"|\b[Tt]here (?:is|will be) an? [^.;:\n]{3,60}? (?:at|in) (?:the )?[A-Z]"
 )
 NAME = re.compile(r"\b[A-Z][\w'-]{1,20} [A-Z][\w'-]{1,20}\b")
 
@@ -96,6 +100,26 @@ def read_appointments(
     who: str, day: date, told: Iterable[tuple[date, str]], places: Sequence[Place]
 ) -> list[Appointment]:
     """Return what takes place on a day, by what was told on which days; each once, with one's own part in it."""
+    found, refused = _read_all(who, day, told, places)
+    return [each for each in found if each.role == "host" or not any(_same(each, other) for other in refused)]
+
+
+def shun(who: str, day: date, told: Iterable[tuple[date, str]], places: Sequence[Place]) -> tuple[Place, ...]:
+    """Return the places with their hours, as somebody would go there: not to where it said that it would not come."""
+    _, refused = _read_all(who, day, told, places)
+    shunned = list(places)
+    for each in refused:
+        house = places[each.place - 1].words.rpartition(" of ")[2] if each.place else ""
+        for n, place in enumerate(shunned):
+            if house and place.words.rpartition(" of ")[2] == house:
+                shunned[n] = place.model_copy(update={"hours": hours_without(place, each.start, each.end)})
+    return tuple(shunned)
+
+
+def _read_all(
+    who: str, day: date, told: Iterable[tuple[date, str]], places: Sequence[Place]
+) -> tuple[list[Appointment], list[Appointment]]:
+    """Read what takes place on a day, and what of it somebody said that it would not come to."""
     found: list[Appointment] = []
     refused: list[Appointment] = []
     for when, text in told:
@@ -107,9 +131,9 @@ def read_appointments(
             continue
         if is_by(text, who) and REFUSES.search(text):
             refused.append(appointment)
-        else:
+        elif appointment.role != "guest" or is_open_to_all(text) or who.split()[0] in text:
             _merge(found, appointment)
-    return [each for each in found if each.role == "host" or not any(_same(each, other) for other in refused)]
+    return found, refused
 
 
 def read_appointment(who: str, text: str, places: Sequence[Place]) -> Appointment | None:
@@ -126,7 +150,8 @@ def read_appointment(who: str, text: str, places: Sequence[Place]) -> Appointmen
     hosts = HOSTS.search(text)
     place = find_named(text, places, who)
     event = _event(who, text, places[place - 1].words if place else "")
-    names = [name for name in NAME.findall(text) if name != who]
+    told = text.partition(": ")[2] or text
+    names = [name for name in NAME.findall(told) if name != who]
     by = names[0] if names and (hosts or role == "guest") else ""
     return Appointment(event, chosen.start, min(end, chosen.start + 8 * 60), place, role, by)
 
@@ -135,9 +160,25 @@ def read_appointment_today(who: str, day: date, text: str, places: Sequence[Plac
     """Read what was agreed on for this day, said on it; what names no day at all is meant for today."""
     text = text[:LONGEST]
     days = read_days(text, day, day)
-    if (days and day not in days) or (is_by(text, who) and REFUSES.search(text)):
+    if (days and day not in days) or (not days and is_routine(text)) or (is_by(text, who) and REFUSES.search(text)):
         return None
     return read_appointment(who, text, places)
+
+
+def is_routine(text: str) -> bool:
+    """Tell whether a text says what somebody does every day: it is no appointment, whoever says that it comes."""
+    said = text.rpartition(": ")[2]
+    name = NAME.match(said)
+    return (
+        name is not None
+        and said[name.end() :].split(maxsplit=1)[:1] != []
+        and (said[name.end() :].split(maxsplit=1)[0].lower() in HABITUAL | TENDS | {"teaches", "takes"})
+    )
+
+
+def is_open_to_all(text: str) -> bool:
+    """Tell whether others may come to what a text tells of."""
+    return bool(OPEN.search(text[:LONGEST]) or HOSTS.search(text[:LONGEST]))
 
 
 def is_by(text: str, who: str) -> bool:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
 
 from mindstream import chance
 from mindstream.models.prompt import rule
 from mindstream.town.prompts.plan_day import DayPlan, Item, PlanDay
-from mindstream.town.rules.appointments import Appointment, read_appointments
+from mindstream.town.rules.appointments import Appointment, read_appointments, shun
 from mindstream.town.rules.currently import next_currently
 from mindstream.town.rules.described import Description, describe, end_of, habits_of, hours_of_sleep
 from mindstream.town.rules.habits import (
     KEEPS_HOUSE,
     RESTS,
     Habit,
-    read_pursuits,
+    is_work,
 )  # fmt: skip
 from mindstream.town.rules.leisure import fill
 from mindstream.town.rules.meals import add_meals
+from mindstream.town.rules.pursuits import Pursuit, read_pursuits
+from mindstream.town.rules.things import find_thing
 from mindstream.town.rules.timeline import DAY, Timeline
 from mindstream.town.rules.times import clock
 from mindstream.town.rules.where import find_meant, find_named, is_open
@@ -32,24 +36,29 @@ RESERVED = re.compile(
     re.I,
 )
 MOST_ITEMS = 24
+BRIEF = ("walking", "going for", "running", "taking a walk", "jogging", "exercising", "swimming")
+ERRANDS = ("buying", "shopping", "having coffee", "having tea", "having a coffee", "having a tea", "having a snack")
 
 
 @rule(PlanDay)
 def plan_by_habit(ask: PlanDay) -> DayPlan:
     """Put what was agreed on first, then work, meals and habits, then what is pleasant."""
     who = describe(ask)
-    habits = habits_of(who)
+    who = replace(who, ask=ask.model_copy(update={"places": shun(ask.who, who.day, _told(who), ask.places)}))
+    ask, habits = who.ask, habits_of(who)
     wake, bed = hours_of_sleep(who, habits)
     appointments = [each for each in _appointments(who) if _would_go(who, each, habits)]
     line = Timeline(wake, bed)
     line.bed = max(
         [line.bed, *(min(line.at(each.start) + each.end - each.start + 30, wake + 22 * 60) for each in appointments)]
     )
-    for each in appointments:
-        _attend(line, each)
+    for n, each in enumerate(appointments):
+        if not any(each.place == other.place and each.start < other.end and other.start < each.end
+                   for other in appointments[:n]):  # fmt: skip
+            _attend(line, each)
     add_meals(who, line, habits)
-    for habit in sorted(habits, key=lambda each: (not each.duty, each.start is None)):
-        _follow(who, line, habit)
+    for habit in sorted(habits, key=lambda each: (not _is_break(each, habits), not each.duty, each.start is None)):
+        _follow(who, line, habit, habits)
     _work_on(who, line, habits)
     fill(line, ask.places, traits=who.traits, age=who.age, pleasures=_pleasures(who), draw=who.draw)
     items = [
@@ -62,13 +71,12 @@ def plan_by_habit(ask: PlanDay) -> DayPlan:
 
 def _appointments(who: Description) -> list[Appointment]:
     ask = who.ask
-    told = [*((who.day, line) for line in _sentences_in_whole(who.text)), *who.told]
-    return read_appointments(ask.who, who.day, told, ask.places)
+    return read_appointments(ask.who, who.day, _told(who), ask.places)
 
 
-def _sentences_in_whole(text: str) -> list[str]:
-    """Return the lines of a text: a day and an hour may stand in two sentences of one."""
-    return text.split("\n")
+def _told(who: Description) -> list[tuple[date, str]]:
+    """Return what is told, by lines: a day and an hour may stand in two sentences of one."""
+    return [*((who.day, line) for line in who.text.split("\n")), *who.told]
 
 
 def _would_go(who: Description, each: Appointment, habits: Sequence[Habit]) -> bool:
@@ -80,8 +88,8 @@ def _would_go(who: Description, each: Appointment, habits: Sequence[Habit]) -> b
         and habit.place != each.place for habit in habits
     )  # fmt: skip
     if each.role in ("promised", "helper"):
-        return not busy or who.draw("goes", each.start, each.place) < 0.5
-    p = 0.45 + 0.2 * bool(OUTGOING.search(who.traits)) - 0.25 * bool(RESERVED.search(who.traits))
+        return not busy or who.draw("goes", each.start, each.place) < 0.3
+    p = 0.3 + 0.2 * bool(OUTGOING.search(who.traits)) - 0.25 * bool(RESERVED.search(who.traits))
     p += 0.2 * bool(each.by and f"{each.by} (" in who.ask.identity)
     return who.draw("goes", each.start, each.place) < (p * 0.4 if busy else p)
 
@@ -100,7 +108,7 @@ def _attend(line: Timeline, each: Appointment) -> None:
         line.add(start, end, each.what, each.place, least=5)
 
 
-def _follow(who: Description, line: Timeline, habit: Habit) -> None:
+def _follow(who: Description, line: Timeline, habit: Habit, habits: Sequence[Habit]) -> None:
     """Put a habit into the day: at its hours, or for an hour or two within the part of the day that is told."""
     place = max(habit.place, 0)
     if habit.start is None:
@@ -124,11 +132,22 @@ def _follow(who: Description, line: Timeline, habit: Habit) -> None:
     ):
         return
     end = start + end_of(habit) - habit.start
-    if not habit.duty and habit.what.startswith(
-        ("walking", "going for", "running", "taking a walk", "jogging", "exercising", "swimming")
-    ):
+    if not habit.duty and habit.what.startswith(BRIEF):
         end = min(end, max(start, line.wake + 45) + 75)
+    elif habit.end is None and (habit.what.startswith(ERRANDS) or _is_break(habit, habits)):
+        end = min(end, start + 45)
     line.add(max(start, line.wake + 60) if not habit.duty else start, end, habit.what, place)
+
+
+def _is_break(habit: Habit, habits: Sequence[Habit]) -> bool:
+    """Tell whether something is told for an hour at which one works: it is done then, and work goes on after."""
+    if habit.start is None or habit.end is not None or habit.duty or habit.place < 0:
+        return False
+    meal = habit.what.startswith("eating ")
+    return any(
+        0 < (habit.start - each.start) % DAY < end_of(each) - each.start
+        for each in habits if each.start is not None and is_work(each) and (meal or each.place != habit.place)
+    )  # fmt: skip
 
 
 def _drop_in(who: Description, line: Timeline, habit: Habit, place: int) -> None:
@@ -157,15 +176,17 @@ def _work_on(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
         pursuits = pursuits[:2]
     elif not pursuits and (0 < who.age < 16 or who.day.weekday() >= 5):
         return
-    elif not pursuits:
-        pursuits = ["working"]
+    elif not pursuits and not any(is_work(habit) for habit in habits):
+        pursuits = [Pursuit("working")]
     if who.day.weekday() >= 5:
         pursuits = pursuits[:1]
     named = next(
         (
             habit.place
             for habit in habits
-            if habit.what.startswith(("studying", "writing", "working")) and habit.place > 0
+            if habit.what.startswith(("studying", "writing", "working"))
+            and habit.place > 0
+            and not places[habit.place - 1].home
         ),
         0,
     )
@@ -173,10 +194,15 @@ def _work_on(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
     first = int(who.draw("pursuit") * len(pursuits)) if pursuits else 0
     for n, (start, length) in enumerate([(begin, 180), (begin + 240, 210)]):
         if pursuits:
-            what = pursuits[(first + n) % len(pursuits)]
-            place = find_named(what, places, who.ask.who) or named
+            pursuit = pursuits[(first + n) % len(pursuits)]
+            what = pursuit.what
+            place = find_named(what, places, who.ask.who) or find_meant(what, places, ("craft", "train"))
+            if not place and find_thing(what, ("desk",)) == 0:
+                place = named
             if not place and who.draw("away", n) < 0.35:
-                place = find_meant(what, places, ("study", "craft", "train"))
+                place = find_meant(what, places, ("study",))
+            if not pursuit.suits(start % DAY, start % DAY + length):
+                continue
             if place and not is_open(places[place - 1], start % DAY, start % DAY + 60):
                 place = 0
             line.add(start, start + length, what, place, least=30)
@@ -192,7 +218,7 @@ def _keep_house(who: Description, line: Timeline) -> None:
         line.add(start, start + 60, what, place, least=30)
 
 
-def _pleasures(who: Description) -> list[tuple[str, int]]:
+def _pleasures(who: Description) -> list[tuple[Pursuit, int]]:
     """Return what somebody likes to do, with its place."""
     pursuits, likes = read_pursuits(who.text)
-    return [(each, find_named(each, who.ask.places, who.ask.who)) for each in (*likes, *pursuits)]
+    return [(each, find_named(each.what, who.ask.places, who.ask.who)) for each in (*likes, *pursuits)]

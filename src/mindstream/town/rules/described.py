@@ -17,14 +17,17 @@ from mindstream.town.rules.habits import (
     RESTS,
     Habit,
     is_own_habit,
+    is_work,
     read_habits,
     working_days,
 )  # fmt: skip
+from mindstream.town.rules.sleep import AT_NIGHT, SLEEPS, WAKES, read_sleep
 from mindstream.town.rules.timeline import DAY
-from mindstream.town.rules.times import AT_NIGHT, SLEEPS, WAKES, read_sleep, read_stretches
+from mindstream.town.rules.times import read_stretches
 from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
 LINES = 12
+SITS = re.compile(r"\b(?:sits|stands|works|serves) (?:at|in|behind) (?P<where>[^.;\n]{3,80})")
 AGE = re.compile(r", (\d{1,3}) years old")
 
 
@@ -65,7 +68,7 @@ def hours_of_sleep(who: Description, habits: Sequence[Habit]) -> tuple[int, int]
     if (SLEEPS.search(who.text) or WAKES.search(who.text)) and read_stretches(who.text):
         return wake, bed
     for habit in habits:
-        if not habit.duty or habit.start is None or habit.end is None:
+        if not (habit.duty or (is_work(habit) and habit.place > 0)) or habit.start is None or habit.end is None:
             continue
         if habit.end <= habit.start or habit.start >= 23 * 60:  # through the night
             return (habit.end + 9 * 60) % DAY, (habit.end + 60) % DAY
@@ -83,7 +86,7 @@ def habits_of(who: Description) -> list[Habit]:
     habits = read_habits([*who.text.split("\n"), *own], ask.who, ask.places)
     at_work = _place_of_work(who)
     habits = [replace(habit, place=at_work) if habit.duty and habit.place == NOWHERE else habit for habit in habits]
-    if not any(habit.duty for habit in habits) and not RESTS.search(who.text):
+    if not any(habit.duty or (is_work(habit) and habit.place > 0) for habit in habits) and not RESTS.search(who.text):
         habits += _usual_duty(who, at_work)
     return [habit for habit in habits if weekday in working_days(habit, ask.places)]
 
@@ -93,6 +96,9 @@ def _place_of_work(who: Description) -> int:
     found = JOB.search(who.text)
     if found is None:
         return 0
+    for told in SITS.finditer(who.text):
+        if not read_stretches(told[0]) and (place := find_named(told["where"], who.ask.places, who.ask.who)):
+            return place
     job = re.split(r" (?:who|and) ", found["job"], maxsplit=1)[0]
     return find_named(found["job"], who.ask.places, who.ask.who) or find_meant(job, who.ask.places)
 

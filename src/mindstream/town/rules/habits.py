@@ -10,10 +10,13 @@ from datetime import date
 from mindstream.text.dates import WEEKDAYS
 from mindstream.text.irregular import BASE
 from mindstream.town.prompts.plan_day import Place
+from mindstream.town.rules.sleep import AT_NIGHT
 from mindstream.town.rules.times import read_days, read_minutes, read_part, read_stretches, read_weekdays
 from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
 LONGEST = 6_000
+A_SHIFT = 4 * 60
+"""What takes longer, in minutes, at a place that is not one's own, is work."""
 NOWHERE, HOME = -1, 0
 SENTENCES = re.compile(r"(?<=[a-z\d)])[.!;](?:\s|$)|\n")
 CLAUSES = re.compile(
@@ -33,7 +36,7 @@ HOMEWARD = re.compile(
 )
 LEADS = re.compile(
     r"^\W{0,3}(?:(?:and|also|he|she|they|you|who|often|usually|sometimes|always|mostly|then|likes? to|loves? to"
-    r"|enjoys?|tends? to"
+    r"|enjoys?|tends? to|(?:at|by) night|by day|(?:at|around|about) \d[\d:]{0,4} ?(?:[ap]m|o'clock)?"
     r"|tries to|in terms of [\w ]{2,30}|in the \w{4,10}|on \w{6,10}s?|every \w{3,9}),? )",
     re.IGNORECASE,
 )
@@ -46,6 +49,7 @@ AT_WORK = re.compile(r"(?:at|behind|in|for|on|as)\b")
 GOING = re.compile(r"(?:going|walking|heading|driving) to ")
 SLEEP_OR_MEAL = re.compile(
     r"\b(?:awakes?|wakes?|asleep|sleeps?|(?:to|in) bed|(?:eats?|has|having) (?:\w+ )?(?:dinner|supper|breakfast)"
+    r"|ha(?:s|ve|ving) (?:\w+ )?lunch"
     r"|(?:gets?|is) up|turns? in|retires)\b",
     re.IGNORECASE,
 )
@@ -55,7 +59,9 @@ is are am was were has have had lives loves feels knows wants needs thinks wonde
 STATES = frozenset(STATES_WORDS.split())
 SOME_DAY = date(2000, 1, 1)
 TIMES = re.compile(
-    r"\s?\b(?:(?:at|around|about|from|until|till|starting|starts?|by|between|to|and)\s){0,2}(?:at "
+    r"\s?\b(?:in|during|on|at) (?:the |her |his )?(?:mornings?|afternoons?|evenings?|nights?|weekdays?|weekends?"
+    r"|\w{3,6}days?)\b|\s?\bevery (?:morning|afternoon|evening|night|weekend|\w{3,6}day)\b|\s?\bby (?:day|night)\b"
+    r"|\s?\b(?:(?:at|around|about|from|until|till|starting|starts?|by|between|to|and)\s){0,2}(?:at "
     r"|around )?\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]m\b|o'clock)?"
     r"|\s?\b(?:everyday|every day|daily|usually|often|early in the \w{3,9}|in the (?:morning|afternoon|evening)"
     r"|at night|during the day)\b",
@@ -65,26 +71,8 @@ TENDS_WORDS = """
 opens open stands stand runs run works work manages manage staffs serves serve mans minds keeps
 """
 TENDS = frozenset(TENDS_WORDS.split())
+KEEPS_A = re.compile(r"(?:an?|the|his|her|their|[A-Z]|$)")
 CLOSES = re.compile(r"\b(?:closes|close|closing|finishes|leaves|locks up|gets off|is done|until)\b", re.IGNORECASE)
-PURSUIT = re.compile(
-    r"\b(?:is|are|am|be|been)(?: also| currently| now| mostly| always| usually"
-    r"| busy){0,2} (?P<what>[a-z]{2,14}ing\b[^.;,\n]{0,90})"
-    r"|\b(?:spends?|spending) (?:\w+ ){0,2}(?:free )?(?:time|days?|evenings?"
-    r"|hours) (?P<free>[a-z]{2,14}ing\b[^.;,\n]{0,60})",
-    re.IGNORECASE,
-)
-PLEASURE = re.compile(r"\b(?:loves?|likes?|enjoys?)(?: to)? (?P<what>[a-z]{3,14}\b[^.;,\n]{0,60})", re.IGNORECASE)
-NO_PURSUIT_WORDS = """
-living looking telling asking being having staying trying getting going interested curious running keen loving
-liking helping making thinking hoping feeling growing becoming retiring coming leaving doing talking working's
-willing knowing shopping
-"""
-NO_PURSUIT = frozenset(NO_PURSUIT_WORDS.split())
-NO_PLEASURE_WORDS = """
-help make be live meet take connect support interact see feel use find want share talk go sit the a an her his
-their them themselves him it you your every this that entertain
-"""
-NO_PLEASURE = frozenset(NO_PLEASURE_WORDS.split())
 JOB = re.compile(r"\b(?:is|works as|am|as) (?:an?|the) (?P<job>[^.;,\n]{2,80})", re.IGNORECASE)
 BOTH = re.compile(r"(?P<out>out )?and (?P<second>[a-z]{3,12})(?P<more>$| and .{0,60}$)")
 OWN = re.compile(r"(?:you|i|in terms of [\w ]{2,30}, (?:you|i)) ", re.IGNORECASE)
@@ -130,7 +118,7 @@ def read_habits(texts: Iterable[str], who: str, places: Sequence[Place]) -> list
     for text in texts:
         told: list[Habit] = []
         for sentence in SENTENCES.split(text[:LONGEST]):
-            if SIGNS.search(sentence) or read_stretches(sentence):
+            if SIGNS.search(sentence) or read_stretches(sentence) or read_part(sentence):
                 _read_sentence(sentence.strip(), who, places, told)
         habits += told
     return habits
@@ -196,13 +184,19 @@ def _read_clause(clause: str, who: str, places: Sequence[Place], before: Habit |
     verb = _verb(clause, who)
     what = activity(clause, who)
     minutes = 20 if what.startswith("closing") else read_minutes(clause)
-    if SLEEP_OR_MEAL.search(clause) or verb in STATES or verb.rstrip("s") in WEEKDAYS:
+    has_something = verb in ("has", "have") and stretch is not None and place > 0
+    if SLEEP_OR_MEAL.search(clause) or (verb in STATES and not has_something) or verb.rstrip("s") in WEEKDAYS:
         return None
     if not what or (stretch is None and part is None and place == NOWHERE and not minutes and not later):
         return None
+    if AT_NIGHT.search(clause) and stretch is None:
+        return None  # it is told when it sleeps, or of its job
     if stretch is not None:
+        if stretch.start is None and later and before is not None and before.end is not None:
+            stretch = stretch._replace(start=before.end)
         duty = place > 0 and (verb in TENDS or verb in ("goes", "go", "teaches", "starts"))
         duty = duty or verb in ("works", "work", "teaches", "teach", "opens", "open")
+        duty = duty or (place > 0 and not places[place - 1].home and stretch.length > A_SHIFT)
         return Habit(what, stretch.start, stretch.end, place, duty=duty, minutes=minutes)
     if later and before is not None:
         after = before.end if before.end is not None else None
@@ -246,7 +240,7 @@ def activity(clause: str, who: str) -> str:
     verb, _, rest = text.partition(" ")
     if not verb or not verb[0].isalpha() or len(verb) > 16:
         return ""
-    if verb.lower() in TENDS:
+    if verb.lower() in TENDS and not (verb.lower() in ("keeps", "runs") and not KEEPS_A.match(rest)):
         if counter := COUNTER.match(rest):
             return f"working at the {counter['which']}"
         return f"working {rest}".strip()[:80] if AT_WORK.match(rest) else "working"
@@ -255,14 +249,14 @@ def activity(clause: str, who: str) -> str:
         return gerund(f"{target[1]}")[:80] if len(target) == 2 else f"visiting {rest}"[:80]
     if verb.lower() in ("spend", "spends"):
         found = re.search(r"\b[a-z]{2,14}ing\b.{0,60}", rest)
-        return _short(found[0] if found else f"spending {rest}")
-    return _short(gerund(text))
+        return shorten(found[0] if found else f"spending {rest}")
+    return shorten(gerund(text))
 
 
 def gerund(phrase: str) -> str:
     """Put the verb at the beginning of a phrase into its -ing form."""
     verb, _, rest = phrase.partition(" ")
-    verb = verb.lower()
+    verb = "have" if verb.lower() == "has" else verb.lower()
     if both := BOTH.match(rest):
         rest = f"{both['out'] or ''}and {gerund(both['second'])}{both['more']}"
     if verb.endswith("ing") and len(verb) > 4:
@@ -288,13 +282,9 @@ def _ing(verb: str) -> str:
     return verb + "ing"
 
 
-def read_pursuits(text: str) -> tuple[list[str], list[str]]:
-    """Return what somebody works on these days, and what it likes to do."""
-    works = [(found["what"] or found["free"]).strip() for found in PURSUIT.finditer(text[:LONGEST])]
-    likes = [gerund(found["what"].strip()) for found in PLEASURE.finditer(text[:LONGEST])
-             if found["what"][0].islower() and found["what"].split()[0] not in NO_PLEASURE]  # fmt: skip
-    works = [each for each in works if each.split()[0].lower() not in NO_PURSUIT]
-    return [_short(each) for each in dict.fromkeys(works)], [_short(each) for each in dict.fromkeys(likes)]
+def is_work(habit: Habit) -> bool:
+    """Tell whether a habit is what a day is for: it has its hours, three or more of them."""
+    return habit.start is not None and habit.end is not None and (habit.end - habit.start) % (24 * 60) >= 3 * 60
 
 
 def is_own_habit(text: str, who: str) -> bool:
@@ -303,12 +293,13 @@ def is_own_habit(text: str, who: str) -> bool:
     return bool(own) and len(text) < 300 and _verb(text, who) in HABITUAL and bool(SIGNS.search(text))
 
 
-def _short(phrase: str) -> str:
+def shorten(phrase: str) -> str:
     """Cut a phrase before a side clause."""
     phrase = re.split(
-        r" (?:who|which|that|because|so|but|when|since|every|for (?:over|about|almost|more than)|with (?:his|her"
-        r"|their)|to (?:stay|make|share|help)|and how|and (?:is|he|she|they|you|lives|likes|loves|enjoys|works"
-        r"|goes))\b",
+        r" (?:who|which|that|because|so|but|when|since|every|before|after"
+        r"|for (?:over|about|almost|more than)|with (?:his|her"
+        r"|their)|to (?:stay|make|share|help)|and how|and (?:is|he|she|they|you|[a-z]{3,12}s (?:to|for|that|in|at|on"
+        r"|a|an|the|his|her|their|with)))\b",
         phrase,
         maxsplit=1,
     )[0]

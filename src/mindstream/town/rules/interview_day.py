@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from mindstream.text.words import stem, terms
 from mindstream.town.prompts.answer_interview import AnswerInterview
+from mindstream.town.rules.interview_memory import Said, now_of, own, quoted, remembered
+from mindstream.town.rules.interview_self import present
+from mindstream.town.rules.question import AskedSpan, Question, day_of
+from mindstream.town.rules.times import names_time
 from mindstream.town.sentences import sentences
 
 CLOCK = re.compile(
@@ -87,12 +93,12 @@ def _is_of(who: str, sentence: str) -> bool:
 
 def _by_habit(ask: AnswerInterview, minute: int) -> str:
     """Return what somebody does at that time on most days, by who it is."""
-    said = [each for line in ask.identity.splitlines() for each in sentences(line)]
+    said = [each.text for each in remembered(ask) if not each.at and not each.by]
     bed = next((_read(found[1]) for each in said if (found := BED.search(each))), None)
     up = next((_read(found[1]) for each in said if (found := UP.search(each))), None)
     if bed is not None and up is not None and _within(minute, bed, up):
         return "I will be sleeping."
-    return next((f"On most days this holds: {each}" for each in said if _covers(each, minute)), "")
+    return next((f"On most days this holds: {own(ask.who, each)}" for each in said if _covers(each, minute)), "")
 
 
 def _covers(sentence: str, minute: int) -> bool:
@@ -114,3 +120,94 @@ def _read(clock: str) -> int:
 
 def _within(minute: int, start: int, end: int) -> bool:
     return start <= minute < end if start < end else minute >= start or minute < end
+
+
+ABOUT_DOING = re.compile(
+    r"\b(?:do|doing|done|plans?|planned|planning|up to|been|happening|happened|go(?:ing)? on)\b", re.IGNORECASE
+)
+OF_DOING = frozenset(map(stem, ("do", "plan", "happening", "up", "spend", "gonna", "rest", "while")))
+
+
+def activity(ask: AnswerInterview, question: Question, span: AskedSpan) -> str:
+    """Say what one does at the time that is meant; "" where something else is asked."""
+    is_asked = question.you and question.focus in ("what", "how") and ABOUT_DOING.search(question.text)
+    if not is_asked or question.about - OF_DOING or ask.named:
+        return ""
+    if not (question.past or question.future or span.is_named) and re.search(r"\bdo you do\b", question.text):
+        return ""  # that asks for a profession
+    if (
+        (question.future and span.days == 0)
+        or question.past
+        or span.days
+        or (span.is_named and span.end - span.start < DAY)
+    ):
+        return _in_span(ask, span) or ("I do not remember." if question.past else "I do not know yet.")
+    return present(ask)
+
+
+def _in_span(ask: AnswerInterview, span: AskedSpan) -> str:
+    today, _ = now_of(ask)
+    if span.days == 0:
+        lines = _lines(ask.day, span.start, span.end)
+        return f"Today: {'; '.join(lines)}." if lines else ""
+    day = day_of(today, span)
+    if span.days < 0:
+        plan = _plan_of(ask, f"{day:%A %B} {day.day}, {day.year}")
+        lines = _lines(plan, span.start, span.end)
+        return (
+            f"My plan for {'yesterday' if span.days == -1 else f'{day:%A}'} was: {'; '.join(lines)}." if lines else ""
+        )
+    for hour in range(span.start, span.end, 60):
+        if agreed := _agreed(ask, AskedTime(hour, span.days == 1)):
+            return agreed
+    middle = (max(span.start, 8 * 60) + min(span.end, 20 * 60)) // 2
+    return plan_at(ask, AskedTime(middle, tomorrow=True), "will")
+
+
+def _plan_of(ask: AnswerInterview, day: str) -> list[str]:
+    """Return what was planned for a day, as it is remembered, `HH:MM what`."""
+    said = next((each for each in ask.memories if f"{ask.who}'s plan for {day}" in each), "")
+    return [each.strip() for each in re.findall(r"\b\d\d:\d\d [^;]+(?=;|\.$)", said.partition(f"plan for {day}")[2])]
+
+
+def _lines(day: Sequence[str], start: int, end: int) -> list[str]:
+    """Return what a day's plan says of a part of it, in broad strokes."""
+    found: dict[str, str] = {}
+    for line, after in zip(day, (*day[1:], "24:00"), strict=False):
+        if _clock_of(line) < end and _clock_of(after) > start and not line[6:].startswith("sleep"):
+            what = line[6:].partition(" (")[0].rstrip(".")
+            found.setdefault(what, f"{line[:5]} {what}")
+    return list(found.values())[:10]
+
+
+def _clock_of(line: str) -> int:
+    return int(line[:2]) * 60 + int(line[3:5])
+
+
+def day_sentences(ask: AnswerInterview, question: Question) -> list[Said]:
+    """Return the day's plan in sentences about oneself: asked of what was, until now; of what will be, from now."""
+    if not question.you or ask.named:
+        return []
+    _, now = now_of(ask)
+    return [
+        Said(f"At {line[:5]} {ask.who} {verb} {line[6:].partition(' (')[0]}.", "")
+        for line in ask.day
+        for verb in (("was" if question.past else "is") if _clock_of(line) <= now else "will be",)
+        if (_clock_of(line) <= now or not question.past) and (_clock_of(line) > now or not question.future)
+    ]
+
+
+def why_here(ask: AnswerInterview) -> str:
+    """Say why one does what one does: it was planned, and what one knows of it."""
+    _, minute = now_of(ask)
+    planned = _by_day(ask, minute).partition(" (")[0]
+    if not planned:
+        return ""
+    words = frozenset(terms(planned)) - OF_DOING
+    known = [
+        each
+        for each in remembered(ask)
+        if names_time(each.text) and len(words & set(terms(each.text))) > len(words) / 2
+    ]
+    told = next((quoted(ask, each) for each in known if "'s plan for " not in each.text), "")
+    return f"I had planned it: {planned}. {told}".strip()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mindstream.town.prompts.plan_day import Place
+from mindstream.town.rules.pursuits import Pursuit
 from mindstream.town.rules.timeline import DAY, Timeline
 from mindstream.town.rules.where import find_for, is_open
 
@@ -26,6 +28,7 @@ AT_HOME_YOUNG = ("playing", "doing homework", "drawing", "reading a book")
 LOUD = ("tidying up", "playing", "doing homework")
 GROCERIES = re.compile(r"grocer|market|food|bakery", re.IGNORECASE)
 BOOKS = re.compile(r"librar|book", re.IGNORECASE)
+MEALS = re.compile(r"having (?:breakfast|lunch|dinner|a meal)")
 GROWN = 18
 A_BREAK = 40
 """Nobody goes home and comes back in less, in minutes."""
@@ -41,26 +44,34 @@ class Choice(NamedTuple):
 
 
 def fill(
-    line: Timeline, places: Sequence[Place], *, traits: str, age: int, pleasures: Sequence[tuple[str, int]], draw: Draw,
+    line: Timeline, places: Sequence[Place], *, traits: str, age: int, pleasures: Sequence[tuple[Pursuit, int]],
+    draw: Draw,
 ) -> None:  # fmt: skip
     """Fill what is free of a day, piece by piece; the same thing is seldom done twice."""
-    done: dict[str, int] = {}
+    done: Counter[str | int] = Counter(slot.what for slot in line.slots())
+    last = 0
     sociable = 1.5 if any(each in traits for each in ("outgoing", "friendly", "energetic", "sociable")) else 1.0
     for start, end in line.gaps():
         before = next((slot for slot in line.slots() if slot.end == start), None)
+        after = next((slot for slot in line.slots() if slot.start == end), None)
         if end - start < A_BREAK and before is not None and before.place:
-            line.add(start, end, "taking a break", before.place, least=1)
+            stays = after is not None and after.place
+            what, place = ("taking a break", before.place) if stays else ("resting at home", 0)
+            line.add(start, end, what, place, least=1)
             continue
         at = start
         while at < end:
             length = LENGTHS[int(draw("length", at) * len(LENGTHS))]
             until = end if end - at < length + 40 else at + length
             options = _choices(places, at, until, line, age, pleasures, sociable)
-            choice = _drawn(
-                [each._replace(weight=each.weight / (1 + 3 * done.get(each.what, 0))) for each in options],
-                draw("do", at),
-            )
-            done[choice.what] = done.get(choice.what, 0) + 1
+            fresh = [
+                each.weight / (1 + 3 * done[each.what]) / (1 + done[each.place] + 4 * (last == each.place > 0))
+                for each in options
+            ]
+            choice = _drawn([each._replace(weight=w) for each, w in zip(options, fresh, strict=True)], draw("do", at))
+            done[choice.what] += 1
+            done[choice.place] += bool(choice.place)
+            last = choice.place
             line.add(at, until, choice.what, choice.place, least=1)
             at = until
 
@@ -71,7 +82,7 @@ def _choices(
     end: int,
     line: Timeline,
     age: int,
-    pleasures: Sequence[tuple[str, int]],
+    pleasures: Sequence[tuple[Pursuit, int]],
     sociable: float,
 ) -> list[Choice]:
     """Return what can be done from one minute to another."""
@@ -79,8 +90,9 @@ def _choices(
     at_home = AT_HOME_YOUNG if 0 < age < 14 else AT_HOME
     is_late = minute >= 21 * 60 + 30 or minute < 6 * 60
     found = [Choice(what, 0, 1.0) for what in at_home if not (is_late and what in LOUD)]
-    found += [Choice(what, place, 1.5) for what, place in pleasures[:4]
-              if not place or is_open(places[place - 1], minute, minute + end - start)]  # fmt: skip
+    until = minute + end - start
+    found += [Choice(pursuit.what, place, 2.5 if pursuit.part is None else 6.0) for pursuit, place in pleasures[:4]
+              if pursuit.suits(minute, until) and (not place or is_open(places[place - 1], minute, until))]  # fmt: skip
     if any("garden" in place.words for place in places if place.home) and 7 * 60 <= minute < 20 * 60:
         number = next(n for n, place in enumerate(places, 1) if place.home and "garden" in place.words)
         found.append(Choice("gardening", number, 1.0))
@@ -89,6 +101,7 @@ def _choices(
         found.append(Choice("spending time in the common room", common, 1.5))
     if end - start < 40 or start < line.wake + 60 or end > line.bed - 45 or (0 < age < 10 and minute >= 18 * 60):
         return found
+    after_meal = any(MEALS.match(slot.what) and -60 < start - slot.end < 120 for slot in line.slots())
     busy = 2.0 if 17 * 60 <= minute < 21 * 60 else 1.5 if 11 * 60 <= minute < 14 * 60 else 1.0
     for purpose, (usual, other) in OUT.items():
         if purpose == "drink" and (0 < age < GROWN or minute < 17 * 60):
@@ -100,7 +113,7 @@ def _choices(
             if purpose == "study" and not BOOKS.search(place.words):
                 continue
             if is_open(place, minute, minute + end - start):
-                what = usual if (start // 15) % 3 else other
+                what = usual if (start // 15) % 3 or (purpose == "eat" and after_meal) else other
                 if purpose == "shop":
                     what = usual if GROCERIES.search(place.words) else other
                 found.append(Choice(what, number, WEIGHT[purpose] * busy * sociable))

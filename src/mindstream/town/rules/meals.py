@@ -12,9 +12,12 @@ from mindstream.town.rules.habits import (
 )  # fmt: skip
 from mindstream.town.rules.timeline import DAY, Timeline
 from mindstream.town.rules.times import read_stretches
-from mindstream.town.rules.where import find_for, is_open, purposes_of
+from mindstream.town.rules.where import find_for, find_named, is_open, purposes_of
 
-EVENING_MEAL = re.compile(r"\b(?:dinner|supper)\b[^.;,]{0,30}")
+A_MEAL = 150
+"""Who eats within so many minutes needs no meal."""
+EVENING_MEAL = re.compile(r"\b(?:dinner|supper)\b[^.;,]{0,60}")
+NOON_MEAL = re.compile(r"\b(?:lunch)\b[^.;,]{0,60}")
 
 
 def add_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
@@ -27,8 +30,18 @@ def add_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None
     line.add(bed - 30, bed, "getting ready for bed", 0)
     line.add(wake + ready, wake + ready + (20 if hurry else 30), "having breakfast", 0)
     lunch = (12 * 60 if 2 * 60 <= wake < 11 * 60 else wake + 5 * 60) + 15 * int(draw("lunch") * 5)
-    line.add(lunch, lunch + 45, "having lunch", _table(who, line, habits, lunch, out=0.65))
-    dinner = min(line.at(_dinner(who, wake)), bed - 90)
+    told, where = _told(who, NOON_MEAL)
+    lunch = line.at(told) if told is not None else _beside_what_is_told(line, habits, lunch)
+    eats = [line.at(habit.start) for habit in habits if habit.start is not None and habit.what.startswith("eating ")]
+    if not any(abs(lunch - each) < A_MEAL for each in eats):
+        line.add(lunch, lunch + 45, _called(lunch, "lunch"), where or _table(who, line, habits, lunch, out=0.65))
+    told, where = _told(who, EVENING_MEAL)
+    usual = line.at(_usual_dinner(who, wake))
+    if any(abs(usual - each) < A_MEAL for each in eats):
+        return
+    dinner = min(usual if told is None else line.at(told), bed - 90)
+    if told is None:
+        dinner = min(_beside_what_is_told(line, habits, dinner), bed - 90)
     at_work = [habit for habit in habits if habit.duty and habit.start is not None
                and line.at(habit.start) <= dinner < line.at(habit.start) + end_of(habit) - habit.start]  # fmt: skip
     if at_work:
@@ -36,14 +49,45 @@ def add_meals(who: Description, line: Timeline, habits: Sequence[Habit]) -> None
         over += 20 * any(habit.what.startswith("closing") and habit.start == at_work[0].end for habit in habits)
         if over + 90 <= bed and over - dinner <= 150:
             dinner = over
-    line.add(dinner, dinner + 60, "having dinner", _table(who, line, habits, dinner, out=0.2), least=30)
+    line.add(
+        dinner,
+        dinner + 60,
+        "having dinner" if told is not None else _called(dinner, "dinner"),
+        where or _table(who, line, habits, dinner, out=0.2),
+        least=30,
+    )
 
 
-def _dinner(who: Description, wake: int) -> int:
-    for told in EVENING_MEAL.finditer(who.text):
-        for stretch in read_stretches(told[0]):
-            if stretch.start is not None:
-                return stretch.start
+def _told(who: Description, meal: re.Pattern[str]) -> tuple[int | None, int]:
+    """Return when and where a meal is eaten, as far as it is told and one can be there then; 0: nobody says where."""
+    minute, place = None, 0
+    for told in meal.finditer(who.text):
+        starts = [stretch.start for stretch in read_stretches(told[0]) if stretch.start is not None]
+        minute = starts[0] if starts and minute is None else minute
+        place = place or find_named(told[0], who.ask.places, who.ask.who)
+    if place and minute is not None and not is_open(who.ask.places[place - 1], minute, minute + 45):
+        place = 0
+    return minute, place
+
+
+def _called(minute: int, meal: str) -> str:
+    """Name a meal by the hour: who gets up in the afternoon has no lunch at eight."""
+    hour = minute % DAY // 60
+    return f"having {meal if 10 <= hour < 17 else 'dinner' if 17 <= hour < 23 else 'a meal'}"
+
+
+def _beside_what_is_told(line: Timeline, habits: Sequence[Habit], meal: int) -> int:
+    """Put a meal after a duty that ends soon, and after what is told for its hour: nobody leaves for it for good."""
+    for habit in habits:
+        if habit.start is not None:
+            start = line.at(habit.start)
+            end = start + end_of(habit) - habit.start
+            if start <= meal < end <= meal + (90 if habit.duty else 150):
+                return end
+    return meal
+
+
+def _usual_dinner(who: Description, wake: int) -> int:
     return (18 * 60 if 2 * 60 <= wake < 12 * 60 else wake + 10 * 60) + 15 * int(who.draw("dinner") * 4)
 
 

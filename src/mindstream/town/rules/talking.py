@@ -1,5 +1,5 @@
-"""A conversation without a model: people say who they are, tell what the other has not heard, and answer what they are
-asked to. All of it is drawn from what they remember."""
+"""A conversation without a model: people say who they are, tell what comes to mind and the other has not heard, and
+answer what they are asked to. All of it is drawn from what they remember."""
 
 from __future__ import annotations
 
@@ -9,44 +9,68 @@ from mindstream import chance
 from mindstream.models.prompt import rule
 from mindstream.town.prompts.take_from_talk import TakeFromTalk, Taken
 from mindstream.town.prompts.utter import Utter, Utterance
-from mindstream.town.rules.worth import TOLD, names_time, worth
+from mindstream.town.rules.inviting import (
+    ANSWERS,
+    ASKED,
+    ASKED_ALONG,
+    MOMENT,
+    answer_invitation,
+    invite,
+    is_invitation,
+    is_over,
+    next_item,
+)
+from mindstream.town.rules.voice import hear_from, say_as
+from mindstream.town.rules.worth import NEWS, worth
 from mindstream.town.sentences import sentences
 
-ASKED = ("Would you like to come?", "Will you be there?", "Can I count on you?")
-COMES, STAYS, KNOWN = "I would love to.", "I am afraid I cannot.", "I know."
-HELPS = "And I will help to prepare it."
-HELPFUL = 0.4
-"""How probable it is that somebody whom the host knows, and who comes, helps."""
-LIKELY, LIKELY_OF_FRIENDS = 0.5, 0.75
-"""How probable it is that somebody takes an invitation up."""
 HEARD = ("Have you heard?", "Did you know?", "Let me tell you something.")
+REPLIES = ("Thank you for telling me.", "Is that so?", "I see.")
+REPLIES_TO_OWN = ("That sounds interesting.", "I see.", "Good luck with it.", "I wish you well with it.")
+QUESTIONS = (*ASKED, *ASKED_ALONG)
+KNOWN = "Yes, I have heard of it."
+PHRASES = frozenset((*HEARD, *QUESTIONS, *REPLIES, *REPLIES_TO_OWN, KNOWN, *ANSWERS))
+FORMULA = re.compile(r"(?:Hello|Good (?:morning|evening)|See you|Nice to meet you|Well, thank you)\b")
+SMALL_TALK = "How is your day?"
+TELLS_OWN, TELLS, TELLS_MORE = 0.85, 0.35, 0.01
+"""How probable it is that somebody tells what is its own; what others do, and so much more for each point of worth."""
+WHO_IS = re.compile(r"^[A-Z][\w' -]{1,40} is (?:an?|the) [a-z]")
 
 
 @rule(Utter)
 def tell_what_is_new(ask: Utter) -> Utterance:
-    """Greet, answer, and tell what weighs most of what the other has not heard; end it when there is nothing more."""
+    """Greet, answer, and tell one thing, to those whom one is close to two; end it when there is nothing more."""
     mine = [line for line in ask.lines if line.startswith(f"{ask.who}: ")]
-    words = [_answer(ask)] if ask.lines else []
-    if not mine:
-        words = [_greeting(ask), *words]
-    number = _news(ask)
+    words = [*([] if mine else [_greeting(ask)]), _answer(ask)]
+    number = _news(ask) if len(mine) < (2 if ask.relation else 1) else 0
     if number:
         fact = ask.memories[number - 1]
-        words += [chance.pick(HEARD, ask.who, ask.other, fact), _punctuated(fact)]
-        if names_time(fact):
-            words.append(chance.pick(ASKED, ask.who, fact))
+        if not fact.startswith(ask.who):
+            words.append(chance.pick(HEARD, ask.who, ask.other, fact))
+        words.append(_punctuated(say_as(ask.who, fact)))
+        if is_invitation(fact):
+            words.append(invite(ask, fact))
+    if not (number or mine or ask.lines):
+        words.append(SMALL_TALK)
+    ends = not number and bool(mine)
+    if ends:
+        words.append(f"See you, {_first(ask.other)}.")
     said = " ".join(word for word in words if word)
-    if not said or (not number and mine):
-        return Utterance(text=said or f"See you, {_first(ask.other)}.", ends=True)
-    return Utterance(text=said[:600], passes_on=[number] if number else [], ends=ask.left <= 1)
+    return Utterance(text=said[:600], passes_on=[number] if number else [], ends=ends or ask.left <= 1)
 
 
 def _greeting(ask: Utter) -> str:
     """Say hello, and who one is to whom one does not know."""
-    known = ask.relation or any(ask.other in memory and "talked with" in memory for memory in ask.memories)
+    if ask.last_talk == "today":
+        return f"Hello again, {_first(ask.other)}."
+    hour = int(found["hour"]) if (found := MOMENT.search(ask.situation)) else 12
+    hello = "Good morning" if hour < 10 else "Good evening" if hour >= 18 else "Hello"
+    if ask.relation or ask.last_talk:
+        return f"{hello}, {_first(ask.other)}."
     itself = next((each for line in ask.identity.splitlines() for each in sentences(line) if _is_of(ask.who, each)), "")
-    hello = f"Hello {_first(ask.other)}."
-    return hello if known or not itself else f"{hello} I am {ask.who}. {_punctuated(itself)}"
+    what = re.split(r",? and | who |, ", itself.rstrip(".").partition(" is ")[2], maxsplit=1)[0]
+    named = f"I am {ask.who}, {what}." if what and WHO_IS.match(itself) else f"I am {ask.who}."
+    return f"{hello}. {named}{' Nice to meet you.' if ask.lines else ''}"
 
 
 def _is_of(who: str, sentence: str) -> bool:
@@ -54,28 +78,57 @@ def _is_of(who: str, sentence: str) -> bool:
 
 
 def _answer(ask: Utter) -> str:
-    """Take an invitation up, or not."""
-    last = ask.lines[-1]
-    if not last.endswith(ASKED):
+    """Take an invitation up, or not; say something to what was told."""
+    if not ask.lines:
         return ""
-    if ask.who in last.partition(": ")[2]:
-        return KNOWN
-    comes = chance.fraction("comes", ask.who, ask.other, last) < (LIKELY_OF_FRIENDS if ask.relation else LIKELY)
-    is_host = f"{ask.other} is " in last or f"{ask.other}'s " in last
-    helps = is_host and chance.fraction("helps", ask.who, last) < HELPFUL * (2 if ask.relation else 1)
-    return (f"{COMES} {HELPS}" if helps else COMES) if comes else STAYS
+    told = _statements(ask.other, ask.lines[-1:])
+    if ask.lines[-1].endswith(SMALL_TALK):
+        later = next_item(ask.day, ask.situation)
+        return f"Well, thank you; later I am {later}." if later else "Well, thank you."
+    if told and ask.lines[-1].endswith(QUESTIONS):
+        return answer_invitation(ask, told[-1])
+    news = [each for each in told if not WHO_IS.match(each)]
+    if not news:
+        return ""
+    known = any(each.rstrip(".!") in memory for each in news for memory in ask.memories)
+    replies = REPLIES_TO_OWN if news[0].startswith(ask.other) else REPLIES
+    return KNOWN if known else chance.pick(replies, ask.who, ask.other, news[0])
+
+
+def _statements(who: str, lines: tuple[str, ...]) -> list[str]:
+    """Return what somebody said in a talk, as others remember it, without what is only polite."""
+    said = [each for line in lines if (rest := _of(who, line)) for each in sentences(rest)]
+    return [
+        hear_from(who, each) for each in said
+        if each not in PHRASES and not each.endswith("?") and not FORMULA.match(each)
+    ]  # fmt: skip
 
 
 def _news(ask: Utter) -> int:
-    """Return the number of what weighs most of what the other has not heard and is not about; 0: nothing does."""
-    said = " ".join(ask.lines).casefold()
-    best, found = float(TOLD), 0
+    """Return the number of what weighs most of what the other has not heard, and comes up; 0: nothing does."""
+    said = {each.rstrip(".!") for name in (ask.who, ask.other) for each in _statements(name, ask.lines)}
+    best, found = 0.0, 0
     for number, memory in enumerate(ask.memories, 1):
-        fresh = number not in ask.told and len(memory) <= 400 and memory.casefold().rstrip(".!") not in said
-        about_other = memory.startswith(ask.other) or memory.startswith(f"{ask.who} is {ask.other}'s")
-        if fresh and not about_other and (weight := worth(memory)) >= best + bool(found) * 1e-9:
-            best, found = weight + 1e-6, number
+        fresh = number not in ask.told and len(memory) <= 400 and memory.rstrip(".!") not in said
+        weight = worth(memory)
+        if not fresh or weight < NEWS or weight <= best or memory.startswith(ask.other):
+            continue
+        if any(each.startswith(ask.other) and memory.rstrip(".!") in each for each in ask.memories):
+            continue  # the other has answered to it
+        if (WHO_IS.match(memory) and _is_of(ask.who, memory)) or is_over(memory, ask.situation):
+            continue
+        if chance.fraction("tells", ask.who, ask.other, ask.situation, memory) < _comes_up(ask, memory, weight):
+            best, found = weight, number
     return found
+
+
+def _comes_up(ask: Utter, memory: str, weight: float) -> float:
+    """Return how probable it is that something is told: what is one's own, and what one has a part in, most."""
+    if memory.startswith(ask.who):
+        return TELLS_OWN
+    p = max(0.04, TELLS + TELLS_MORE * weight - 0.25 * bool(WHO_IS.match(memory)) + 0.1 * bool(ask.relation))
+    part = [each for each in ask.memories if each.startswith(f"{ask.who} ") and memory.rstrip(".!") in each]
+    return p + 0.2 if any(" will " in each[: len(ask.who) + 6] for each in part) else p / 2 if part else p
 
 
 def _punctuated(text: str) -> str:
@@ -88,26 +141,29 @@ def _first(name: str) -> str:
 
 @rule(TakeFromTalk)
 def keep_what_was_said(ask: TakeFromTalk) -> Taken:
-    """Keep what the other said that weighs, and what was agreed on."""
-    heard = [each for line in ask.lines if (rest := _of(ask.other, line)) for each in sentences(rest)]
-    heard = [each for each in heard if each not in (*HEARD, *ASKED, COMES, STAYS, KNOWN, HELPS)]
-    told = sorted({each for each in heard if worth(each) >= TOLD or _is_of(ask.other, each)}, key=heard.index)
-    dated = [each for line in ask.lines for each in sentences(line.partition(": ")[2]) if names_time(each)]
-    memo = " ".join(told[:2])[:400]
-    about = re.sub(r"[.!?]+$", "", (told or dated or ["this and that"])[0])[:180]
-    return Taken(about=about, memo=memo, plan=_plan(ask, dated))
+    """Keep what the other said that weighs, who comes to what, and what was agreed on."""
+    heard = _statements(ask.other, ask.lines)
+    told = [each for each in dict.fromkeys(heard) if worth(each) >= NEWS and len(each.split()) > 2]
+    told = sorted(told, key=lambda each: bool(WHO_IS.match(each)))
+    mine = [each for each in _statements(ask.who, ask.lines) if not WHO_IS.match(each)]
+    news = [each for each in told if not WHO_IS.match(each)]
+    about = f"how {re.sub(r'[.!?]+$', '', (news or mine)[0])}"[:180] if news or mine else "this and that"
+    comes = _agreed(ask, ask.who, ask.other)
+    memo = comes
+    for each in told[:2]:
+        memo = f"{memo} {each}".strip() if len(memo) + len(each) < 400 else memo
+    return Taken(about=about, memo=memo, plan=_agreed(ask, ask.other, ask.who))
 
 
 def _of(who: str, line: str) -> str:
     return line[len(who) + 2 :] if line.startswith(f"{who}: ") else ""
 
 
-def _plan(ask: TakeFromTalk, dated: list[str]) -> str:
-    """Return what one agreed to come to; "" nothing."""
+def _agreed(ask: TakeFromTalk, asks: str, answers: str) -> str:
+    """Return what one of the two answered to an invitation of the other; "" where nobody was invited."""
     for asked, answer in zip(ask.lines, ask.lines[1:], strict=False):
-        if asked.endswith(ASKED) and _of(ask.who, answer) and COMES in answer:
-            fact = next((each for each in sentences(_of(ask.other, asked)) if each in dated), "")
-            if fact:
-                deed = "will help to prepare it" if HELPS in answer else "will be there"
-                return f"{ask.who} {deed}: {fact}"[:400]
+        said = _of(answers, answer)
+        deed = next((deed for words, deed in ANSWERS.items() if words in said), "")
+        if asked.endswith(QUESTIONS) and deed and (told := _statements(asks, (asked,))):
+            return f"{answers} {deed}: {told[-1]}"[:400]
     return ""

@@ -7,13 +7,18 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle
 from typing import NamedTuple
 
+from mindstream import chance
 from mindstream.models.prompt import rule
 from mindstream.town.prompts.break_down import BreakDown, Task, Tasks
-from mindstream.town.rules.mishaps import see_to
-from mindstream.town.rules.things import find_thing
+from mindstream.town.prompts.plan_day import Place
+from mindstream.town.rules.habits import JOB
+from mindstream.town.rules.things import find_thing, without_place
+from mindstream.town.rules.where import find_meant, find_named, purposes_of
 
 Step = tuple[str, int]
 LEAST, MOST_TASKS = 5, 60
+AGE = re.compile(r", (\d{1,3}) years old")
+SERVED = {"eat", "drink"}
 
 
 class Script(NamedTuple):
@@ -56,7 +61,7 @@ AT_HOME: tuple[Script, ...] = (
     _script(r"cooking", [("taking food out of the fridge", 5)], [("cooking", 15)], [("washing the dishes", 5)]),
 )
 OUT: tuple[Script, ...] = (
-    _script(MEALS, [("ordering food", 5)], [("eating", 15), ("chatting at the table", 10)]),
+    _script(MEALS, [("ordering food", 5)], [("eating", 15), ("eating and chatting", 10)]),
     _script(
         r"having (?:a )?(?:coffee|tea|drink|beer|snack)|drinking|spending the evening",
         [("ordering something to drink", 5)],
@@ -68,7 +73,20 @@ OUT: tuple[Script, ...] = (
         [("looking for what is needed on the shelf", 15)],
         [("paying at the counter", 5)],
     ),
+    _script(
+        r"teaching|lecturing",
+        [("writing on the blackboard", 10)],
+        [("lecturing", 15), ("answering students' questions", 15)],
+    ),
+    _script(
+        r"taking classes$|attending (?:\w+ ){0,3}class",
+        [("finding a seat in class", 5)],
+        [("listening in class", 15), ("taking notes in class", 15)],
+    ),
 )
+FROM_HOME = _script(MEALS, [("unpacking food from home", 5)], [("eating", 15)])
+"""A meal where none is served."""
+CLOSING = _script(r"closing", [("cleaning up", 10)], [("counting the money in the till", 10)], [("locking up", 5)])
 ANYWHERE: tuple[Script, ...] = (
     _script(
         r"(?:helping to )?prepar\w+ and decorat|decorating",
@@ -86,24 +104,14 @@ ANYWHERE: tuple[Script, ...] = (
         [("chatting with other guests", 15), ("enjoying food and drinks", 10)],
     ),
     _script(
-        r"teaching|lecturing",
-        [("writing on the blackboard", 10)],
-        [("lecturing", 15), ("answering students' questions", 15)],
-    ),
-    _script(
-        r"taking classes$|attending (?:\w+ ){0,3}class",
-        [("finding a seat in class", 5)],
-        [("listening to the lecture in class", 15), ("taking notes in class", 15)],
-    ),
-    _script(
         r"taking a walk|walking|enjoying the fresh air|going for a (?:walk|run)|running in|jogging",
         [],
         [("walking around", 15), ("walking on", 15), ("sitting and looking around", 10)],
     ),
     _script(r"exercis|training|working out|doing sports", [("stretching", 5)], [("exercising", 15)]),
     _script(r"gardening|tending", [], [("watering the plants", 10), ("weeding", 15)]),
-    _script(r"cleaning|tidying", [], [("tidying up the shelf", 15), ("wiping the table", 10)]),
-    _script(r"closing", [("cleaning up", 10)], [("counting the money in the till", 10)], [("locking up", 5)]),
+    _script(r"cleaning|tidying", [], [("putting things in their place", 15), ("wiping and sweeping", 10)]),
+    CLOSING,
 )
 AT_A_COUNTER = _script(
     r"working",
@@ -117,28 +125,60 @@ AT_A_COUNTER = _script(
     ],
 )
 COUNTER = re.compile(r"\b(?:counter|till|register)\b")
+AT_LARGE = re.compile(r"walk|stroll|jog|running|going for|taking (?:a walk|pictures)|enjoying the fresh|collecting")
+"""What is done about a place, at no thing of it."""
+SERVING = ("working", "closing", "hosting", "preparing", "teaching", "helping")
+SEATED, BREAK = "seated", "taking a short break"
+UNLESS: dict[str, tuple[str, str]] = {
+    "taking food out of the fridge": (r"fridge|refrigerator|larder|pantry", "getting food ready"),
+    "cooking": (r"stove|cook|oven|hob|hearth|kitchen|microwave|range", "preparing something simple"),
+    "taking a shower": (r"shower|bath", "washing"),
+    "eating at the table": (r"table|counter", "eating"),
+}
+"""What is done another way where there is no such thing."""
 
 
 @rule(BreakDown)
 def break_down_by_habit(ask: BreakDown) -> Tasks:
-    """Do what belongs to it in its order; first see to what has just happened."""
-    names = [thing.partition(" in the ")[0].partition(" of ")[0] for thing in ask.around]
-    first = see_to(ask, names) if ask.because else []
-    left = ask.minutes - sum(task.minutes for task in first)
-    tasks = [*first, *(_at_its_thing(ask, what, minutes, names) for what, minutes in _steps(ask, names, left))]
+    """Do what belongs to it in its order."""
+    names = [name.partition(" of ")[0] for name, _, _ in (each.partition(" in the ") for each in ask.around)]
+    tasks = [_at_its_thing(ask, what, minutes, names) for what, minutes in _steps(ask, names, ask.minutes)]
     return Tasks(tasks=tasks[:MOST_TASKS] or [Task(minutes=max(1, ask.minutes), what=ask.what)])
 
 
 def _at_its_thing(ask: BreakDown, what: str, minutes: int, names: Sequence[str]) -> Task:
-    guest = not (
-        ask.is_home or ask.what.startswith(("working", "closing", "hosting", "preparing", "teaching", "helping"))
-    )
-    number = find_thing(f"{ask.what} {what}" if AT_A_COUNTER.cues.match(ask.what) else what, names, guest)
-    if number < 0 and what == "cooking":
-        what = "preparing something simple"
+    """Find the thing for a task: in the room where it is to be done, at home and for what is served there in any."""
+    guest = not (ask.is_home or (ask.what.startswith(SERVING) and not ask.what.startswith("working on")))
+    if AT_LARGE.match(ask.what) and AT_LARGE.match(what):
+        return Task(minutes=minutes, what=what)
+    plain = without_place(ask.what, ask.where)
+    near = [name if thing.endswith(ask.where) else "" for name, thing in zip(names, ask.around, strict=True)]
+    in_room = near if _is_in_room(ask) and any(near) else names
+    sought = f"{plain} {what}" if AT_A_COUNTER.cues.match(ask.what) else without_place(what, ask.where)
+    number = find_thing(sought, in_room, guest)
+    if what in UNLESS and not any(re.search(UNLESS[what][0], name) for name in names):
+        what = UNLESS[what][1]
+    if what == "cooking" and (age := AGE.search(ask.identity)) and int(age[1]) < 13:
+        what = "helping in the kitchen"
     if number < 0:
-        number = find_thing(ask.what, names, guest)
-    return Task(minutes=minutes, what=what, place=number + 1)
+        number = find_thing(plain, in_room, guest)
+    if number < 0 and what in (ask.what, BREAK):
+        number = find_thing(SEATED, in_room, guest)
+    return Task(minutes=minutes, what=what, place=_one_of_its_kind(ask, number, names) + 1)
+
+
+def _one_of_its_kind(ask: BreakDown, number: int, names: Sequence[str]) -> int:
+    """Let everybody who lives in a house have a bathroom of its own to go to, as far as there are several."""
+    if number < 0 or not ask.is_home or ask.around[number].endswith(ask.where):
+        return number
+    alike = [n for n, name in enumerate(names) if name == names[number]]
+    return alike[int(chance.fraction("which", ask.who) * len(alike))]
+
+
+def _is_in_room(ask: BreakDown) -> bool:
+    """Tell whether it is to be done in this very room: outside of home, or where the plan names the room."""
+    room = ask.where.partition(" of ")[0]
+    return bool(room) and (not ask.is_home or room.rpartition("'s ")[2] in ask.what)
 
 
 def _steps(ask: BreakDown, names: Sequence[str], minutes: int) -> Iterator[Step]:
@@ -178,11 +218,26 @@ def _shortened(steps: Sequence[Step], minutes: int) -> Iterator[Step]:
 
 
 def _script_for(ask: BreakDown, names: Sequence[str]) -> Script | None:
+    if not ask.is_home and FROM_HOME.cues.match(ask.what) and not SERVED & set(purposes_of(Place(words=ask.where))):
+        return FROM_HOME
+    has_counter = any(COUNTER.search(name) for name in names)
     for script in (*(AT_HOME if ask.is_home else OUT), *ANYWHERE):
-        if script.cues.match(ask.what):
+        if script.cues.match(ask.what) and (script is not CLOSING or has_counter):
             return script
-    at_counter = not ask.is_home and AT_A_COUNTER.cues.match(ask.what) and any(COUNTER.search(name) for name in names)
-    return AT_A_COUNTER if at_counter else None
+    return AT_A_COUNTER if has_counter and not ask.is_home and _serves(ask) else None
+
+
+def _serves(ask: BreakDown) -> bool:
+    """Tell whether somebody works for customers here: the plan says so, or the job does and nothing else is said."""
+    if not AT_A_COUNTER.cues.match(ask.what):
+        return False
+    if COUNTER.search(ask.what):
+        return True
+    job, place = JOB.search(ask.identity), [Place(words=ask.where)]
+    if job is None or without_place(ask.what, ask.where) != "working":
+        return False
+    what = re.split(r" (?:who|and) ", job["job"], maxsplit=1)[0]
+    return bool(find_named(job["job"], place) or find_meant(what, place))
 
 
 def _evenly(what: str, minutes: int) -> Iterator[Step]:
@@ -190,7 +245,7 @@ def _evenly(what: str, minutes: int) -> Iterator[Step]:
     done = 0
     while minutes > 0:
         if done >= 45:
-            yield "taking a short break", min(5, minutes)
+            yield BREAK, min(5, minutes)
             minutes -= min(5, minutes)
             done = 0
             continue

@@ -10,10 +10,13 @@ from mindstream.text.words import terms
 USES = (
     ("sleep asleep sleeping nap bed lying", "bed cot mattress"),
     ("toilet", "toilet lavatory"),
-    ("tooth teeth shave shaving face hands makeup", "bathroom sink basin washbasin mirror"),
+    ("tooth teeth shave shaving face hands makeup", "mirror washbasin basin bathroom sink"),
     ("shower bath bathe bathing", "shower bathtub bath tub"),
     ("dress dressed clothes changing pack night-clothes wardrobe", "closet wardrobe dresser"),
-    ("cook cooking fry boil bake baking prepare preparing", "stove cooking area cooker oven hob hearth"),
+    ("cook cooking fry boil bake baking", "stove cooking area cooker oven hob hearth range microwave"),
+    ("seated", "table desk workstation seating"),
+    ("watch guard guarding monitor patrol", "console monitor screen gate desk window"),
+    ("fish fishing sail sailing row rowing", "boat net pier dock"),
     ("toast", "toaster"),
     ("fridge refrigerator ingredients milk leftovers", "refrigerator fridge larder pantry"),
     ("dish dishes", "kitchen sink dishwasher"),
@@ -23,21 +26,22 @@ USES = (
     ),
     ("drink drinking beer wine evening bar", "bar customer seating stool table chair"),
     (
-        "relax relaxing rest watch watching chat chatting talk talking sit sitting spend time listen",
+        "relax relaxing rest watch watching chat chatting talk talking sit sitting spend time",
         "sofa couch armchair seating chair bench table",
     ),
+    ("listen listening music", "stereo radio sofa couch armchair bed chair seating table"),
     ("read reading book books browsing", "sofa armchair bookshelf library desk table chair bench seating"),
     (
-        "study studying write writing homework work working project plan planning research novel paper course "
-        "letter thesis account notes looking",
-        "desk table computer library seating",
+        "study studying write writing draft drafting homework work working project plan planning research novel "
+        "paper course report essay essays letter thesis account notes looking poem poems article",
+        "desk workstation table computer library seating bench stool",
     ),
-    ("class classes lecture listening", "student seating classroom desk bench"),
+    ("class classes", "student seating classroom desk bench"),
     ("teach teaching lecturing lecture lesson students", "podium blackboard lectern board"),
-    ("paint painting draw drawing sketch watercolor", "easel canvas studio desk table"),
+    ("paint painting draw drawing sketch watercolor canvas picture", "easel canvas drawing studio desk table"),
     (
-        "guitar piano harp music compose composing practice sing song rehearse perform",
-        "guitar piano harp violin microphone instrument stage",
+        "guitar piano harp compose composing practice sing song rehearse perform",
+        "guitar piano harp violin microphone instrument stage organ choir pew",
     ),
     ("game games gaming stream streaming twitch", "game console computer television"),
     (
@@ -45,16 +49,16 @@ USES = (
         "computer laptop desk",
     ),
     (
-        "exercise exercising lift lifting train training workout stretch stretching",
+        "exercise exercising race lift lifting train training workout stretch stretching",
         "lifting weight treadmill mat gym garden",
     ),
     (
-        "garden gardening plant plants weed weeding flower watering tend tending",
+        "garden gardening sow seeds plant plants weed weeding flower watering tend tending",
         "garden flowerbed greenhouse plant",
     ),
-    ("walk walking stroll run running jog air fresh", "park garden path bench fountain lawn"),
+    ("walk walking stroll run running jog air fresh", "path fountain lawn"),
     (
-        "serve serving customer customers sell welcome welcoming offering pour counter working working pharmacy till",
+        "serve serving customer customers sell welcome welcoming offering pour counter till",
         "behind counter register till bar desk",
     ),
     (
@@ -66,11 +70,11 @@ USES = (
         "party guest guests attending hosting decorate decorating decorations putting",
         "customer seating table sofa garden stage counter",
     ),
-    ("clean cleaning tidy tidying dust sweep wipe", "shelf table sink broom closet"),
-    ("laundry wash washing iron", "washing machine basin sink closet"),
-    ("tool tools fetch fetching", "toolbox shelf closet workbench cupboard supply"),
+    ("clean cleaning tidy tidying dust sweep wipe", "shelf table broom closet"),
+    ("laundry wash washing iron", "washing machine basin sink"),
+    ("fetch fetching", "toolbox shelf closet workbench cupboard supply"),
     ("call phone telephone", "phone telephone desk"),
-    ("pray praying mass", "altar pew shrine"),
+    ("pray praying mass", "pew choir stall kneeler altar shrine"),
     ("patient patients examine", "bed desk examination couch"),
 )
 _USES = tuple(
@@ -81,7 +85,19 @@ STAFF = frozenset(terms("behind cooking stove oven cooker refrigerator fridge to
 SERVES = frozenset(
     terms("working serving teaching lecturing hosting preparing restocking opening closing cleaning welcoming offering")
 )
+BENCH = frozenset(terms("bench"))
+FOR_ONE = frozenset(terms("toilet lavatory shower bath bathtub tub"))
+"""What one uses alone."""
 ENOUGH = 0.5
+
+
+def without_place(what: str, where: str) -> str:
+    """Leave out the place: whoever collects leaves in the park does not do so at the park bench for its name's sake."""
+    room, _, house = where.partition(" of ")
+    for name in (house, room):
+        for word in (" in ", " at ", " of ", " in the ", " at the ") if name else ():
+            what = what.replace(f"{word}{name}", "")
+    return what
 
 
 def thing_for(what: str, things: Sequence[str], guest: bool = False) -> str:
@@ -104,18 +120,32 @@ def find_thing(what: str, names: Sequence[str], guest: bool = False) -> int:
     return chosen
 
 
+def is_for_one(name: str) -> bool:
+    """Tell whether a thing of this name is one that people use alone."""
+    words = terms(name)
+    return bool(words) and words[-1] in FOR_ONE
+
+
 @caches.remember(1 << 15)
 def _fit(what: str, name: str, guest: bool) -> float:
     """Return how well a thing fits: shared words count most, then what such things are for."""
     words, parts = _words(what), frozenset(terms(name))
+    if "bench" in parts:
+        parts = BENCH  # whatever it is called after
+    if "pool" in parts and "pool" not in words:
+        return 0.0
     if guest and parts & STAFF and not words & SERVES:
         return 0.0
-    score = 1.5 * len(words & parts)
+    explained = words & parts
+    score = 1.5 * len(explained)
     for does, things in _USES:
         if words & does:
             ranks = [things[part] for part in parts if part in things]
             if ranks:
+                explained |= parts & things.keys()
                 score += (1.0 + 0.25 * len(words & does)) * (1.0 - 0.08 * min(ranks)) + 0.05 * len(ranks)
+    if score:
+        score -= 0.1 * len(parts - explained)  # a kitchen sink is less of a basin than a sink
     if "behind" in parts:
         score += 0.6 if words & SERVES else -2.0
     return score

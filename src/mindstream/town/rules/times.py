@@ -1,4 +1,4 @@
-"""Times as people write them: hours of the day, stretches, parts of a day, days; and when somebody sleeps."""
+"""Times as people write them: hours of the day, stretches, parts of a day, days."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from mindstream import caches
 from mindstream.text.dates import HOLIDAYS, MONTHS, NUMBERS, WEEKDAYS
 
 LONGEST = 4_000
 """So many characters of a text are read for times."""
 DAY = 24 * 60
 NOON, MIDNIGHT = 12 * 60, 24 * 60
-WAKE, BED = 7 * 60, 23 * 60
 HOURS = "|".join(NUMBERS[1:])
 CLOCK = re.compile(
     rf"\b(?:(?P<part>half past|half|quarter past|quarter to) )?(?P<hour>[012]?\d|{HOURS})(?!\d)"
@@ -49,25 +49,6 @@ PART = re.compile(
 BARE = re.compile(
     r"\b(?:every|each|a|per|all|one|two|some|other|next|these|last|to|valentine's|good|of the) ?days?$", re.I
 )
-CLAUSES = re.compile(r"[;,\n]|\.(?:\s|$)|\b(?:and|then|but)\b")
-WAKES = re.compile(
-    r"\b(?:awakes?|wakes?|waking|rises?|rising|alarm|(?:gets?|getting|is|am|are|be)(?: already| usually)? up)\b",
-    re.IGNORECASE,
-)
-SLEEPS = re.compile(
-    r"\b(?:(?:to|in|into) bed|bed ?time|sleep|sleeps|sleeping|asleep|stays? up|turns? in|retires|lights out"
-    r"|nods off)\b",
-    re.IGNORECASE,
-)
-OWL = re.compile(r"\b(?:night[- ]owl|late riser|sleeps (?:in|late)|(?:up|stays up) (?:very )?late)\b", re.IGNORECASE)
-LARK = re.compile(
-    r"\b(?:early (?:bird|riser)|morning person|up (?:very )?early|with the (?:sun|chickens))\b", re.IGNORECASE
-)
-AT_NIGHT = re.compile(
-    r"\b(?:night[- ]shifts?|works? (?:at )?nights?|night[- ]?(?:watch\w{0,4}|nurse|porter|guard|clerk|worker|duty"
-    r"|baker))\b",
-    re.IGNORECASE,
-)
 MONTH_DAY = re.compile(
     rf"\b(?P<month>{'|'.join(MONTHS)})[a-z]{{0,6}}\.? (?P<day>[0-3]?\d)(?:st|nd|rd|th)?\b"
     rf"|\b(?P<day2>[0-3]?\d)(?:st|nd|rd|th)?(?: of)? (?P<month2>{'|'.join(MONTHS)})[a-z]{{0,6}}\b"
@@ -82,6 +63,13 @@ RELATIVE = re.compile(
 WEEKDAY_RANGE = re.compile(
     rf"\b(?:{'|'.join(WEEKDAYS)})s? (?:to|through|until|till|-|–) (?:{'|'.join(WEEKDAYS)})s?\b", re.IGNORECASE
 )
+SAYS_WHEN = re.compile(
+    r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b(?:at|from|until|till|by) (?:noon|midnight|\d{1,2}(?::\d\d)?)\b"
+    r"|\b(?:to|this|next|every) ?(?:morrow|night|morning|afternoon|evening|weekend|week)\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
+    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december) \d",
+    re.IGNORECASE,
+)
 DAILY = re.compile(
     r"\b(?:every ?day|daily|each day|days a week|week(?:days and )?ends? too|seven days)\b", re.IGNORECASE
 )
@@ -95,8 +83,15 @@ class Stretch(NamedTuple):
     at: int = 0
     """Where in the text."""
 
+    @property
+    def length(self) -> int:
+        """How many minutes it has, 0 where it has no end: what ends before it begins goes on past midnight."""
+        return 0 if self.start is None or self.end is None else (self.end - self.start) % DAY
 
-class _Mention(NamedTuple):
+
+class Mention(NamedTuple):
+    """A time as it stands in a text: `half` is a, p, - (of 24 hours), or "" where nobody says."""
+
     minute: int
     half: str
     at: int
@@ -106,7 +101,7 @@ class _Mention(NamedTuple):
 def read_stretches(text: str) -> list[Stretch]:
     """Read the times of a text: `from 5pm to 7pm`, `9-5`, `at half past five`, `until 20:00`, `noon`."""
     text = text[:LONGEST]
-    mentions = _mentions(text)
+    mentions = read_mentions(text)
     found: list[Stretch] = []
     left = list(mentions)
     while left:
@@ -120,13 +115,14 @@ def read_stretches(text: str) -> list[Stretch]:
     return found
 
 
-def _mentions(text: str) -> list[_Mention]:
+def read_mentions(text: str) -> list[Mention]:
+    """Read what looks like a time of the day, in order."""
     found = []
     at = 0
     while match := CLOCK.search(text, at):
         at = match.start("said") if match["hour"] else match.end()
         if match["noon"] or match["midnight"]:
-            found.append(_Mention(NOON if match["noon"] else MIDNIGHT, "-", match.start(), at))
+            found.append(Mention(NOON if match["noon"] else MIDNIGHT, "-", match.start(), at))
             continue
         said = match["said"]
         if match["part"] is None and not (match["minute"] or match["half"] or match["clock"]):
@@ -139,7 +135,7 @@ def _mentions(text: str) -> list[_Mention]:
     return found
 
 
-def _mention(match: re.Match[str], said: str) -> _Mention | None:
+def _mention(match: re.Match[str], said: str) -> Mention | None:
     word = match["hour"].lower()
     hour = int(word) if word.isdigit() else NUMBERS.index(word)
     if hour > 24:
@@ -153,28 +149,34 @@ def _mention(match: re.Match[str], said: str) -> _Mention | None:
     part = (match["part"] or "").lower()
     minute += -15 if part.endswith("to") else 15 if part.startswith("quarter") else 30 if part else 0
     end = match.start("said") + next((len(f[0]) for by in (SAID_MORNING, SAID_LATE) if (f := by.match(said))), 0)
-    return _Mention(minute % (DAY + 1), half, match.start(), end)
+    return Mention(minute % (DAY + 1), half, match.start(), end)
 
 
-def _between(first: _Mention, last: _Mention) -> Stretch:
+def _between(first: Mention, last: Mention) -> Stretch:
     start, end = first.minute, last.minute
     if not first.half and last.half in ("a", "p"):
         start = start % 720 + 720 * (last.half == "p")
         if start >= end:
             start = (start + 720) % DAY
-    elif not first.half:
+    elif not first.half and not (last.half == "-" and last.minute > NOON and start < NOON):  # 6 to 14
         start = _likely(first)
     if not last.half:
         end = next((each for each in (end % 720, end % 720 + 720) if each > start), end)
     return Stretch(start, end, first.at)
 
 
-def _likely(mention: _Mention, late: bool = False) -> int:
+def _likely(mention: Mention, late: bool = False) -> int:
     """Return the minute; what says neither morning nor evening is by day."""
     if mention.half:
         return mention.minute
     before = 9 * 60 if late else 7 * 60
     return mention.minute + 720 if mention.minute < before else mention.minute
+
+
+@caches.remember(4_096)
+def names_time(text: str) -> bool:
+    """Tell whether a text says when something is."""
+    return SAYS_WHEN.search(text[:2_000]) is not None
 
 
 def read_minutes(text: str) -> int:
@@ -203,73 +205,10 @@ def read_part(text: str) -> Stretch | None:
         ):
             word = found["part"].lower()
             start, end = PARTS[word if word in PARTS else word.rstrip("s")]
+            if text[: found.start()].lower().endswith("after "):
+                return Stretch(end, end + 90, found.start())
             return Stretch(start, end, found.start())
     return None
-
-
-def read_sleep(text: str, age: int = 0) -> tuple[int, int]:
-    """Return the minutes at which somebody gets up and goes to bed, from what is told of its habits."""
-    wake: int | None = None
-    bed: int | None = None
-    for clause in CLAUSES.split(text[:LONGEST]):
-        wakes, sleeps = WAKES.search(clause), SLEEPS.search(clause)
-        if not (wakes or sleeps):
-            continue
-        for stretch in read_hours_of_sleep(clause):
-            if sleeps and stretch.start is not None and stretch.end is not None:
-                bed, wake = bed or stretch.start, wake or stretch.end
-            elif sleeps and clause[sleeps.start() :].lower().startswith("sleep") and stretch.end is not None:
-                wake = wake or stretch.end % 720 + 720 * (stretch.end == NOON)
-            elif (minute := stretch.start if stretch.start is not None else stretch.end) is not None:
-                if wakes and not (sleeps and sleeps.start() > wakes.start()):
-                    wake = wake or _upright(minute, clause)
-                else:
-                    bed = bed or _abed(minute, clause)
-    return _whole(wake, bed, text, age)
-
-
-def read_hours_of_sleep(clause: str) -> list[Stretch]:
-    """Read a clause about sleep; a bare hour is left as it stands."""
-    mentions = _mentions(clause)
-    if len(mentions) >= 2 and JOINS.fullmatch(clause[mentions[0].end : mentions[1].at]):
-        first, last = mentions[:2]
-        start = first.minute if first.half else first.minute % 720 + 720 * (first.minute % 720 >= 6 * 60)
-        return [Stretch(start % DAY, last.minute % DAY, first.at)]
-    up_to = [bool(UP_TO.search(clause[: each.at][-30:])) for each in mentions]
-    return [Stretch(None, each.minute, each.at) if late else Stretch(each.minute, None, each.at)
-            for each, late in zip(mentions, up_to, strict=True)]  # fmt: skip
-
-
-def _upright(minute: int, clause: str) -> int:
-    return minute % DAY if minute != MIDNIGHT or "midnight" in clause else NOON
-
-
-def _abed(minute: int, clause: str) -> int:
-    """Return when somebody goes to bed: a bare hour from six to eleven is in the evening."""
-    bare = re.search(rf"\b{minute // 60 if minute <= NOON else 0}\b(?!.{{0,4}}[ap]\.?m|:)", clause) or not re.search(
-        r"\d", clause
-    )
-    if bare and 6 * 60 <= minute < NOON and "morning" not in clause:
-        return minute + 720
-    return minute % DAY or DAY
-
-
-def _whole(wake: int | None, bed: int | None, text: str, age: int) -> tuple[int, int]:
-    """Return both hours: what is not told follows from the other, from the kind of person, from the age."""
-    if wake is None and bed is None:
-        kinds = [(AT_NIGHT, (16 * 60, 8 * 60 + 30)), (OWL, (10 * 60, 2 * 60)), (LARK, (5 * 60 + 30, 21 * 60 + 30))]
-        for kind, hours in kinds:
-            if kind.search(text[:LONGEST]):
-                return hours
-        child = 0 < age <= 12
-        return (WAKE, 20 * 60 + 30) if child else (6 * 60 + 30, 22 * 60) if age >= 70 else (WAKE, BED)
-    if wake is None:
-        assert bed is not None
-        wake = (bed + 8 * 60) % DAY
-    if bed is None:
-        bed = (wake + 16 * 60) % DAY or DAY
-    awake = (bed - wake) % DAY
-    return (wake, bed % DAY or DAY) if 8 * 60 <= awake <= 21 * 60 else (wake, (wake + 16 * 60) % DAY or DAY)
 
 
 def names_day(text: str, day: date, told: date | None = None) -> bool:

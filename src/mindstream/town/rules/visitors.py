@@ -7,8 +7,9 @@ import re
 
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.prompts.utter import Utter, Utterance
-from mindstream.town.rules.interview import UNKNOWN, answer_from_memory
-from mindstream.town.rules.talking import ASKED, tell_what_is_new
+from mindstream.town.rules.interview import UNHEARD, answer_from_memory
+from mindstream.town.rules.inviting import ASKED
+from mindstream.town.rules.talking import tell_what_is_new
 
 HELLO = re.compile(r"(?:hello|hi|hey|good (?:morning|afternoon|evening|day))\b", re.IGNORECASE)
 THANKS = "Thank you for telling me."
@@ -17,16 +18,13 @@ THANKS = "Thank you for telling me."
 def answer_visitor(ask: AnswerInterview, by: str) -> str:
     """Answer by what was said: an invitation, a question, or something that is told."""
     said = ask.question.strip()
-    if HELLO.match(said) and len(said.split()) < 4:
-        return f"Hello {by}."
-    hello = "" if ask.lines or not HELLO.match(said) else f"Hello {by}."
     if said.endswith(ASKED):
         return _answer_invitation(ask, by)
     told = said.rstrip("!") + "." if said.endswith("!") else said  # which in an interview is something that happens
     answer: str = answer_from_memory(ask.model_copy(update={"question": told}))
-    if answer == UNKNOWN and "?" not in said:
-        answer = THANKS if len(said.split()) > 2 else ""
-    return f"{hello} {answer}".strip() or UNKNOWN
+    if answer == UNHEARD and "?" not in said:
+        answer = THANKS
+    return answer if ask.lines or not HELLO.match(said) or HELLO.match(answer) else f"Hello {by}. {answer}"
 
 
 def _answer_invitation(ask: AnswerInterview, by: str) -> str:

@@ -39,7 +39,7 @@ PURPOSES: dict[str, tuple[str, str]] = {
         "studio atelier workshop garage smithy forge",
     ),
     "train": (
-        "exercise exercises gym sport sports swim train trains yoga athlete coach",
+        "exercise exercises gym sport sports swim train trains yoga athlete coach race marathon tournament",
         "gym pool stadium court pitch dojo fitness sports",
     ),
     "desk": (
@@ -56,7 +56,7 @@ PURPOSES: dict[str, tuple[str, str]] = {
     ),
     "shows": (
         "film movie concert play exhibition show actor musician curator",
-        "cinema theatre theater museum gallery stage hall concert",
+        "cinema theatre theater museum gallery stage concert",
     ),
     "travel": (
         "train bus ferry passengers conductor stationmaster",
@@ -71,6 +71,10 @@ PURPOSES: dict[str, tuple[str, str]] = {
 PUBLIC = ("eat", "drink", "outdoors", "shop", "study", "train", "faith", "shows")
 OPEN = {"eat": (7 * 60, 21 * 60), "drink": (16 * 60, 25 * 60), "shop": (8 * 60, 20 * 60), "outdoors": (6 * 60, 21 * 60)}
 """When such places are open, where nobody says."""
+SERVICE = frozenset(
+    terms("bathroom washroom restroom toilet lavatory shower storeroom storage cellar corridor hallway lobby")
+)
+"""Rooms where nobody spends time."""
 NOT_NAMES = frozenset(terms("room main common house home empty of at the and for place floor first second"))
 WHOLE = 24 * 60
 
@@ -79,6 +83,8 @@ WHOLE = 24 * 60
 def purposes_of(place: Place) -> tuple[str, ...]:
     """Return what a place is for, by its words."""
     words = set(terms(place.words))
+    if SERVICE & set(terms(place.words.partition(" of ")[0])):
+        return ()
     return tuple(purpose for purpose in _FOR if words & _FOR[purpose][1])
 
 
@@ -106,9 +112,11 @@ def find_named(text: str, places: Sequence[Place], without: str = "") -> int:
         whole = outer or inner
         named = len(words & whole) / len(whole) if whole else 0.0
         within = len(words & inner) / len(inner) if inner else 0.0
+        if place.home and " " in (room := place.words.partition(" of ")[0]) and room in text:
+            within = 1.0
         if place.home and within < 1.0:  # home as such is no number
             continue
-        if named < 0.5 and not (within == 1.0 and inner - outer):
+        if named < 0.5 and not (within == 1.0 and (place.home or inner - outer)):
             continue
         score = 2.0 * named + within + min(0.8, 0.2 * len(words & things)) + 0.05 * len(words & whole)
         if score > best + 1e-9:
@@ -125,7 +133,7 @@ def find_meant(text: str, places: Sequence[Place], allowed: Sequence[str] = ()) 
     words = set(terms(text[:1_000]))
     best, chosen = 0.0, 0
     for number, place in enumerate(places, 1):
-        if place.home:
+        if place.home or (allowed and not set(purposes_of(place)) & set(allowed)):
             continue
         score: float = sum(
             len(words & does) for purpose, (does, _) in _FOR.items()
@@ -153,13 +161,31 @@ def find_for(purpose: str, places: Sequence[Place]) -> list[int]:
 
 def is_open(place: Place, start: int, end: int) -> bool:
     """Tell whether one can be at a place from one minute to another (past midnight counted on)."""
-    if place.home:
-        return True
+    days = (0, WHOLE)  # past midnight it is still the evening before
+    return place.home or any(
+        opens <= start + day and end + day <= closes for opens, closes in _opening(place) for day in days
+    )
+
+
+def hours_without(place: Place, start: int, end: int) -> str:
+    """Return a place's hours without those from one minute to another."""
+    parts = [
+        part for opens, closes in _opening(place) for part in ((opens, min(closes, start)), (max(opens, end), closes))
+    ]
+    left = [f"{_clock(opens)}-{_clock(closes)}" for opens, closes in parts if opens < closes]
+    return ", ".join(left) or "closed"
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60 % 24:02d}:{minute % 60:02d}"
+
+
+def _opening(place: Place) -> list[tuple[int, int]]:
+    """Return from when to when a place is open, as said, else as usual."""
     spans = _spans(place.hours)
-    if spans is None:
-        usual = [OPEN[purpose] for purpose in purposes_of(place) if purpose in OPEN]
-        spans = usual or [(0, 2 * WHOLE)]
-    return any(opens <= start and end <= closes for opens, closes in spans)
+    if spans is not None:
+        return spans
+    return [OPEN[purpose] for purpose in purposes_of(place) if purpose in OPEN] or [(0, 2 * WHOLE)]
 
 
 @caches.remember(256)

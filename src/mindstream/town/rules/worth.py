@@ -6,32 +6,22 @@ import re
 
 from mindstream import caches
 from mindstream.memory.rate_importance import Importance, RateImportance, rate_by_words
+from mindstream.town.rules.times import names_time
 
-TOLD = 5
-"""From this worth on something is told."""
-_TIME = re.compile(
-    r"\b\d{1,2}(?::\d\d)?\s?[ap]\.?m\b|\b(?:at|from|until|till|by) (?:noon|midnight|\d{1,2}(?::\d\d)?)\b"
-    r"|\b(?:to|this|next|every) ?(?:morrow|night|morning|afternoon|evening|weekend|week)\b"
-    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
-    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december) \d",
-    re.IGNORECASE,
-)
+TOLD, NEWS = 5, 2
+"""From which worth on something is a reason to talk, and is told at all."""
 _SECRET = re.compile(
     r"\bsecret(?:ly|s)?\b|\bin private\b|\bcrush on\b|\bin love with\b|\b(?:has not|hasn't|have not|never|not yet) "
     r"(?:told|said|confessed|admitted)\b|\bkeeps? (?:it|this|that) to \w{3,10}sel(?:f|ves)\b",
     re.IGNORECASE,
 )
 _OWN = re.compile(
-    r"'s plan for |\btalked with\b|\bwill (?:be there|help to prepare it): |\bis talking with\b"
+    r"'s plan for |\btalked with\b|\b(?:will (?:be there|help to prepare it)|(?:cannot|not want to) come\b[^:]{0,40}): "
+    r"|\bis talking with\b"
+    r"|\([a-z][^()]{0,80}\)\.?$|\bkeeps coming up with\b|^With .{1,60} go together\.?$"
     r"|\b(?:goes to bed|wakes? up|awakes? up)\b",
     re.IGNORECASE,
 )
-
-
-@caches.remember(4_096)
-def names_time(text: str) -> bool:
-    """Tell whether a text says when something is."""
-    return _TIME.search(text[:2_000]) is not None
 
 
 @caches.remember(4_096)
