@@ -102,10 +102,8 @@ def _is_free_text(record: Memory) -> bool:
     """Tell whether a record is what somebody said to nobody else, or noted, in words of its own."""
     if record.about or record.is_drawn or record.to:
         return False
-    return (
-        record.kind == "observation"
-        or (record.kind == "chat" and not record.by_agent)
-        or (record.kind == "note" and not record.keywords)
+    return (record.kind == "chat" and not record.by_agent) or (
+        record.kind in ("observation", "note") and not record.keywords
     )
 
 
