@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import Kind, New, Record, normalised
+from mindstream.reasoners.reflect.reflect import OWN
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Line, Talked
 from mindstream.town.plan import take_up
@@ -51,7 +52,7 @@ async def _come_to_mind(speaker: Turn, other: Turn) -> list[Record]:
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
     ]
     records = [*(each.record for each in found), *await speaker.recall_about([PROMISE], PROMISES)]
-    return list({record.id: record for record in records if not record.data.get("background")}.values())
+    return list({record.id: record for record in records if not {"background", OWN} & record.data.keys()}.values())
 
 
 async def _say(
