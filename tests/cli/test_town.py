@@ -115,7 +115,7 @@ def test_what_is_exported_is_taken_in_again(town: tuple[str | Path, ...], tmp_pa
     assert run_here("town", "export", "--journal", journal, "--out", saved, "--at", "07:30", *town).code == 0
     assert all(len(json.loads(line)) == 7 for line in journal.read_text("utf-8").splitlines())
     assert json.loads((saved / "reverie" / "meta.json").read_text())["step"] == 2_701
-    assert "is not beside" in mistaken(run_here("town", "import", saved, "--data", tmp_path / "again"))
+    assert "name it by --map DIR" in mistaken(run_here("town", "import", saved, "--data", tmp_path / "again"))
     assert "lived so far" in mistaken(run_here("town", "run", "--until", "07:30", *town))
 
 
@@ -180,7 +180,7 @@ def test_a_terminal_sees_the_town_s_clock(town: tuple[str | Path, ...]) -> None:
 def test_a_talk_goes_line_by_line_and_is_gone_on_with(town: tuple[str | Path, ...]) -> None:
     run_here("town", "run", "--hours", "9", *town)
     said = run("town", "talk", "ada", "--by", "Maya", *town, said="Hello!\n\nI am a painter from the hills.\n")
-    assert said.code == 0 and said.out.splitlines()[0] == "Ada Brook: Hello Maya.", said.err
+    assert said.code == 0 and said.out.splitlines()[0] == "Ada Brook: Hello Maya. I am Ada Brook.", said.err
     assert len(said.out.splitlines()) == 2, "blank lines are passed over"
     again = run_here("town", "talk", "ada", "Who is a painter?", "--by", "Maya", "--json", *town)
     assert again.rows[0].keys() == {"resident", "said", "answer"} and "hills" in again.rows[0]["answer"]

@@ -24,8 +24,7 @@ from mindstream.memory.stream import New
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
-from mindstream.reasoners.reflect.insights import Insights
-from mindstream.reasoners.reflect.salient_questions import SalientQuestions
+from mindstream.reasoners.reflect.reflect import reflect
 
 
 class Shape(BaseModel):
@@ -187,12 +186,20 @@ async def test_a_fact_of_any_length_is_no_fault(text: str) -> None:
     assert all(len(fact.text) <= 500 and len(fact.object) <= 200 for fact in found.facts)
 
 
-async def test_a_word_of_any_length_is_no_thought() -> None:
-    memories = (f"{'q' * 499}", f"{'q' * 499}", "noise at night", "noise again")
-    questions = await ask(Rules(), SalientQuestions(who="ann", memories=memories))
-    assert all(len(question) < 200 for question in questions.questions)
-    insights = await ask(Rules(), Insights(who="ann", question="q" * 499 + " noise", memories=memories))
-    assert all(len(insight.text) <= 500 for insight in insights.insights)
+async def test_a_word_of_any_length_is_no_thought(folder: Path) -> None:
+    async with Stream.open(folder, "ann") as stream:
+        texts = (
+            f"the {'q' * 499}",
+            "the noise at night",
+            "the noise again",
+            f"the {'q' * 499}",
+            f"my {'q' * 499}",
+            "noise",
+        )
+        records = await stream.remember_all([New(text=text) for text in texts])
+        thoughts = await reflect(stream, Rules())
+    assert [thought.text for thought in thoughts] == ["ann has noted “noise” several times."]
+    assert len(records) == len(texts)
 
 
 async def test_a_long_name_does_not_stop_the_reasoners(folder: Path) -> None:

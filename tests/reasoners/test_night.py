@@ -35,6 +35,6 @@ async def test_a_mind_reflects_beside_a_conversation(folder: Path) -> None:
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        assert "Coffee keeps coming up with ann." in [
+        assert "ann has brought up “coffee” several times." in [
             thought.text for thought in await mind.stream.latest("thought", 9)
         ]

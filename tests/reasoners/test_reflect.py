@@ -18,7 +18,7 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import Occasion
-from mindstream.reasoners.reflect.insights import Insight, Insights, recurring_insights
+from mindstream.reasoners.reflect.insights import Insight, Insights
 from mindstream.reasoners.reflect.recurring import recurring
 from mindstream.reasoners.reflect.reflect import START, ReflectReasoner, counter, reflect, reflect_if_due
 from mindstream.reasoners.reflect.salient_questions import Questions
@@ -153,25 +153,22 @@ async def test_a_stream_with_nothing_in_it_has_nothing_to_reflect_on(stream: Str
     assert await reflect(stream, Scripted({})) == []
 
 
-async def test_rules_group_what_recurs(stream: Stream) -> None:
+async def test_rules_quote_what_recurs(stream: Stream) -> None:
     await seen(
         stream, "Ann drinks coffee at night", "Ann cannot sleep after coffee", "The coffee is strong at night",
         "Bob repairs a chair", "Ann sleeps badly",
     )  # fmt: skip
     thoughts = await reflect(stream, Rules())
-    assert "Coffee keeps coming up with ann." in [thought.text for thought in thoughts]
-    assert "With ann, coffee and night go together." in [thought.text for thought in thoughts]
-    coffee = next(thought for thought in thoughts if thought.text.startswith("Coffee"))
-    evidence = await stream.store.records("ann", coffee.evidence)
+    assert [thought.text for thought in thoughts] == ["ann has noted “coffee” several times."]
+    evidence = await stream.store.records("ann", thoughts[0].evidence)
     assert len(evidence) == 3
     assert all("coffee" in record.text for record in evidence)
-    assert await reflect(stream, Rules()) == []  # its own thoughts are no topics
+    assert await reflect(stream, Rules()) == []  # its own thoughts are no topics, and it is known
 
 
-def test_what_recurs_is_shared_by_two_texts_or_more() -> None:
-    topics = recurring(["Kim sings", "Lee sings a song", "Kim and 3 songs, singing", "3 birds"], besides="kim")
-    assert [(topic.word, topic.within) for topic in topics] == [("sings", [1, 2, 3]), ("song", [2, 3])]
-    assert recurring_insights(Insights(who="kim", question="weather?", memories=("a bird", "a bird"))).insights == []
+def test_what_recurs_is_a_word_that_stands_as_a_topic() -> None:
+    topics = recurring(["I ran to the river.", "The river was cold, I ran home.", "Again I ran."])
+    assert [(topic.word, topic.within) for topic in topics] == [("river", [1, 2])]
 
 
 async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Stream) -> None:

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("asked")
 
     async def live() -> None:
-        async with Town.open(folder, hamlet()) as town:
+        async with Town.open(folder, hamlet(3)) as town:
             await town.run(until=TWO)
 
     asyncio.run(live())
@@ -76,14 +76,15 @@ async def test_what_was_is_told_by_its_day(folder: Path) -> None:
     assert breakfast.startswith("Yes. ") and "having breakfast" in breakfast
     yesterday = await ask(folder, "what did you do yesterday?", "Ada Brook")
     assert yesterday.startswith("My plan for yesterday was: ") and "working" in yesterday
-    assert "reading evening" not in yesterday and "reading evening" in await ask(folder, "What will you do tonight?")
+    assert "reading evening" not in yesterday
+    assert "reading evening" in await ask(folder, "What will you do tonight?", "Ada Brook")
     assert " today at " in await ask(folder, "When did you last see ada?")
 
 
 async def test_who_when_and_where_are_answered_by_what_says_so(folder: Path) -> None:
     assert "5pm" in await ask(folder, "when is the reading evening?", "Cleo Marsh")
     assert "Oak Cafe" in await ask(folder, "Where's the reading evening?", "Cleo Marsh")
-    assert (await ask(folder, "who told you about the reading evening?", "Cleo Marsh")).startswith("Ben Hale said: ")
+    assert (await ask(folder, "who told you about the reading evening?", "Cleo Marsh")).startswith("Ada Brook said: ")
     async with open_interview(folder) as interviewer:
         first, second, third = await interviewer.converse(
             "Cleo Marsh", ["Is there a reading evening?", "When is it?", "And do you know Ada?"]

@@ -111,9 +111,9 @@ def test_an_event_has_guests_minutes_and_invitations(history: History) -> None:
     assert trace_attendance(history, night).minutes == {}, "who sleeps there does not attend"
     whole = trace_attendance(history, Event(fact, home.upto(1), setting.step_at(1, 0), history.step))
     assert set(whole.minutes) == set(history.names)
-    assert set(whole.invited) == {each.name for each in trace_fact(history, fact).knowers} - {"Ada Brook"}
+    assert set() < set(whole.invited) <= {each.name for each in trace_fact(history, fact).knowers} - {"Ada Brook"}
     assert whole.invitations[0][0] == "Ada Brook"
-    assert set(whole.came_invited) == set(whole.invited)
+    assert set(whole.came_invited) >= set(whole.invited), "who hears of it while it lasts may come, too"
     assert len(whole.talked) == sum(talk.step >= setting.step_at(1, 0) for _, talk in history.talks())
     with pytest.raises(InputError, match="an event needs"):
         trace_attendance(history, Event(fact, home, 10, 10))

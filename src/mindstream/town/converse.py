@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import Kind, New, Record, normalised
+from mindstream.reasoners.reflect.reflect import OWN
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Line, Talked
 from mindstream.town.plan import take_up
@@ -14,7 +15,7 @@ from mindstream.town.prompts.utter import Utter
 from mindstream.town.sentences import sentences
 from mindstream.town.turn import Turn
 
-OF_OTHER, TO_TELL, PROMISES = 6, 12, 4
+OF_OTHER, TO_TELL, PROMISES = 6, 40, 4
 PROMISE = "promise"
 """The keyword of what somebody agreed to, or refused."""
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
@@ -51,7 +52,7 @@ async def _come_to_mind(speaker: Turn, other: Turn) -> list[Record]:
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
     ]
     records = [*(each.record for each in found), *await speaker.recall_about([PROMISE], PROMISES)]
-    return list({record.id: record for record in records if not record.data.get("background")}.values())
+    return list({record.id: record for record in records if not {"background", OWN} & record.data.keys()}.values())
 
 
 async def _say(

@@ -1,14 +1,18 @@
-"""What do these memories show when they are taken together? (Park 2023, 4.2), and the rule that groups what recurs."""
+"""What do these memories show when they are taken together? (Park 2023, 4.2), and the rule: what holds between them."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.models.prompt import Prompt, rule
-from mindstream.reasoners.reflect.recurring import RecurringWord, recurring, stems
+from mindstream.reasoners.reflect.memories import Memory
+from mindstream.reasoners.reflect.recurring import find_recurring
+from mindstream.reasoners.reflect.relations import find_relations
 
 LONGEST, MOST = 500, 100
 """So many characters an insight may have, and so many memories may support it."""
+FEW = 2
+"""So many insights a rule gives for a question."""
 
 
 class Insight(BaseModel):
@@ -35,30 +39,20 @@ class Insights(Prompt[Found]):
     question: str
     memories: tuple[str, ...]
     count: int = 5
+    records: tuple[Memory, ...] = ()
+    """The memories as records, and what earlier reflections said: for the rule."""
+    known: tuple[str, ...] = ()
 
 
 @rule(Insights)
-def recurring_insights(ask: Insights) -> Found:
-    """Say what recurs in the memories that the question is about, and what goes together with it."""
-    topics = recurring(ask.memories, besides=ask.who)
-    asked = [topic for topic in topics if topic.stem in stems(ask.question)]
-    found = [
-        Insight(text=f"{_upper(topic.word)} keeps coming up with {ask.who}."[:LONGEST], because=topic.within[:MOST])
-        for topic in asked
-    ]
-    for topic in asked:
-        partner = max(
-            (other for other in topics if other is not topic), key=lambda other: len(_both(topic, other)), default=None
-        )
-        if partner and len(both := _both(topic, partner)) > 1:
-            text = f"With {ask.who}, {topic.word} and {partner.word} go together."
-            found.append(Insight(text=text[:LONGEST], because=both[:MOST]))
-    return Found(insights=found[: ask.count])
-
-
-def _both(one: RecurringWord, other: RecurringWord) -> list[int]:
-    return sorted(set(one.within) & set(other.within))
-
-
-def _upper(word: str) -> str:
-    return word[:1].upper() + word[1:]
+def relate_memories(ask: Insights) -> Found:
+    """Say what holds between the memories that the question is about, and was not said before."""
+    found: list[Insight] = []
+    asked, said = ask.question.casefold(), "\n".join(ask.known)
+    for relation in (*find_relations(ask.who, ask.records), *find_recurring(ask.who, ask.records)):
+        is_known = any(each in said for each in (relation.text, *relation.signs))
+        if is_known or len(relation.text) > LONGEST or not any(each.casefold() in asked for each in relation.about):
+            continue
+        found.append(Insight(text=relation.text, because=list(relation.because[:MOST])))
+        said = f"{said}\n{relation.text}"
+    return Found(insights=found[: min(ask.count, FEW)])

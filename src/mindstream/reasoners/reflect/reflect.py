@@ -24,11 +24,16 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.reflect.insights import Insight, Insights
+from mindstream.reasoners.reflect.memories import memory_of
 from mindstream.reasoners.reflect.salient_questions import SalientQuestions
 from mindstream.reasoners.trigger import Trigger
 
 START = 150.0
 RECENT, QUESTIONS, RECALLED, INSIGHTS = 100, 3, 30, 5
+KNOWN = 300
+"""So many of the latest thoughts are looked through for what is known already."""
+BY, OWN = "reflect", "own"
+"""Who draws insights; and the field of data that is true where one is about who draws it: for others it is no news."""
 LONGEST = 500
 """So many characters of a memory are shown."""
 REFLECTED_ON: tuple[Kind, ...] = ("observation", "chat", "note", "thought")
@@ -142,16 +147,28 @@ async def _reflection(stream: Stream, model: Model) -> _Reflection:
     if not recent:
         return _Reflection(upto, (), ())
     memories = tuple(record.text[:LONGEST] for record in recent)
-    salient = await ask(model, SalientQuestions(who=stream.name, memories=memories, count=QUESTIONS))
+    records = tuple(map(memory_of, recent))
+    prompt = SalientQuestions(who=stream.name, memories=memories, records=records, count=QUESTIONS)
+    salient = await ask(model, prompt)
     questions = tuple(text.strip() for text in salient.questions if text.strip())[:QUESTIONS]
-    insights = [each for question in questions for each in await _insights(stream, model, question)]
+    thoughts = await stream.store.latest(stream.name, ("thought",), KNOWN, now=stream.clock.now())
+    known = [thought.text for thought in thoughts if thought.by == BY]
+    insights: list[tuple[Insight, tuple[str, ...]]] = []
+    for question in questions:
+        insights += await _insights(stream, model, question, (*known, *(each.text for each, _ in insights)))
     return _Reflection(upto, questions, tuple(insights))
 
 
-async def _insights(stream: Stream, model: Model, question: str) -> list[tuple[Insight, tuple[str, ...]]]:
+async def _insights(
+    stream: Stream, model: Model, question: str, known: tuple[str, ...]
+) -> list[tuple[Insight, tuple[str, ...]]]:
     recalled = await stream.recall(question, RECALLED, kinds=REFLECTED_ON)
     memories = tuple(each.record.text[:LONGEST] for each in recalled)
-    reply = await ask(model, Insights(who=stream.name, question=question, memories=memories, count=INSIGHTS))
+    records = tuple(memory_of(each.record) for each in recalled)
+    prompt = Insights(
+        who=stream.name, question=question, memories=memories, count=INSIGHTS, records=records, known=known
+    )  # fmt: skip
+    reply = await ask(model, prompt)
     found = []
     for insight in reply.insights[:INSIGHTS]:
         numbers = [number for number in dict.fromkeys(insight.because) if 0 < number <= len(recalled)]
@@ -165,7 +182,13 @@ async def _entry(stream: Stream, reflection: _Reflection, model: Model) -> Entry
     first = {normalised(each[0].text): each for each in reversed(reflection.insights)}
     known = await stream.find_same("thought", [insight.text for insight, _ in reflection.insights])
     news = [
-        New(text=insight.text, kind="thought", by="reflect", evidence=evidence)
+        New(
+            text=insight.text,
+            kind="thought",
+            by=BY,
+            evidence=evidence,
+            data={OWN: True} if stream.name.casefold() in insight.text.casefold() else {},
+        )
         for said, (insight, evidence) in reversed(first.items())
         if said not in known
     ]
@@ -174,4 +197,4 @@ async def _entry(stream: Stream, reflection: _Reflection, model: Model) -> Entry
         upto=reflection.upto, questions=reflection.questions, thoughts=tuple(record.id for record in thoughts),
         model=model.name,
     )  # fmt: skip
-    return Entry(event, "reflect", thoughts, distinct=True)
+    return Entry(event, BY, thoughts, distinct=True)

@@ -21,8 +21,8 @@ USUAL = 90
 TOLD = re.compile(r"^\(\w{6,9} (\d{4}-\d\d-\d\d)\) ")
 A_PLAN = re.compile(r"^.{0,60}'s plan for ")
 HOSTS = re.compile(
-    r"\b(?:having|holding|hosting|throwing|organi[sz]ing|giving|hosts?|throws?|holds?|organi[sz]es?|has invited"
-    r"|inviting) "
+    r"\b(?:having|holding|hosting|throwing|planning|organi[sz]ing|giving|hosts?|throws?|holds?|organi[sz]es?"
+    r"|has invited|inviting) "
     r"(?P<event>(?:an?|the|her|his|their|our|my) [^.,;:*\n]{3,80})"
 )
 COMES = re.compile(

@@ -18,7 +18,7 @@ COMES, HELPS = "I would love to.", "And I will help to prepare it."
 WORKS, ENGAGED, DECLINES = (
     "I am afraid I cannot, I have to work then.",
     "I am afraid I cannot, I have something else then.",
-    "Thank you, but I do not feel like it.",
+    "Thank you, but not this time.",
 )
 STILL_COMES, STILL_NOT = "I know, I will be there.", "I know, but it is not for me."
 ANSWERS = {
@@ -64,9 +64,13 @@ def invite(ask: Utter, fact: str) -> str:
 def answer_invitation(ask: Utter, fact: str) -> str:
     """Answer whoever invites; who is asked again answers the same, unless somebody asks who is closer."""
     own = [memory for memory in ask.memories if memory.startswith(f"{ask.who} ") and fact.rstrip(".!") in memory]
-    if own:
-        return STILL_NOT if any(REFUSES.search(each.partition(": ")[0]) for each in own) else STILL_COMES
+    said = " ".join(each.partition(": ")[0] for each in own)
+    if REFUSES.search(said):
+        return STILL_NOT
     host = next(iter(NAME.findall(fact)), ask.other)
+    helps = host == ask.other and chance.fraction("helps", ask.who, fact) < HELPFUL * (1.5 if ask.relation else 1)
+    if own:
+        return f"{STILL_COMES} {HELPS}" if helps and "help" not in said else STILL_COMES
     minute = _start(fact)
     doing = "" if minute is None else _at(ask.day, minute)
     works, engaged = bool(DUTY.match(doing)), minute is not None and _has_other(ask, fact, minute)
@@ -75,7 +79,6 @@ def answer_invitation(ask: Utter, fact: str) -> str:
         p *= 0.7  # what it does on its days at that time
     if chance.fraction("comes", ask.who, fact) >= p:
         return WORKS if works else ENGAGED if engaged else DECLINES
-    helps = host == ask.other and chance.fraction("helps", ask.who, fact) < HELPFUL * (1.5 if ask.relation else 1)
     return f"{COMES} {HELPS}" if helps else COMES
 
 

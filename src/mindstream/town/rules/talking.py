@@ -32,7 +32,7 @@ KNOWN = "Yes, I have heard of it."
 PHRASES = frozenset((*HEARD, *QUESTIONS, *REPLIES, *REPLIES_TO_OWN, KNOWN, *ANSWERS))
 FORMULA = re.compile(r"(?:Hello|Good (?:morning|evening)|See you|Nice to meet you|Well, thank you)\b")
 SMALL_TALK = "How is your day?"
-TELLS_OWN, TELLS, TELLS_MORE = 0.85, 0.35, 0.01
+TELLS_OWN, TELLS, TELLS_MORE = 0.85, 0.2, 0.03
 """How probable it is that somebody tells what is its own; what others do, and so much more for each point of worth."""
 WHO_IS = re.compile(r"^[A-Z][\w' -]{1,40} is (?:an?|the) [a-z]")
 
@@ -45,7 +45,9 @@ def tell_what_is_new(ask: Utter) -> Utterance:
     number = _news(ask) if len(mine) < (2 if ask.relation else 1) else 0
     if number:
         fact = ask.memories[number - 1]
-        if not fact.startswith(ask.who):
+        if WHO_IS.match(fact):
+            words.append(f"Do you know {fact.partition(' is ')[0]}?")
+        elif not fact.startswith(ask.who):
             words.append(chance.pick(HEARD, ask.who, ask.other, fact))
         words.append(_punctuated(say_as(ask.who, fact)))
         if is_invitation(fact):

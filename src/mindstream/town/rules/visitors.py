@@ -24,7 +24,10 @@ def answer_visitor(ask: AnswerInterview, by: str) -> str:
     answer: str = answer_from_memory(ask.model_copy(update={"question": told}))
     if answer == UNHEARD and "?" not in said:
         answer = THANKS
-    return answer if ask.lines or not HELLO.match(said) or HELLO.match(answer) else f"Hello {by}. {answer}"
+    if not HELLO.match(said):
+        return answer
+    rest = answer.removeprefix("Hello.").strip()
+    return f"Hello {by}." if ask.lines and rest.startswith("I am ") else f"Hello {by}. {rest}".strip()
 
 
 def _answer_invitation(ask: AnswerInterview, by: str) -> str:

@@ -22,15 +22,23 @@ _OWN = re.compile(
     r"|\b(?:goes to bed|wakes? up|awakes? up)\b",
     re.IGNORECASE,
 )
+_ONGOING = re.compile(r"^[A-Z][\w'-]{1,30} [A-Z][\w'-]{1,30} is (?:an?|the|(?P<does>\w{2,20}ing))\b")
+"""What somebody is, or does for some time: others see it, or hear of it some day."""
+_HABIT = re.compile(
+    r"\b(?:every|each|usually|often|always|on most)\b|\b(?:morning|afternoon|evening|night|week|day)s\b", re.I
+)
 
 
 @caches.remember(4_096)
 def worth(text: str) -> float:
-    """Return how much something is worth telling, 0 to 13: its weight as a memory, more where it says when.
+    """Return how much something is worth telling, 0 to 15: its weight, more where it has happened, or is dated.
 
     What is a secret, and what one does every day, is not told.
     """
     if _OWN.search(text[:2_000]) or _SECRET.search(text[:2_000]):
         return 0.0
     rated: Importance = rate_by_words(RateImportance(who="", memories=(text,)))
-    return rated.ratings[0] + 3.0 * names_time(text)
+    dated = names_time(text) and not _HABIT.search(text[:2_000])
+    ongoing = _ONGOING.search(text[:2_000])
+    news = 2.0 if not ongoing else -2.0 if ongoing["does"] and not dated else 0.0
+    return max(0.0, rated.ratings[0] + 3.0 * dated + news)
