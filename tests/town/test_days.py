@@ -13,7 +13,8 @@ from mindstream.town.rules.currently import next_currently
 from mindstream.town.rules.day import plan_by_habit
 from mindstream.town.rules.habits import gerund, read_habits
 from mindstream.town.rules.sleep import read_sleep
-from mindstream.town.rules.times import clock, read_days, read_stretches, read_weekdays
+from mindstream.town.rules.times import read_days, read_stretches, read_weekdays
+from mindstream.town.world.hours import clock
 
 PLACES = (
     Place(words="main room of Mill Street 4", things=("bed", "desk", "stove", "table"), home=True),

@@ -16,8 +16,8 @@ from mindstream.town.formats.scratch import Schedule, Scratch
 from mindstream.town.formats.typed import parse_clock
 from mindstream.town.places import find_home
 from mindstream.town.setting import Setting
-from mindstream.town.state import DAY_MINUTES
 from mindstream.town.walk import write_walk
+from mindstream.town.world.hours import DAY_MINUTES
 from mindstream.town.world.world import Spot
 
 ASLEEP = re.compile(r"\b(?:sleeping|asleep|in bed)\b")

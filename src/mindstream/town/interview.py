@@ -28,10 +28,11 @@ from mindstream.town.places import words_of
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.ranking import policy_of
 from mindstream.town.rules.interview_day import find_clock
-from mindstream.town.rules.question import DAY, Question, find_named, read_question, read_span
+from mindstream.town.rules.question import Question, find_named, read_question, read_span
 from mindstream.town.sentences import sentences
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
+from mindstream.town.world.hours import DAY_MINUTES
 
 Condition: TypeAlias = Literal["full", "no_reflection", "no_reflection_no_plan", "none"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
@@ -183,7 +184,7 @@ class Interviewer:
         when = self.setting.when(max(self.step, 0))
         span = read_span(question, when.date(), when.hour * 60 + when.minute)
         begin = self.setting.moment(self.setting.step_at(self.setting.day(max(self.step, 0)) + min(span.days, 0), 0))
-        whole = replace(filters, since=begin, until=begin + DAY * 60)
+        whole = replace(filters, since=begin, until=begin + DAY_MINUTES * 60)
         return whole, replace(filters, since=begin + span.start * 60, until=begin + span.end * 60)
 
     def _place(self, state: ResidentState) -> str:

@@ -10,11 +10,11 @@ from mindstream.errors import InputError
 from mindstream.town.person import Person
 from mindstream.town.prompts.plan_day import Place
 from mindstream.town.rules.things import thing_for, without_place
-from mindstream.town.rules.times import clock
 from mindstream.town.rules.where import PUBLIC, is_open, purposes_of
 from mindstream.town.setting import Setting
 from mindstream.town.turn import Turn
-from mindstream.town.world.address import OBJECT, Address
+from mindstream.town.world.address import OBJECT, Address, sector_of
+from mindstream.town.world.hours import clock
 from mindstream.town.world.rules import PlaceRule
 from mindstream.town.world.world import Spot
 
@@ -74,7 +74,7 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
 
 def is_home(person: Person, place: str) -> bool:
     """Tell whether a place belongs to where somebody lives."""
-    return ":".join(place.split(":")[:2]) == ":".join(person.home.split(":")[:2])
+    return sector_of(place) == sector_of(person.home)
 
 
 def may_use(setting: Setting, person: Person, place: str) -> bool:
@@ -89,7 +89,7 @@ def may_use(setting: Setting, person: Person, place: str) -> bool:
     of, possessive, _ = name.partition("'s ")
     if live_there or (possessive and of != person.name and of in setting.people) or not _suits(name, person):
         return False
-    sector = ":".join(place.split(":")[:2])
+    sector = sector_of(place)
     if person.name in setting.homes.get(sector, frozenset()) or not setting.homes.get(sector):
         return True
     return bool(set(purposes_of(Place(words=name))) & set(PUBLIC))  # a shop in the house where its owner lives

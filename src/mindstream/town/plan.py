@@ -19,9 +19,10 @@ from mindstream.town.prompts.plan_day import DayPlan, PlanDay
 from mindstream.town.rules.appointments import read_appointment_today
 from mindstream.town.sight import is_in_sight, nearest_spot
 from mindstream.town.standing import stand_at
-from mindstream.town.state import DAY_MINUTES
 from mindstream.town.turn import Turn
 from mindstream.town.walk import write_walk
+from mindstream.town.world.address import sector_of
+from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
 
 AHEAD = 60
 """So many minutes of a plan are broken down at once, at least."""
@@ -157,7 +158,7 @@ def _on_time(turn: Turn, items: Sequence[tuple[int, str, str]]) -> list[int]:
 def minutes_between(turn: Turn, start: str, goal: str) -> int:
     """Return how long it takes about to get from one place to another."""
     world, addresses = turn.setting.world, turn.setting.addresses
-    if ":".join(start.split(":")[:2]) == ":".join(goal.split(":")[:2]) or not {start, goal} <= addresses.keys():
+    if sector_of(start) == sector_of(goal) or not {start, goal} <= addresses.keys():
         return 0
     spots = world.spots(addresses[start])[0], world.spots(addresses[goal])[0]
     return min(MOST_AHEAD, world.distance(*spots) * turn.profile.step_s // 60 + 2)
@@ -178,12 +179,6 @@ def _at_midnight(block: Block) -> list[Block]:
         block.model_copy(update={"minutes": first}),
         block.model_copy(update={"start": DAY_MINUTES, "minutes": block.minutes - first}),
     ]
-
-
-def minute_of(clock: str) -> int:
-    """Return the minute of the day that `HH:MM` says."""
-    hours, _, minutes = clock.partition(":")
-    return min(int(hours) * 60 + int(minutes), DAY_MINUTES)
 
 
 def take_up(turn: Turn, text: str) -> bool:
@@ -234,7 +229,7 @@ async def break_down(turn: Turn, block: Block, minute: int) -> None:
         BreakDown(
             who=turn.name, identity=turn.person.identity(turn.state.currently), what=block.what,
             where=words_of(block.place) if block.place else "", is_home=is_home(turn.person, block.place),
-            when=f"{minute // 60:02d}:{minute % 60:02d}", minutes=minutes, around=tuple(map(words_of, things)),
+            when=clock(minute), minutes=minutes, around=tuple(map(words_of, things)),
             already=_minutes_done(turn, block, minute),
             day=turn.state.broad,
         )

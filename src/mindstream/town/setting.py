@@ -13,7 +13,7 @@ from mindstream.text.words import terms
 from mindstream.town.compat import is_unseen_edge
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
-from mindstream.town.world.address import ARENA, OBJECT, Address
+from mindstream.town.world.address import ARENA, OBJECT, Address, sector_of
 from mindstream.town.world.rules import PlaceRules
 from mindstream.town.world.world import Spot, World
 
@@ -96,7 +96,7 @@ class Setting:
         """Who lives in a place, by the addresses of homes and of the sectors around them."""
         found: dict[str, set[str]] = {}
         for name, person in self.people.items():
-            for place in {person.home, ":".join(person.home.split(":")[:2])}:
+            for place in {person.home, sector_of(person.home)}:
                 found.setdefault(place, set()).add(name)
         return {place: frozenset(names) for place, names in found.items()}
 

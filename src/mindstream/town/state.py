@@ -22,8 +22,6 @@ from mindstream.town.events import (
 from mindstream.town.profile import Profile
 from mindstream.town.world.world import Spot
 
-DAY_MINUTES = 24 * 60
-
 
 class ResidentState(BaseModel):
     """A resident at a step: what changes of it, beside its stream.

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from mindstream.clock import ManualClock, Moment
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import Event
-from mindstream.memory.recall import Recollection, recaller_of
+from mindstream.memory.recall import Recalled, Recollection, recaller_of
 from mindstream.memory.record import Kind, New, Record
 from mindstream.memory.store import Commit, Entry
 from mindstream.models.ask import ask
@@ -20,7 +20,7 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.town.compat import lookup_words
-from mindstream.town.events import StoodIn
+from mindstream.town.events import Decided, StoodIn
 from mindstream.town.percept import Percept
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
@@ -194,7 +194,27 @@ class Turn:
         """Write that a rule stands in for a model whose reply cannot be read."""
         self.write(StoodIn(step=self.step, prompt=prompt, reason=str(error)[:200]))
 
-    async def decide(self, question: Question) -> float:
+    async def decide(
+        self, about: str, question: Question, recalled: Iterable[Recalled], *, other: str = "", place: str = ""
+    ) -> bool:
+        """Decide by how probable a yes is and a draw; a row says so.
+
+        Args:
+            recalled: what came to mind of it.
+            other: whom it is about. place: which object.
+        """
+        p = await self._probability(question)
+        yes = self.setting.draw("decide", self.step, self.name, about) < p
+        brought_up = tuple((each.record.id, round(each.score, 4)) for each in recalled)
+        self.write(
+            Decided(
+                step=self.step, about=about, other=other, place=place, question=question.label(), p=round(p, 4),
+                yes=yes, recalled=brought_up,
+            )
+        )  # fmt: skip
+        return yes
+
+    async def _probability(self, question: Question) -> float:
         """Return how probable it is that the answer is yes."""
         model = self.resident.models.of(question.role)
         try:

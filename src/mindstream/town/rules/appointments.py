@@ -13,6 +13,7 @@ from mindstream.town.prompts.plan_day import Place
 from mindstream.town.rules.habits import HABITUAL, TENDS, activity
 from mindstream.town.rules.times import read_days, read_minutes, read_part, read_stretches
 from mindstream.town.rules.where import find_named, hours_without
+from mindstream.town.world.hours import DAY_MINUTES
 
 Role = Literal["guest", "promised", "helper", "host"]
 ROLES: tuple[Role, ...] = ("guest", "promised", "helper", "host")
@@ -145,7 +146,7 @@ def read_appointment(who: str, text: str, places: Sequence[Place]) -> Appointmen
         return None
     end = chosen.end if chosen.end is not None else chosen.start + (read_minutes(text) or USUAL)
     if end <= chosen.start:
-        end += 24 * 60
+        end += DAY_MINUTES
     role = _role(who, text)
     hosts = HOSTS.search(text)
     place = find_named(text, places, who)

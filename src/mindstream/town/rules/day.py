@@ -24,8 +24,8 @@ from mindstream.town.rules.meals import add_meals
 from mindstream.town.rules.pursuits import Pursuit, read_pursuits
 from mindstream.town.rules.things import find_thing
 from mindstream.town.rules.timeline import DAY, Timeline
-from mindstream.town.rules.times import clock
 from mindstream.town.rules.where import find_meant, find_named, is_open
+from mindstream.town.world.hours import clock
 
 OUTGOING = re.compile(
     r"\b(?:outgoing|friendly|sociable|energetic|enthusiastic|curious|cheerful|warm|talkative|open-minded|romantic)\b",

@@ -14,6 +14,7 @@ from mindstream.town.rules.interview_self import present
 from mindstream.town.rules.question import AskedSpan, Question, day_of
 from mindstream.town.rules.times import names_time
 from mindstream.town.sentences import sentences
+from mindstream.town.world.hours import DAY_MINUTES, minute_of
 
 CLOCK = re.compile(
     r"\b(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s?(?P<half>[ap])\.?m\b|\b(?P<h>[01]?\d|2[0-3]):(?P<m>\d\d)\b"
@@ -25,7 +26,6 @@ SPAN = re.compile(
 )
 BED = re.compile(r"\bbed\w* (?:at |around |about )*(\d{1,2}(?::\d\d)?\s?[ap]m|midnight)", re.IGNORECASE)
 UP = re.compile(r"\b(?:wakes?|awakes?|gets?)(?: up)? (?:at |around |about )*(\d{1,2}(?::\d\d)?\s?[ap]m)", re.IGNORECASE)
-DAY = 24 * 60
 
 
 class AskedTime(NamedTuple):
@@ -67,7 +67,7 @@ def _by_day(ask: AnswerInterview, minute: int) -> str:
     """Return what the day's plan says for a minute."""
     found = ""
     for line in ask.day:
-        if int(line[:2]) * 60 + int(line[3:5]) <= minute:
+        if minute_of(line[:5]) <= minute:
             found = line[6:]
     return found
 
@@ -106,7 +106,7 @@ def _covers(sentence: str, minute: int) -> bool:
     for start, end in SPAN.findall(sentence[:1_000]):
         until = _read(end)
         since = _read(start if start.lower().endswith("m") else start + end[-2:])
-        if _within(minute, since if since < until else (since + 720) % DAY, until):
+        if _within(minute, since if since < until else (since + 720) % DAY_MINUTES, until):
             return True
     return False
 
@@ -139,7 +139,7 @@ def activity(ask: AnswerInterview, question: Question, span: AskedSpan) -> str:
         (question.future and span.days == 0)
         or question.past
         or span.days
-        or (span.is_named and span.end - span.start < DAY)
+        or (span.is_named and span.end - span.start < DAY_MINUTES)
     ):
         return _in_span(ask, span) or ("I do not remember." if question.past else "I do not know yet.")
     return present(ask)
@@ -174,14 +174,10 @@ def _lines(day: Sequence[str], start: int, end: int) -> list[str]:
     """Return what a day's plan says of a part of it, in broad strokes."""
     found: dict[str, str] = {}
     for line, after in zip(day, (*day[1:], "24:00"), strict=False):
-        if _clock_of(line) < end and _clock_of(after) > start and not line[6:].startswith("sleep"):
+        if minute_of(line[:5]) < end and minute_of(after[:5]) > start and not line[6:].startswith("sleep"):
             what = line[6:].partition(" (")[0].rstrip(".")
             found.setdefault(what, f"{line[:5]} {what}")
     return list(found.values())[:10]
-
-
-def _clock_of(line: str) -> int:
-    return int(line[:2]) * 60 + int(line[3:5])
 
 
 def day_sentences(ask: AnswerInterview, question: Question) -> list[Said]:
@@ -192,8 +188,8 @@ def day_sentences(ask: AnswerInterview, question: Question) -> list[Said]:
     return [
         Said(f"At {line[:5]} {ask.who} {verb} {line[6:].partition(' (')[0]}.", "")
         for line in ask.day
-        for verb in (("was" if question.past else "is") if _clock_of(line) <= now else "will be",)
-        if (_clock_of(line) <= now or not question.past) and (_clock_of(line) > now or not question.future)
+        for verb in (("was" if question.past else "is") if minute_of(line[:5]) <= now else "will be",)
+        if (minute_of(line[:5]) <= now or not question.past) and (minute_of(line[:5]) > now or not question.future)
     ]
 
 

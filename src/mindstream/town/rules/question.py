@@ -11,10 +11,10 @@ from mindstream.text.kinship import find_kin, may_mean
 from mindstream.text.words import STOP, plain_words, stem, terms
 from mindstream.town.person import Relation
 from mindstream.town.rules.times import read_days, read_part
+from mindstream.town.world.hours import DAY_MINUTES
 
 Focus = Literal["who", "what", "when", "where", "why", "how", "whether", ""]
 LONGEST = 1_000
-DAY = 24 * 60
 OPENING = re.compile(
     r"(?:(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening|day)|excuse me|sorry|please|so|well|and|oh"
     r"|ok(?:ay)?|(?:nice|good|pleased) to (?:meet|see) you|(?:many )?thanks|thank you)\b"
@@ -184,7 +184,7 @@ class AskedSpan(NamedTuple):
 
     days: int
     start: int = 0
-    end: int = DAY
+    end: int = DAY_MINUTES
     is_named: bool = True
 
 
@@ -196,7 +196,7 @@ def read_span(question: Question, now: date, minute: int) -> AskedSpan:
     part = read_part(question.text)
     if part is not None and part.start is not None and part.end is not None:
         start, end = (
-            (17 * 60, DAY)
+            (17 * 60, DAY_MINUTES)
             if part.start >= 17 * 60
             else (0 if days <= 0 and part.start < 12 * 60 else part.start, part.end)
         )
@@ -205,7 +205,7 @@ def read_span(question: Question, now: date, minute: int) -> AskedSpan:
     if days == 0 and question.past:
         return AskedSpan(0, 0, minute + 1, named)
     if days == 0 and question.future:
-        return AskedSpan(0, minute, DAY, named)
+        return AskedSpan(0, minute, DAY_MINUTES, named)
     return AskedSpan(days, is_named=named)
 
 

@@ -248,9 +248,3 @@ def read_weekdays(text: str) -> frozenset[int] | None:
     ):
         return frozenset((named[0] + step) % 7 for step in range((named[1] - named[0]) % 7 + 1))
     return also | frozenset(named) or None
-
-
-def clock(minute: int) -> str:
-    """Write a minute of the day as HH:MM; past midnight it is counted from there."""
-    minute = minute if minute <= DAY else minute - DAY
-    return f"{minute // 60:02d}:{minute % 60:02d}"

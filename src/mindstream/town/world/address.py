@@ -105,3 +105,8 @@ def parse_address(text: str) -> Address:
     if len(text) > OBJECT * (LONGEST_NAME + 1):
         raise InputError(f"{text[:60]!r}… is too long for an address")
     return Address(tuple(name.strip() for name in text.split(":")))
+
+
+def sector_of(place: str) -> str:
+    """Return the house, in the widest sense, that the address of a place lies in."""
+    return ":".join(place.split(":")[:2])

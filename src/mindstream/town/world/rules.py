@@ -9,8 +9,8 @@ from datetime import datetime
 
 from mindstream.errors import InputError
 from mindstream.town.world.address import Address
+from mindstream.town.world.hours import DAY_MINUTES
 
-DAY_MINUTES = 24 * 60
 SPAN = re.compile(r"\s?([012]?\d):([0-5]\d)\s?-\s?([012]?\d):([0-5]\d)\s?")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 LONGEST_HOURS = 200
