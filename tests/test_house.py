@@ -71,6 +71,14 @@ def test_there_is_one_tool_loop() -> None:
     assert callers == ["models/ask.py", "tools/loop.py"]
 
 
+def test_a_town_asks_its_rules_only_where_they_stand_in_for_a_model() -> None:
+    folder = SOURCE / "town" / "rules"
+    answering = {path.stem for path in folder.glob("*.py") if re.search(r"^@rule\b", path.read_text("utf-8"), re.M)}
+    direct = re.compile(rf"from mindstream\.town\.rules\.(?:{'|'.join(sorted(answering))}) import")
+    town = [path for path in FILES if room(path) == "town" and path.parent != folder]
+    assert answering and not [path.name for path in town if direct.search(path.read_text("utf-8"))]
+
+
 def test_rooms_are_small() -> None:
     large = {
         str(path.relative_to(SOURCE)): n for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 330

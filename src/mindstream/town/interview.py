@@ -27,8 +27,7 @@ from mindstream.town.journal import TOWN, TownState, read_setting, read_town
 from mindstream.town.places import words_of
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.ranking import policy_of
-from mindstream.town.rules.interview_day import find_clock
-from mindstream.town.rules.question import Question, find_named, read_question, read_span
+from mindstream.town.rules.question import Question, find_clock, find_named, read_question, read_span
 from mindstream.town.sentences import sentences
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState

@@ -7,12 +7,12 @@ import re
 from mindstream.models.prompt import rule
 from mindstream.text.words import terms
 from mindstream.town.prompts.answer_interview import AnswerInterview
-from mindstream.town.rules.interview_day import activity, day_sentences, find_clock, plan_at, why_here
+from mindstream.town.rules.interview_day import activity, day_sentences, plan_at, why_here
 from mindstream.town.rules.interview_lookup import TELLS, look_up
 from mindstream.town.rules.interview_memory import A_NAME, now_of, relations
 from mindstream.town.rules.interview_people import company, for_somebody, is_sight, meetings, of, who_is
 from mindstream.town.rules.interview_self import about_somebody, basics, kin, news, present, reaction, small_talk
-from mindstream.town.rules.question import Question, read_question, read_span
+from mindstream.town.rules.question import Question, find_clock, read_question, read_span
 
 UNKNOWN, UNHEARD = "I do not know.", "I have not heard of that."
 GIVES = re.compile(r"\b(?:gift|present|compliment|surprise|cook|say to|book\b.{1,60}\blike)\b", re.IGNORECASE)

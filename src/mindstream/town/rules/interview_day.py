@@ -5,20 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from mindstream.text.words import stem, terms
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.rules.interview_memory import Said, now_of, own, quoted, remembered
 from mindstream.town.rules.interview_self import present
-from mindstream.town.rules.question import AskedSpan, Question, day_of
+from mindstream.town.rules.question import CLOCK, AskedSpan, AskedTime, Question, day_of, minute_said
 from mindstream.town.rules.times import names_time
 from mindstream.town.sentences import sentences
 from mindstream.town.world.hours import DAY_MINUTES, minute_of
 
-CLOCK = re.compile(
-    r"\b(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s?(?P<half>[ap])\.?m\b|\b(?P<h>[01]?\d|2[0-3]):(?P<m>\d\d)\b"
-)
 SPAN = re.compile(
     r"\b(?:from|between) (?:about |around )?(\d{1,2}(?::\d\d)?\s?(?:[ap]m)?) (?:to|until|till|and|-) "
     r"(?:about |around )?(\d{1,2}(?::\d\d)?\s?[ap]m)\b",
@@ -26,30 +22,6 @@ SPAN = re.compile(
 )
 BED = re.compile(r"\bbed\w* (?:at |around |about )*(\d{1,2}(?::\d\d)?\s?[ap]m|midnight)", re.IGNORECASE)
 UP = re.compile(r"\b(?:wakes?|awakes?|gets?)(?: up)? (?:at |around |about )*(\d{1,2}(?::\d\d)?\s?[ap]m)", re.IGNORECASE)
-
-
-class AskedTime(NamedTuple):
-    """A minute of today or tomorrow."""
-
-    minute: int
-    tomorrow: bool
-
-
-def find_clock(text: str) -> AskedTime | None:
-    """Return the time that a question names; None: it names none."""
-    found = CLOCK.search(text[:1_000])
-    if found is not None:
-        return AskedTime(_minute(found), "tomorrow" in text.lower())
-    for word, minute in (("noon", 720), ("midnight", 0)):
-        if word in text.lower():
-            return AskedTime(minute, "tomorrow" in text.lower())
-    return None
-
-
-def _minute(found: re.Match[str]) -> int:
-    if found["h"]:
-        return int(found["h"]) * 60 + int(found["m"])
-    return int(found["hour"]) % 12 * 60 + int(found["minute"] or 0) + 720 * (found["half"].lower() == "p")
 
 
 def plan_at(ask: AnswerInterview, at: AskedTime, question: str) -> str:
@@ -115,7 +87,7 @@ def _read(clock: str) -> int:
     if clock.lower() == "midnight":
         return 0
     found = CLOCK.search(clock if ":" in clock or clock.lower().endswith("m") else f"{clock}:00")
-    return _minute(found) if found else 0
+    return minute_said(found) if found else 0
 
 
 def _within(minute: int, start: int, end: int) -> bool:

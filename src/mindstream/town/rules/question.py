@@ -41,6 +41,9 @@ PAST = re.compile(r"\b(?:did|was|were|have|has|had|yesterday|last|earlier|lately
 FUTURE = re.compile(r"\b(?:will|going to|plans?|planning|tomorrow|tonight|later|next)\b|\b\w+'ll\b", re.IGNORECASE)
 PRONOUN = re.compile(r"\b(?:he|she|him|her|his|they|them|it|there|that)\b", re.IGNORECASE)
 YOU = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
+CLOCK = re.compile(
+    r"\b(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?\s?(?P<half>[ap])\.?m\b|\b(?P<h>[01]?\d|2[0-3]):(?P<m>\d\d)\b"
+)
 EMPTY = frozenset(
     stem(word)
     for word in plain_words(
@@ -177,6 +180,31 @@ def is_called(what: str, text: str) -> bool:
     return any(may_mean(one, other) for one in kin for other in spoken) or bool(
         terms(head) and set(terms(head)) <= set(terms(text))
     )
+
+
+class AskedTime(NamedTuple):
+    """A minute of today or tomorrow."""
+
+    minute: int
+    tomorrow: bool
+
+
+def find_clock(text: str) -> AskedTime | None:
+    """Return the time that a question names; None: it names none."""
+    found = CLOCK.search(text[:1_000])
+    if found is not None:
+        return AskedTime(minute_said(found), "tomorrow" in text.lower())
+    for word, minute in (("noon", 720), ("midnight", 0)):
+        if word in text.lower():
+            return AskedTime(minute, "tomorrow" in text.lower())
+    return None
+
+
+def minute_said(found: re.Match[str]) -> int:
+    """Return the minute of the day that a match of CLOCK says."""
+    if found["h"]:
+        return int(found["h"]) * 60 + int(found["m"])
+    return int(found["hour"]) % 12 * 60 + int(found["minute"] or 0) + 720 * (found["half"].lower() == "p")
 
 
 class AskedSpan(NamedTuple):
