@@ -93,9 +93,18 @@ async def save_of_town(
         personas[name] = PersonaSave(scratch, places, memory)
     first = min((track.steps[0] for track in tracks.values() if track.steps), default=0)
     save = Save(meta, personas, _recording(setting, tracks, range(first, step + 1), maze))
-    if saved is None:
-        return save
-    if set(saved.personas) != set(setting.people) or max(saved.meta.step - 1, 0) != first or step < first:
+    return save if saved is None else await _keep_unchanged(save, saved, store, setting, tracks, first)
+
+
+async def _keep_unchanged(
+    save: Save, saved: Save, store: Store, setting: Setting, tracks: Mapping[str, Track], first: int
+) -> Save:
+    """Return an export in which what has not changed since the town began is as it was saved.
+
+    Args:
+        first: the step at which the town began.
+    """
+    if set(saved.personas) != set(setting.people) or not max(saved.meta.step - 1, 0) == first < save.meta.step:
         raise InputError(f"this town did not begin from that save: it has other residents, or is not at step {first}")
     past = (await read_town(store, setting.profile, saved.meta.step - 1)).states
     then = {
