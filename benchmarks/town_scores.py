@@ -176,7 +176,7 @@ def _self(truth: Truth) -> list[Asked]:
 
 def _memory(truth: Truth) -> list[Asked]:
     setting = truth.history.setting
-    names = [*truth.known[:2], *truth.unknown][:3]
+    names = [*truth.known[:2], *truth.unknown * 3][:3]
 
     def who_is(name: str) -> Callable[[str], float]:
         if name not in truth.known:
