@@ -25,10 +25,10 @@ from mindstream.town.formats.nodes import STRENGTH, ConceptNode
 from mindstream.town.formats.saves import PersonaSave
 from mindstream.town.formats.typed import STAMP, parse_stamp
 from mindstream.town.import_memory import KINDS
-from mindstream.town.perceive import is_in_sight, nearest
 from mindstream.town.percept import Percept
 from mindstream.town.ranking import IDLE, ByRank
 from mindstream.town.reflection import is_due
+from mindstream.town.sight import is_in_sight, nearest
 from mindstream.town.state import ResidentState, applied
 from mindstream.town.world.world import Spot
 

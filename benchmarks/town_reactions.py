@@ -34,8 +34,8 @@ from mindstream.town.formats.saves import read_save
 from mindstream.town.importing import begin_from_save, profile_of_save
 from mindstream.town.journal import rows_after
 from mindstream.town.packs import open_setting
-from mindstream.town.perceive import is_in_sight, nearest_spot
 from mindstream.town.profile import Profile
+from mindstream.town.sight import is_in_sight, nearest_spot
 from mindstream.town.state import ResidentState
 from mindstream.town.town import Town
 

@@ -15,12 +15,12 @@ from mindstream.memory.stream import Stream
 from mindstream.town.compat import NEVER, act_end, talk_end
 from mindstream.town.events import DayPlanned, Perceived
 from mindstream.town.journal import rows_after
-from mindstream.town.perceive import is_in_sight
 from mindstream.town.plan import plan_day
 from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.ranking import ByRank, policy_of
 from mindstream.town.reflection import is_due
 from mindstream.town.setting import Setting
+from mindstream.town.sight import is_in_sight
 from mindstream.town.state import ResidentState, applied
 from mindstream.town.town import Town
 from mindstream.town.turn import Turn

@@ -13,7 +13,7 @@ from mindstream.town.rules.currently import next_currently
 from mindstream.town.rules.day import plan_by_habit
 from mindstream.town.rules.habits import gerund, read_habits
 from mindstream.town.rules.sleep import read_sleep
-from mindstream.town.rules.times import clock, names_day, read_stretches, read_weekdays
+from mindstream.town.rules.times import clock, read_days, read_stretches, read_weekdays
 
 PLACES = (
     Place(words="main room of Mill Street 4", things=("bed", "desk", "stove", "table"), home=True),
@@ -66,10 +66,10 @@ def test_times_of_the_day_are_read(text: str, expected: list[tuple[int | None, i
 
 def test_days_are_counted_from_when_they_were_told() -> None:
     tuesday = date(2024, 5, 14)
-    assert names_day("come tomorrow at 5", tuesday, told=date(2024, 5, 13))
-    assert not names_day("come tomorrow at 5", tuesday, told=tuesday)
-    assert names_day("on Tuesday at noon", tuesday, told=date(2024, 5, 10)) and names_day("May 14th", tuesday)
-    assert not names_day("works Monday to Friday", tuesday) and not names_day("every Tuesday", tuesday)
+    assert read_days("come tomorrow at 5", date(2024, 5, 13)) == [tuesday]
+    assert read_days("come tomorrow at 5", tuesday) == [date(2024, 5, 15)]
+    assert read_days("on Tuesday at noon", date(2024, 5, 10)) == read_days("May 14th", tuesday) == [tuesday]
+    assert not read_days("works Monday to Friday", tuesday) and not read_days("every Tuesday", tuesday)
     assert read_weekdays("on weekdays and on Saturdays") == frozenset(range(6))
 
 

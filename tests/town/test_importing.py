@@ -18,9 +18,9 @@ from test_saves import ROOM, SHARED, contents, write
 from mindstream.errors import InputError
 from mindstream.models.embedders.named import embedder
 from mindstream.town.events import Acted, Talked
-from mindstream.town.exporting import save_of_town, write_demo
+from mindstream.town.exporting import save_of_town
 from mindstream.town.formats.maps import load_map
-from mindstream.town.formats.saves import Save, check_save, read_save, write_save
+from mindstream.town.formats.saves import Save, read_save, write_save
 from mindstream.town.formats.typed import parse_clock, parse_stamp
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.importing import begin_from_save, setting_of_save
@@ -173,7 +173,6 @@ async def test_a_save_read_and_exported_keeps_what_it_says(tmp_path: Path) -> No
         again = await save_of_town(town.store, town.setting, town.residents["Ann Poe"].stream.embedder)
     write_save(again, tmp_path / "out")
     read = read_save(tmp_path / "out")
-    check_save(read, flat())
     (before,), (after,) = save.personas.values(), read.personas.values()
     nodes = [node for node in after.memory.in_order() if node.predicate != "remember"]
     assert [comparable(node) for node in nodes] == [comparable(node) for node in before.memory.in_order()]
@@ -257,11 +256,8 @@ async def test_a_town_can_be_taken_at_any_step(tmp_path: Path) -> None:
                     assert read.recording.environment(step + 1)[name].spot == spot
                     assert read.recording.movement(step).persona[name].movement == spot
                 assert read.personas[name].scratch.curr_time == f"February 13, 2023, {town.setting.when(step):%H:%M:%S}"
-        write_demo(save, tmp_path / "demo")
-    played = json.loads((tmp_path / "demo/master_movement.json").read_text())
-    assert set(played["0"]) == set(read.personas) and sum(map(len, played.values())) < len(played) * 3
-    (move,) = [move for name, move in played["0"].items() if name == "Ada Brook"]
-    assert move["description"] == "sleeping @ Hamlet:Mill House:room:bed" and move["pronunciatio"] == "💤"
+    move = read.recording.movement(0).persona["Ada Brook"]
+    assert move.description == "sleeping @ Hamlet:Mill House:room:bed" and move.pronunciatio == "💤"
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")

@@ -62,10 +62,11 @@ def test_a_town_begins_at_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def what_comes_next(clockwork: Clockwork) -> dict[str, object]:
     """Return all by which a clockwork decides who has a turn."""
-    arenas = {number: set(names) for number, names in clockwork._arenas.items() if names}
+    where = clockwork.whereabouts
+    arenas = {number: set(names) for number, names in where._residents.items() if names}
     return {
-        "marked": clockwork._marked, "entered": clockwork._entered, "walking": clockwork._walking,
-        "due": clockwork._due, "spots": clockwork._spots, "arenas": arenas,
+        "marked": where.marked, "entered": where.entered, "walking": where._walking,
+        "due": clockwork._due, "spots": where.spots, "arenas": arenas,
     }  # fmt: skip
 
 

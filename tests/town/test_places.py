@@ -9,7 +9,7 @@ import pytest
 from mindstream.errors import InputError
 from mindstream.town.world.address import parse_address
 from mindstream.town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
-from mindstream.town.world.tree import PlaceTree, parse_tree, say_address, say_contents
+from mindstream.town.world.tree import PlaceTree, parse_tree
 
 KITCHEN = parse_address("the Ville:Lin family's house:kitchen")
 BATH = parse_address("the Ville:Lin family's house:bathroom")
@@ -17,17 +17,13 @@ CAFE = parse_address("the Ville:Hobbs Cafe:cafe")
 PUB = parse_address("the Ville:The Rose and Crown Pub:pub")
 
 
-def test_what_was_seen_is_a_part_of_the_tree_and_can_be_forgotten() -> None:
+def test_what_was_seen_is_a_part_of_the_tree() -> None:
     tree = PlaceTree([KITCHEN.child("stove"), CAFE])
     assert KITCHEN in tree and KITCHEN.child("sink") not in tree and BATH not in tree
     assert tree.add(KITCHEN.child("sink")) and not tree.add(KITCHEN)
-    assert tree.within(KITCHEN) == ("stove", "sink")
-    kept = tree.copy()
-    assert tree.prune(KITCHEN.child("stove")) and not tree.prune(BATH)
-    assert kept.within(KITCHEN) == ("stove", "sink") and tree.within(KITCHEN) == ("sink",)
-    data = kept.to_json()
+    data = tree.to_json()
     assert data == {"the Ville": {"Lin family's house": {"kitchen": ["stove", "sink"]}, "Hobbs Cafe": {"cafe": []}}}
-    assert parse_tree(data, "spatial_memory.json") == kept
+    assert parse_tree(data, "spatial_memory.json") == tree
 
 
 @pytest.mark.parametrize(
@@ -43,20 +39,6 @@ def test_what_was_seen_is_a_part_of_the_tree_and_can_be_forgotten() -> None:
 def test_a_tree_that_is_none_is_refused_with_its_place(data: object, wrong: str) -> None:
     with pytest.raises(InputError, match=f"^memory.json: .*{wrong}"):
         parse_tree(data, "memory.json")
-
-
-def test_places_in_words() -> None:
-    assert say_address(KITCHEN.child("stove")) == "the stove in the kitchen of the Lin family's house"
-    assert say_address(CAFE) == "the cafe of Hobbs Cafe"
-    assert (
-        say_address(PUB.child("behind the bar counter"))
-        == "behind the bar counter in the pub of The Rose and Crown Pub"
-    )
-    tree = PlaceTree(KITCHEN.child(name) for name in ("stove", "easel", "behind the counter", "dishes"))
-    assert say_contents(tree, KITCHEN) == (
-        "In the kitchen of the Lin family's house there is a stove, an easel, a place behind the counter and dishes."
-    )
-    assert say_contents(tree, CAFE) == ""
 
 
 def test_rules_of_places() -> None:

@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 from mindstream.errors import InputError
-from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.save_clock import settle_clock
-from mindstream.town.formats.saves import check_save, read_save, write_save
+from mindstream.town.formats.saves import read_save, write_save
 from mindstream.town.world.address import parse_address
-from mindstream.town.world.tiles import build_tiles
 
 SHARED = Path(__file__).parents[3] / "shared/data/town"
 NODE: dict[str, Any] = {
@@ -149,7 +147,7 @@ def test_a_save_is_the_same_after_reading_and_writing(tmp_path: Path) -> None:
     assert ann.scratch.f_daily_schedule[0] == ("sleeping", 480) and ann.scratch.extra == {"ours": "kept"}
     assert [node.node_id for node in ann.memory.in_order()] == ["node_1", "node_2", "node_3"]
     assert ann.memory.nodes[0].evidence == ("node_1", "node_2") and ann.memory.nodes[1].evidence == ()
-    assert ann.places.within(ROOM) == ("bed",)
+    assert ROOM.child("bed") in ann.places
     assert ann.memory == read_save(tmp_path / "out").personas["Ann Poe"].memory
     assert save.recording.environment(0)["Ann Poe"].spot == (0, 0)
     assert save.recording.movement(0).persona["Ann Poe"].movement == (1, 0)
@@ -257,21 +255,10 @@ def test_residents_are_believed_where_the_meta_file_contradicts_its_own_times(tm
         assert settle_clock(fine, told.append) == fine and not told, "a day need not begin at midnight"
 
 
-def test_a_resident_must_be_able_to_go_home(tmp_path: Path) -> None:
-    save = read_save(write(tmp_path / "in"))
-    check_save(save, build_tiles(ROOM.upto(1), (2, 1), bytes(2), [ROOM, ROOM]))
-    with pytest.raises(InputError, match=r"Ann Poe: living_area: .*no place 'the Ville:flat:room'"):
-        check_save(save, build_tiles(ROOM.upto(1), (2, 1), bytes(2), [None, None]))
-    with pytest.raises(InputError, match=r"Ann Poe: living_area: there is no way from \(0, 0\) to"):
-        check_save(save, build_tiles(ROOM.upto(1), (3, 1), bytes([0, 1, 0]), [None, None, ROOM]))
-
-
 @pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
 def test_the_authors_saves_are_the_same_after_reading_and_writing(tmp_path: Path) -> None:
-    world = load_map(SHARED / "the_ville")
     for name in ("base_the_ville_n25", "base_the_ville_n3"):
         save = read_save(SHARED / name)
-        check_save(save, world)
         write_save(save, tmp_path / name)
         assert contents(SHARED / name) == contents(tmp_path / name)
     recorded = read_save(SHARED / "save-step-3-8")

@@ -55,7 +55,7 @@ def test_a_talk_shows_the_decision_with_its_probability_and_draw(history: Histor
         e for at, e in history.events(name, Decided) if at == talk.step and e.yes and e.other == talk.partner
     )
     assert f"probability {decided.p:.2f}, drawn" in text
-    draws = [each for each in json.loads(reason.write_json())["because"] if each.get("kind") == "decided"]
+    draws = [each for each in json.loads(json.dumps(reason.as_json()))["because"] if each.get("kind") == "decided"]
     assert draws and all((each["draw"] < each["p"]) is each["yes"] for each in draws)
     assert "what came to mind" in text and "which comes from: " in text
 

@@ -108,7 +108,7 @@ def test_ways_are_shortest_and_never_through_walls(rows: list[str], random) -> N
     if expected is not None:
         path = world.routes.path(start, goal)
         assert len(path) == world.routes.distance(start, goal) == expected
-        assert path[-1] == goal and path[0] == world.routes.next_spot(start, goal)
+        assert path[-1] == goal
         assert all(world.walkable(spot) for spot in path)
         assert all(abs(a[0] - b[0]) + abs(a[1] - b[1]) == 1 for a, b in itertools.pairwise((start, *path)))
 

@@ -11,38 +11,20 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Collection, Coroutine, Mapping, Sequence
-from typing import NamedTuple
 
 from mindstream.memory.store import Commit, Entry
-from mindstream.town.compat import sees_idle
 from mindstream.town.converse import converse
 from mindstream.town.events import Act, ObjectChanged
-from mindstream.town.occupancy import find_taken
-from mindstream.town.perceive import (
-    dangers_of,
-    idle_things,
-    is_in_sight,
-    is_news,
-    nearest,
-    perceive,
-    see_thing,
-    sleeps_on,
-)
+from mindstream.town.perceive import is_news, perceive
 from mindstream.town.percept import Percept
 from mindstream.town.plan import next_act
 from mindstream.town.react import react
 from mindstream.town.reflection import reflect
 from mindstream.town.setting import Setting
+from mindstream.town.sight import dangers_of, look, people_seen
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Resident, Turn
-from mindstream.town.world.world import Spot
-
-
-class Condition(NamedTuple):
-    """An object is not as it should be: in words, since a step."""
-
-    text: str
-    since: int
+from mindstream.town.whereabouts import Condition, Whereabouts
 
 
 class Clockwork:
@@ -60,57 +42,47 @@ class Clockwork:
     ) -> None:  # fmt: skip
         self.setting = setting
         self.residents = dict(sorted(residents.items()))
-        self.conditions = conditions
         self.step = step
         self.changed = set(changed)
+        self.whereabouts = Whereabouts(setting, conditions)
         self._timers: list[tuple[int, str]] = []
         self._due: dict[str, int] = {}
-        self._walking: dict[str, Act] = {}
-        self._spots: dict[str, Spot] = {}
-        self._arenas: dict[int, dict[str, None]] = {}
-        self._arena: dict[str, int] = {}
-        self._odd: dict[int, dict[str, None]] = {}
-        self._marked: set[str] = set()
-        self._entered: set[str] = set()
-        for place in conditions:
-            self._note_condition(place)
         for name, resident in self.residents.items():
-            self._place(name, resident.state.spot(max(step, 0)))
+            self.whereabouts.place(name, resident.state.spot(max(step, 0)))
             self._wind(name, resident.state)
         self._mark_as_after(step)
 
+    @property
+    def conditions(self) -> dict[str, Condition]:
+        """The conditions of objects that are not as they should be, by address."""
+        return self.whereabouts.conditions
+
     def _mark_as_after(self, step: int) -> None:
         """Mark who has a turn next by what the step before it did, as if this process had done it."""
-        self._marked.clear()
-        self._entered.clear()
+        where = self.whereabouts
         if step < 0:
-            self._entered.update(self.residents)
-            self._marked.update(self.residents)
+            return  # all have come from nowhere, and are marked
+        where.marked.clear()
+        where.entered.clear()
         for name, resident in self.residents.items():
             if resident.state.act and resident.state.act.since == step:
-                self._mark_arena(name)
-            if resident.state.asleep and self._has_entered(name, step):
-                self._entered.add(name)
+                where.mark_around(name)
+            if resident.state.asleep and self._has_entered(resident.state, step):
+                where.entered.add(name)
         for place in self.changed:
-            self._marked.update(self._arenas.get(self._arena_of_object(place), ()))
+            where.mark_at(place)
 
-    def _has_entered(self, name: str, step: int) -> bool:
+    def _has_entered(self, state: ResidentState, step: int) -> bool:
         """Tell whether somebody who went to bed came into another arena on the way: it looks around when it wakes."""
-        act, arena_of = self.residents[name].state.act, self.setting.world.arena_of
+        act, arena_of = state.act, self.setting.world.arena_of
         return act is not None and any(
             arena_of(act.spot(each)) != arena_of(act.spot(each - 1))
             for each in range(act.since + 1, min(step, act.arrives) + 1)
         )
 
-    def _mark_arena(self, name: str) -> None:
-        """Mark who could see what somebody does now; itself too, where it may not be able to do it."""
-        arena = self._arena[name]
-        if len(self._arenas[arena]) > 1 or self._odd.get(arena):
-            self._marked.update(self._arenas[arena])
-
     def next_step(self) -> int:
         """Return the next step in which something may happen."""
-        if self._walking or self._marked:
+        if self.whereabouts.is_anybody_walking or self.whereabouts.marked:
             return self.step + 1
         while self._timers and self._due.get(self._timers[0][1]) != self._timers[0][0]:
             heapq.heappop(self._timers)
@@ -129,9 +101,9 @@ class Clockwork:
         """
         self.step = step
         self.changed.clear()
-        self._walk(step)
+        self.whereabouts.walk(step)
         ended = self._ended(step)
-        marked, self._marked = self._marked, set()
+        marked = self.whereabouts.take_marked()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
         await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
         await self._encounters(turns, step)
@@ -146,61 +118,11 @@ class Clockwork:
     def change_objects(self, *changes: ObjectChanged) -> Commit:
         """Let objects be in another condition from now on; return what is to be written of it."""
         for change in changes:
-            if change.condition:
-                self.conditions[change.place] = Condition(change.condition, change.step)
-            else:
-                self.conditions.pop(change.place, None)
-            self._note_condition(change.place)
+            self.whereabouts.change(change)
             self.changed.add(change.place)
-            self._marked.update(self._arenas.get(self._arena_of_object(change.place), ()))
         step = max(0, *(change.step for change in changes))
         entries = tuple(Entry(change, change.by or "town") for change in changes)
         return Commit(mind="town", at=self.setting.moment(step), entries=entries)
-
-    def _note_condition(self, place: str) -> None:
-        """Keep in which arenas something is not as it should be."""
-        for arena in map(self.setting.world.arena_of, self._spots_of(place)):
-            if place in self.conditions:
-                self._odd.setdefault(arena, {})[place] = None
-            else:
-                self._odd.get(arena, {}).pop(place, None)
-
-    # Who stands where.
-
-    def _walk(self, step: int) -> None:
-        """Move whoever is on the way, and mark who could see something new by it."""
-        moved = {name: spot for name, act in self._walking.items() if (spot := act.spot(step)) != self._spots[name]}
-        self._walking = {name: act for name, act in self._walking.items() if step < act.arrives}
-        for name, spot in moved.items():
-            self._place(name, spot)
-        for name, spot in moved.items():  # when all have moved, so that it does not matter who was first
-            self._mark_around(name, spot)
-
-    def _place(self, name: str, spot: Spot) -> None:
-        arena, before = self.setting.world.arena_of(spot), self._arena.get(name)
-        self._spots[name] = spot
-        if arena != before:
-            if before is not None:
-                del self._arenas[before][name]
-            self._arenas.setdefault(arena, {})[name] = None
-            self._arena[name] = arena
-            self._marked.add(name)
-            self._entered.add(name)
-
-    def _mark_around(self, name: str, spot: Spot) -> None:
-        arena = self._arena[name]
-        if len(self._arenas[arena]) > 1 or self._odd.get(arena) or sees_idle(self.setting.profile):
-            distance, vision = self.setting.world.distance, self.setting.profile.vision
-            self._marked.add(name)
-            self._marked.update(
-                other for other in self._arenas[arena] if distance(self._spots[other], spot) <= vision
-            )  # fmt: skip
-
-    def _arena_of_object(self, place: str) -> int:
-        return self.setting.world.arena_of(self._spots_of(place)[0])
-
-    def _spots_of(self, place: str) -> tuple[Spot, ...]:
-        return self.setting.world.spots(self.setting.addresses[place])
 
     def _ended(self, step: int) -> set[str]:
         """Return whose act has come to its end."""
@@ -211,59 +133,20 @@ class Clockwork:
                 ended.add(name)
         return ended
 
-    # Turns.
-
     def _turn(self, name: str, step: int, ended: bool) -> Turn | None:
         """Return a turn where somebody has come to an end of something or sees something new; else None."""
-        resident, places, percepts = self.residents[name], tuple[str, ...](), list[Percept]()
-        state, odd = resident.state, self._odd.get(self._arena[name])
-        if not sleeps_on(state, self.setting.minute(step), ended):
-            percepts = self._percepts(name)
-        elif odd:
-            percepts = dangers_of(self._percepts(name))
-        if name in self._entered and (ended or not state.asleep):
-            self._entered.discard(name)
-            near = self.setting.places_near(self._spots[name])
+        resident, where = self.residents[name], self.whereabouts
+        state, percepts, places = resident.state, list[Percept](), tuple[str, ...]()
+        if not state.sleeps_on(self.setting.minute(step), ended):
+            percepts = look(name, where, self.residents, step)
+        elif where.odd_around(name):
+            percepts = dangers_of(look(name, where, self.residents, step))
+        if name in where.entered and (ended or not state.asleep):
+            where.entered.discard(name)
+            near = self.setting.places_near(where.spots[name])
             places = tuple(each for each in near if each not in state.knows)
         has_turn = ended or state.act is None or places or is_news(percepts, state)
         return Turn(resident, step, self.setting, state, percepts=percepts, places=places) if has_turn else None
-
-    def _percepts(self, name: str) -> list[Percept]:
-        """Return what somebody can see: people and odd things in its arena, within its vision, the nearest first."""
-        if not self.setting.profile.observes:
-            return []
-        spot, arena, profile = self._spots[name], self._arena[name], self.setting.profile
-        seen = [
-            Percept(*self._deed(other, act), self._spots[other], who=other, place=act.place)
-            for other in self._arenas[arena]
-            if other != name and is_in_sight(self.setting, spot, self._spots[other])
-            and (act := self.residents[other].state.act)
-        ]  # fmt: skip
-        for place in self._odd.get(arena, ()):
-            if odd := see_thing(self.setting, spot, place, *self.conditions[place]):
-                seen.append(odd)
-        if sees_idle(profile):
-            seen += idle_things(self.setting, spot, self.conditions)
-        else:
-            seen += find_taken(self.setting, self.residents[name].state, spot, self._others(seen), self.step)
-        with_whom = self.residents[name].state.partner  # whom one talks to is no news
-        noticed = nearest(seen, spot, profile.attention)
-        dangers = dangers_of(seen) if self._odd.get(arena) else []
-        return [
-            *(each for each in dangers if each not in noticed),
-            *(each for each in noticed if not with_whom or each.who != with_whom),
-        ]
-
-    def _others(self, percepts: Sequence[Percept]) -> dict[str, ResidentState]:
-        """Return those whom somebody sees."""
-        return {each.who: self.residents[each.who].state for each in percepts if each.who}
-
-    def _deed(self, name: str, act: Act) -> tuple[str, str, str]:
-        """Return what is seen of somebody: subject, predicate, object; a talk of two is one thing to see."""
-        partner = self.residents[name].state.partner
-        if act.why != "talk" or self.setting.profile.compat or name < partner:
-            return name, "is", act.what
-        return partner, "is", f"talking with {name}"
 
     async def _live(self, turn: Turn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""
@@ -272,7 +155,7 @@ class Clockwork:
         if turn.state.act is None:
             await next_act(turn)
             return
-        await react(turn, new, self._others(turn.percepts))
+        await react(turn, new, people_seen(turn.percepts, self.residents))
         if ended and turn.state.act is self.residents[turn.name].state.act:  # nothing else has come between
             await next_act(turn)
         await reflect(turn)
@@ -308,7 +191,7 @@ class Clockwork:
         if state.act is before.act or state.act is None:
             return
         self._wind(name, state)
-        self._mark_arena(name)
+        self.whereabouts.mark_around(name)
 
     def _wind(self, name: str, state: ResidentState) -> None:
         """Set the moment at which somebody comes to an end, and whether it is on its way."""
@@ -316,9 +199,7 @@ class Clockwork:
             return
         self._due[name] = state.act.until
         heapq.heappush(self._timers, (state.act.until, name))
-        self._walking.pop(name, None)
-        if not state.act.has_arrived(max(self.step, 0)):
-            self._walking[name] = state.act
+        self.whereabouts.set_off(name, state.act, max(self.step, 0))
 
 
 async def _all_of(lives: Sequence[Coroutine[None, None, None]]) -> None:

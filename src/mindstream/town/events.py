@@ -75,6 +75,10 @@ class Act(BaseModel):
         tiles = read_walk(self.path)
         return tiles[max(0, min(step - self.since, len(tiles) - 1))]
 
+    def needs(self, place: str) -> bool:
+        """Tell whether it is done at a thing, or in a room."""
+        return self.place == place or self.place.startswith(f"{place}:")
+
     def has_arrived(self, step: int) -> bool:
         """Tell whether the way there is behind."""
         return step >= self.arrives

@@ -21,9 +21,8 @@ from mindstream.town.events import Act, Line, MovedIn, Talked, TownEvent
 from mindstream.town.export_like import restore
 from mindstream.town.export_memory import export_memory
 from mindstream.town.export_state import address_of, clock_of, emoji_of, export_scratch
-from mindstream.town.formats.files import make_new_folder, write_text
 from mindstream.town.formats.recording import Recording
-from mindstream.town.formats.saves import PersonaSave, Save, SaveMeta, write_personas
+from mindstream.town.formats.saves import PersonaSave, Save, SaveMeta
 from mindstream.town.formats.scratch import Scratch
 from mindstream.town.formats.typed import DATE
 from mindstream.town.journal import read_town, rows_after
@@ -107,30 +106,6 @@ async def save_of_town(
         for name, person in setting.people.items()
     }
     return restore(save, then, saved)
-
-
-def write_demo(save: Save, folder: Path) -> None:
-    """Write the short form that their demo plays: of each step only whom it changes.
-
-    Raises:
-        InputError: the folder holds something, or cannot be written.
-    """
-    folder = make_new_folder(folder)
-    before: dict[str, JsonValue] = {}
-    steps: dict[str, JsonValue] = {}
-    for step in save.recording.movements:
-        moves = json.loads(_bytes(save.recording.movements[step]))["persona"]
-        changed = {name: move for name, move in moves.items() if before.get(name) != move}
-        before |= changed
-        steps[str(step)] = changed
-    write_text(folder / "master_movement.json", json.dumps(steps))
-    meta = {
-        "fork_sim_code": save.meta.fork_sim_code, "start_date": save.meta.start_date, "curr_time": save.meta.curr_time,
-        "sec_per_step": save.meta.sec_per_step, "maze_name": save.meta.maze_name,
-        "persona_names": list(save.meta.persona_names), "step": save.meta.step,
-    }  # fmt: skip
-    write_text(folder / "meta.json", json.dumps(meta, indent=2))
-    write_personas(save, folder)
 
 
 def _bytes(source: Path | bytes) -> bytes:

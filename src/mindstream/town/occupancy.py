@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mindstream.town.events import Act
-from mindstream.town.perceive import needs
 from mindstream.town.percept import Percept
 from mindstream.town.rules.things import is_for_one
 from mindstream.town.setting import Setting
@@ -28,7 +27,7 @@ def find_taken(
     if act is None or place is None:
         return []
     where, most = place
-    deeds = {name: other.act for name, other in others.items() if other.act and needs(other.act, where)}
+    deeds = {name: other.act for name, other in others.items() if other.act and other.act.needs(where)}
     before = [name for name, deed in deeds.items() if _was_first(deed, name, act, state.name, step)]
     if len(before) < most:
         return []

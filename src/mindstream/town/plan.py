@@ -13,11 +13,11 @@ from mindstream.errors import InputError
 from mindstream.memory.record import New
 from mindstream.town.compat import act_end, renews_daily_goals
 from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
-from mindstream.town.perceive import is_in_sight, nearest_spot
 from mindstream.town.places import bed_of, find_place, is_home, known_places, things_around, words_of
 from mindstream.town.prompts.break_down import BreakDown, Task
 from mindstream.town.prompts.plan_day import DayPlan, PlanDay
 from mindstream.town.rules.appointments import read_appointment_today
+from mindstream.town.sight import is_in_sight, nearest_spot
 from mindstream.town.standing import stand_at
 from mindstream.town.state import DAY_MINUTES
 from mindstream.town.turn import Turn

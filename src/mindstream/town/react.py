@@ -8,7 +8,7 @@ from mindstream.memory.recall import Recalled
 from mindstream.memory.record import New, Record
 from mindstream.town.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL
 from mindstream.town.events import Block, Decided, TasksPlanned
-from mindstream.town.perceive import is_undecided, nearest_spot, needs
+from mindstream.town.perceive import is_undecided
 from mindstream.town.percept import Percept
 from mindstream.town.places import is_home, things_around, things_open, words_of
 from mindstream.town.plan import (
@@ -23,6 +23,7 @@ from mindstream.town.prompts.see_to import Remedy, SeeTo
 from mindstream.town.prompts.should_act import ShouldAct
 from mindstream.town.prompts.should_talk import ShouldTalk
 from mindstream.town.rules.conditions import is_danger
+from mindstream.town.sight import nearest_spot
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Turn
 
@@ -96,7 +97,7 @@ async def _acts(turn: Turn, percept: Percept, others: Mapping[str, ResidentState
     helpers = tuple(sorted(name for name, other in others.items() if _mends(other, percept.place)))
     question = ShouldAct(
         who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text,
-        uses_it=needs(act, percept.place), in_charge=in_charge, others=helpers, memories=memories,
+        uses_it=act.needs(percept.place), in_charge=in_charge, others=helpers, memories=memories,
     )  # fmt: skip
     if not await _decided(turn, percept.text, question, recalled, place=percept.place):
         return False

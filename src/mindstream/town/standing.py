@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mindstream.town.perceive import is_in_sight
 from mindstream.town.places import is_home
+from mindstream.town.sight import is_in_sight
 from mindstream.town.turn import Turn
 from mindstream.town.world.address import ARENA, OBJECT, Address
 from mindstream.town.world.world import Spot

@@ -77,6 +77,13 @@ class ResidentState(BaseModel):
         """Tell whether it talks with somebody at a step."""
         return bool(self.partner) and self.act is not None and step < self.act.until
 
+    def sleeps_on(self, minute: int, ended: bool) -> bool:
+        """Tell whether it sleeps and goes on sleeping; `ended`: what it did has come to its end."""
+        if not self.asleep or not ended:
+            return self.asleep
+        block = self.block_at(minute)  # at midnight of the day before: it ends as that began
+        return block is None or block.asleep
+
     def block_at(self, minute: int) -> Block | None:
         """Return what is planned for a minute of the day."""
         return next((each for each in self.blocks if each.start <= minute < each.start + each.minutes), None)

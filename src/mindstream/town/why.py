@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -48,10 +47,6 @@ class Reason:
         """Return it as plain data."""
         reasons: list[JsonValue] = [reason.as_json() for reason in self.reasons]
         return {"text": self.text, **self.data, **({"because": reasons} if reasons else {})}
-
-    def write_json(self) -> str:
-        """Return it as JSON."""
-        return json.dumps(self.as_json(), ensure_ascii=False, indent=1)
 
 
 def explain(history: History, name: str, step: int) -> Reason:

@@ -20,8 +20,6 @@ from mindstream.town.formats.nodes import AssociativeMemory, plain_memory, read_
 from mindstream.town.formats.recording import ENVIRONMENT, MOVEMENT, Recording, read_recording
 from mindstream.town.formats.scratch import Scratch
 from mindstream.town.formats.typed import ClockText, DateText, Whole, parse_as, to_plain
-from mindstream.town.world.address import parse_address
-from mindstream.town.world.tiles import TileWorld
 from mindstream.town.world.tree import PlaceTree, parse_tree
 
 MOST_RESIDENTS = 100_000
@@ -134,26 +132,6 @@ def write_personas(save: Save, folder: Path) -> None:
         _write(place / "spatial_memory.json", to_plain(persona.places.to_json()))
         for file, data in plain_memory(persona.memory).items():
             _write(place / "associative_memory" / file, data)
-
-
-def check_save(save: Save, world: TileWorld) -> None:
-    """Refuse a save whose residents cannot live on a map: their home is not on it, or they stand in a wall.
-
-    Places that they only remember need not be on the map.
-
-    Raises:
-        InputError: with the resident, the address or tile.
-    """
-    first = next(iter(save.recording.environments), None)
-    standing = save.recording.environment(first) if first is not None else {}
-    for name, persona in save.personas.items():
-        try:
-            home = parse_address(persona.scratch.living_area)
-            world.spots(home)
-            if name in standing and not world.routes.is_reachable(standing[name].spot, home):
-                raise InputError(f"there is no way from {standing[name].spot} to {persona.scratch.living_area!r}")
-        except InputError as error:
-            raise InputError(f"{name}: living_area: {error}") from None
 
 
 def is_folder_name(name: str) -> bool:

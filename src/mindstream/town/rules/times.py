@@ -211,11 +211,6 @@ def read_part(text: str) -> Stretch | None:
     return None
 
 
-def names_day(text: str, day: date, told: date | None = None) -> bool:
-    """Tell whether a text names this day: by its date, or by words that count from the day it was told."""
-    return day in read_days(text, day if told is None else told, near=day)
-
-
 def read_days(text: str, told: date, near: date | None = None) -> list[date]:
     """Return the days that a text names, counted from the day it was told."""
     found: list[tuple[int, date]] = []

@@ -142,10 +142,6 @@ class PlaceRoutes:
         """Tell whether there is a way."""
         return self._world.walkable(start) and start in self._look_up(goal)
 
-    def next_spot(self, start: Spot, goal: Address | Spot) -> Spot:
-        """Return the first spot of `path`, or `start` itself where the goal is reached."""
-        return next(iter(self.path(start, goal)), start)
-
     def path(self, start: Spot, goal: Address | Spot) -> tuple[Spot, ...]:
         """Return the spots of a shortest way after `start`.
 

@@ -97,15 +97,6 @@ class TileRoutes:
         """
         return self._world.walkable(start) and bool(self._ends(self._label(start), goal))
 
-    def next_spot(self, start: Spot, goal: Address | Spot) -> Spot:
-        """Return the first spot of `path`, or `start` itself where the goal is reached.
-
-        Raises:
-            InputError: there is no way, or no such place.
-        """
-        field = self._field(start, goal)
-        return _descend(field, start) if field.at(start) else start
-
     def path(self, start: Spot, goal: Address | Spot) -> tuple[Spot, ...]:
         """Return the spots of a shortest way after `start`; of equal ways, up, left, down, right.
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from mindstream.errors import InputError
-from mindstream.town.world.address import ARENA, OBJECT, WORLD, Address
+from mindstream.town.world.address import ARENA, OBJECT, Address
 
 Branch = dict[str, "Branch"]
-BESIDE = re.compile(r"(behind|beside|in front of|under|near|outside|inside) ", re.IGNORECASE)
-PLURAL = re.compile(r"[^s]s$")
 
 
 class PlaceTree:
@@ -37,19 +34,6 @@ class PlaceTree:
             new = new or name not in branch
             branch = branch.setdefault(name, {})
         return new
-
-    def prune(self, address: Address) -> bool:
-        """Take a place out with everything in it; tell whether it was there."""
-        branch = self._branch(Address(address.names[:-1])) if address.level > WORLD else self._root
-        return branch is not None and branch.pop(address.last, None) is not None
-
-    def within(self, address: Address) -> tuple[str, ...]:
-        """Return the names of what is right in a place; nothing for one that is unknown."""
-        return tuple(self._branch(address) or ())
-
-    def copy(self) -> PlaceTree:
-        """Return a tree of its own with the same places."""
-        return PlaceTree(self)
 
     def to_json(self) -> dict[str, object]:
         """Return it as `spatial_memory.json` has it: {world: {sector: {arena: [objects]}}}."""
@@ -103,40 +87,3 @@ def _walk(branch: Branch, names: tuple[str, ...]) -> Iterator[Address]:
     for name, below in branch.items():
         yield Address((*names, name))
         yield from _walk(below, (*names, name))
-
-
-def say_place(name: str) -> str:
-    """Say one place's name with an article where it wants one: "the kitchen", "Hobbs Cafe", "John Lin's bedroom"."""
-    own = name[:1].isupper() and not re.match(r"[A-Z]\w* family\b", name)
-    return name if own or name.casefold().startswith("the ") or BESIDE.match(name) else f"the {name}"
-
-
-def say_address(address: Address) -> str:
-    """Say where a place is: "the stove in the kitchen of the Lin family's house"."""
-    if address.level == WORLD:
-        return say_place(address.last)
-    words = say_place(address.names[1])
-    if address.arena is not None:
-        words = f"{say_place(address.arena)} of {words}"
-    if address.object is not None:
-        words = f"{say_place(address.object)} in {words}"
-    return words
-
-
-def say_object(name: str) -> str:
-    """Say that there is an object: "a stove", "an easel", "bar customer seating", "a place behind the counter"."""
-    if BESIDE.match(name):
-        return f"a place {name}"
-    if name.casefold().endswith("seating") or PLURAL.search(name):
-        return name
-    return f"{'an' if name[:1].casefold() in 'aeiou' else 'a'} {name}"
-
-
-def say_contents(tree: PlaceTree, address: Address) -> str:
-    """Say what is right in a place: "In the kitchen there is a stove, a sink and an oven." Empty for nothing."""
-    names = tree.within(address)
-    if not names:
-        return ""
-    spoken = [say_object(name) if address.level == ARENA else say_place(name) for name in names]
-    listed = spoken[0] if len(spoken) == 1 else f"{', '.join(spoken[:-1])} and {spoken[-1]}"
-    return f"In {say_address(address)} there is {listed}."

@@ -9,10 +9,6 @@ from mindstream.town.world.address import Address
 
 Spot = tuple[int, int]
 """Where somebody stands. In a world of tiles: x from the left, y from the top."""
-MAX_VELOCITY = 1
-"""A resident moves at most one spot in a step, and `distance` changes by at most this."""
-DEFAULT_RADIUS = 8
-"""How far residents see in the data that Park 2023 shipped (`vision_r`)."""
 
 
 class Routes(Protocol):
@@ -29,13 +25,6 @@ class Routes(Protocol):
         """Return the spots of a shortest way after `start`, the goal's last; empty if it is reached already.
 
         The same every time: of equal ways the one that goes up, left, down, right first.
-
-        Raises:
-            InputError: there is no way.
-        """
-
-    def next_spot(self, start: Spot, goal: Address | Spot) -> Spot:
-        """Return the first spot of `path`, or `start` itself where the goal is reached.
 
         Raises:
             InputError: there is no way.
