@@ -176,7 +176,7 @@ def _self(truth: Truth) -> list[Asked]:
 
 def _memory(truth: Truth) -> list[Asked]:
     setting = truth.history.setting
-    names = [*truth.known[:2], truth.unknown[0]] if truth.known else [*truth.unknown[:3]]
+    names = [*truth.known[:2], *truth.unknown * 3][:3]
 
     def who_is(name: str) -> Callable[[str], float]:
         if name not in truth.known:
@@ -248,7 +248,7 @@ def _reactions(truth: Truth) -> list[Asked]:
 
 
 def _reflections(truth: Truth) -> list[Asked]:
-    names = (truth.known * 3)[2:5] if truth.known else (truth.unknown * 3)[:3]
+    names = (truth.known * 5)[2:5] if truth.known else (truth.unknown * 3)[:3]
     person = truth.person
 
     def suits(name: str) -> Callable[[str], float]:

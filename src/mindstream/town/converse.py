@@ -15,7 +15,7 @@ from mindstream.town.prompts.utter import Utter
 from mindstream.town.sentences import sentences
 from mindstream.town.turn import Turn
 
-OF_OTHER, TO_TELL, PROMISES = 6, 40, 4
+OF_OTHER, TO_TELL, PROMISES = 6, 24, 4
 PROMISE = "promise"
 """The keyword of what somebody agreed to, or refused."""
 TELLABLE: tuple[Kind, ...] = ("note", "thought")

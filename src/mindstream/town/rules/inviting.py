@@ -27,7 +27,7 @@ ANSWERS = {
     DECLINES: "does not want to come", STILL_NOT: "does not want to come",
 }  # fmt: skip
 """What is answered, and what is remembered of it."""
-HELPFUL = 0.4
+HELPFUL = 0.6
 """How probable it is that somebody who is asked by the host, and comes, helps."""
 DUTY = re.compile(r"^(?:working|teaching|lecturing|taking classes|hearing lectures)\b")
 CLOSE = re.compile(
