@@ -25,6 +25,7 @@ from mindstream.text.counting import count_of
 from mindstream.town.events import Talked
 from mindstream.town.lookup import find_object, find_resident, find_step
 from mindstream.town.setting import Setting
+from mindstream.town.time_words import format_time
 
 RESTED = 1
 """The exit code where a model failed, or nothing more may be spent."""
@@ -52,7 +53,7 @@ class Span:
         if self.until:
             step = find_step(setting, self.until, now)
             if step <= now:
-                time = towns.format_time(setting, now)
+                time = format_time(setting, now)
                 raise InputError(f"--until {self.until!r:.99}: the town has lived so far already; it is {time} there")
             return step
         if self.steps is not None:
@@ -87,7 +88,7 @@ def begin(
         return 0
     objects = sum(each.level == 4 for each in setting.addresses.values())
     say(f"{setting.name} lives in {settings.data}: {count_of(len(setting.people), 'resident')}, {objects} objects")
-    say(f"it is {towns.format_time(setting, -1)} there; let it live:\n  {_command('run', settings, '--days', '1')}")
+    say(f"it is {format_time(setting, -1)} there; let it live:\n  {_command('run', settings, '--days', '1')}")
     return 0
 
 
@@ -108,7 +109,7 @@ class Watcher:
     def on_step(self, step: int) -> None:
         self.step = step
         if self.setting is not None and (step % 30 == 0 or step >= self.last):
-            doing = f"{towns.format_time(self.setting, step)}, {count_of(self.talks, 'talk')}"
+            doing = f"{format_time(self.setting, step)}, {count_of(self.talks, 'talk')}"
             self._told(step - self.first, self.last - self.first, doing)
 
     def on_commits(self, commits: Sequence[Commit]) -> None:
@@ -159,7 +160,7 @@ def run(settings: Settings, span: Span, wishes: Wishes) -> int:
         print_json({"event": "ended", **summary})
     else:
         lived, talked = count_of(reached - now, "step"), count_of(watcher.talks, "talk")
-        say(f"it is {towns.format_time(setting, reached)} in {setting.name}: {lived}, {talked}")
+        say(f"it is {format_time(setting, reached)} in {setting.name}: {lived}, {talked}")
         say(f"look in:\n  {_command('status', settings)}")
     return 0
 

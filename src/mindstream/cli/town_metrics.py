@@ -11,7 +11,7 @@ from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
 from mindstream.cli.town_looking import read
 from mindstream.errors import InputError
-from mindstream.service.town import find_past_step, format_time
+from mindstream.service.town import find_past_step
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.formats.files import write_text
@@ -24,6 +24,7 @@ from mindstream.town.metrics.curves import curves_csv, draw_curves, hours
 from mindstream.town.metrics.diffusion import Diffusion, trace_fact, write_csv
 from mindstream.town.metrics.fact import read_fact
 from mindstream.town.metrics.relationships import Acquaintance, trace_acquaintance
+from mindstream.town.time_words import format_time
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from mindstream.town.packs.find import find_pack
 from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
+from mindstream.town.time_words import format_time
 from mindstream.town.town import Town
 
 SWITCHES = {
@@ -241,27 +242,19 @@ def is_free(settings: Settings) -> bool:
     return set(settings.models.values()) == {Rules.name}
 
 
-def find_past_step(setting: Setting, typed: str, now: int) -> int:
-    """Return the step of a time (see town/lookup) that has been.
+def find_past_step(setting: Setting, typed: str, now: int, *, end: bool = True) -> int:
+    """Return the step of a time (see town/lookup) that has been; of a day alone its last that has been.
 
     Raises:
         InputError: it is no time, or the town has not lived so far.
     """
-    step = find_step(setting, typed, now)
+    step = find_step(setting, typed, now, end=end)
+    if end and find_step(setting, typed, now) <= now < step:
+        return now  # of a day that goes on: as it stands
     if step > now:
         lived = f"has lived up to {format_time(setting, now)}" if now >= 0 else "has not lived yet"
         raise InputError(f"{typed!r:.99}: {setting.name} {lived}, nothing is known of later; `mindstream town run`")
     return step
-
-
-def format_time(setting: Setting, step: int) -> str:
-    """Say when a step is, as people say it; -1: nothing has happened yet."""
-    when = setting.when(max(step, 0))
-    return (
-        f"{when:%a %b} {when.day}, {when:%H:%M:%S}"
-        if setting.profile.step_s % 60
-        else f"{when:%a %b} {when.day}, {when:%H:%M}"
-    )
 
 
 @contextlib.asynccontextmanager

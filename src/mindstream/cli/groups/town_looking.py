@@ -51,13 +51,15 @@ def timeline(
     since: From = "",
     until: To = "",
     about: Annotated[str, typer.Option(metavar="WORDS", help="Only what names this.")] = "",
+    full: Annotated[bool, typer.Option("--full", help="Each act by itself, and every word.")] = False,
     data: TownData = None,
     json: AsJson = False,
 ) -> int:
     """Tell what somebody did, said and thought, a line each."""
     from mindstream.cli import town_looking
 
-    return town_looking.show_timeline(town_settings(data=data), name, since, until, about, json)
+    asked = town_looking.Stretch(since, until, about, full)
+    return town_looking.show_timeline(town_settings(data=data), name, asked, json)
 
 
 @town.command(
