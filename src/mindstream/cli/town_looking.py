@@ -68,7 +68,8 @@ def _act_width() -> int:
 def _print_json_status(setting: Setting, state: TownState, step: int) -> None:
     residents = [
         {
-            "name": name, "doing": _doing(setting, each, step), "place": str(setting.world.address_at(each.spot(max(step, 0)))),
+            "name": name, "doing": _doing(setting, each, step),
+            "place": str(setting.world.address_at(each.spot(max(step, 0)))),
             "spot": list(each.spot(max(step, 0))), "asleep": each.asleep, "talking_with": each.partner,
         }
         for name, each in sorted(state.states.items())
@@ -114,7 +115,9 @@ def _mood(setting: Setting, state: ResidentState, step: int) -> str:
         return "talking"
     if _is_walking(setting, state, step):
         return "on the way"
-    return "at home" if is_home(setting.people[state.name], state.act.place or setting.people[state.name].home) else "out"
+    return (
+        "at home" if is_home(setting.people[state.name], state.act.place or setting.people[state.name].home) else "out"
+    )
 
 
 def show_mind(settings: Settings, typed: str, at: str, limit: int, json: bool) -> int:
@@ -134,9 +137,8 @@ def show_mind(settings: Settings, typed: str, at: str, limit: int, json: bool) -
                 ]  # fmt: skip
                 print_json({**state.model_dump(mode="json"), "step": step, "memories": records})
                 return
-            say(
-                f"{name}, {format_time(look.setting, step)}: {_doing(look.setting, state, step)}, {_where(look.setting, state, step)}"
-            )
+            doing, where = _doing(look.setting, state, step), _where(look.setting, state, step)
+            say(f"{name}, {format_time(look.setting, step)}: {doing}, {where}")
             say(look.setting.people[name].identity(state.currently))
             plan = day_lines(look.setting, state, step)
             for line in ["the day's plan:", *(f"  {each}" for each in plan)] if plan else ():
@@ -145,7 +147,8 @@ def show_mind(settings: Settings, typed: str, at: str, limit: int, json: bool) -
             for each in newest:
                 when = look.setting.when(look.step_of(each.created))
                 who = f"{each.by}: " if each.kind == "chat" else ""
-                say(f"  {when:%b} {when.day} {when:%H:%M}  {each.kind} {each.importance or 0:g}  {who}{short(each.text)}")
+                kind = f"{each.kind} {each.importance or 0:g}"
+                say(f"  {when:%b} {when.day} {when:%H:%M}  {kind}  {who}{short(each.text)}")
 
     asyncio.run(run())
     return 0

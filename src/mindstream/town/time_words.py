@@ -10,15 +10,14 @@ from mindstream.text.dates import MONTHS, WEEKDAYS
 from mindstream.town.rules.times import DAY, MONTH_DAY, PARTS
 from mindstream.town.setting import Setting
 
+ISO_T = re.compile(r"(?<=\d)t(?=\d)")
 NTH_DAY = re.compile(r"\bday (?P<n>\d{1,6})\b")
 YEAR = re.compile(r"^\s*,?\s*(?P<year>(?:19|20)\d\d)\b(?!:)|(?<!\d)(?P<before>(?:19|20)\d\d)\s*$")
 """A year behind a day ("Feb 13 2023") or before it."""
 RELATIVE = re.compile(r"\b(?P<word>today|yesterday|tomorrow|tonight)\b")
 WEEKDAY = re.compile(rf"\b(?:{'|'.join(f'{day[:3]}(?:{day[3:]})?' for day in WEEKDAYS)})\b")
-FILLERS = re.compile(r"\b(?:at|on|the|in|of|o'?clock|t)\b|[,]")
-CLOCK = re.compile(
-    r"(?P<hour>\d{1,2})(?:[:.h](?P<minute>\d\d)(?::(?P<second>\d\d))?)?\s?(?:(?P<half>[ap])\.?m\.?)?"
-)
+FILLERS = re.compile(r"\b(?:at|on|the|in|of|o'?clock)\b|[,]")
+CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[:.h](?P<minute>\d\d)(?::(?P<second>\d\d))?)?\s?(?:(?P<half>[ap])\.?m\.?)?")
 AROUND = 183
 """A day without a year that is so many days before the beginning is of the year after it."""
 
@@ -36,7 +35,7 @@ def read_moment(setting: Setting, typed: str, now: int, *, end: bool = False) ->
     Raises:
         InputError: there is no such day, or no such time of the day.
     """
-    text = " ".join(typed.casefold().split())
+    text = ISO_T.sub(" ", " ".join(typed.casefold().split()))
     if text in ("now", "right now"):
         return setting.moment(max(now, 0))
     day, rest = _read_day(setting, text, setting.when(max(now, 0)).date())
