@@ -167,6 +167,9 @@ def run(settings: Settings, span: Span, wishes: Wishes) -> int:
 
 async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
     async with towns.look_in(settings) as look:
+        if not towns.is_free(settings):
+            async with towns.open_answerer(settings):  # a model that cannot be is told now
+                pass
         return look.setting, look.now, span.target(look.setting, look.now)
 
 
@@ -220,6 +223,8 @@ def show_estimate(settings: Settings, span: Span, json: bool) -> int:
 
     setting = asyncio.run(read())
     steps = span.target(setting, -1) + 1
+    if towns.is_free(settings):
+        return _say_free(setting, steps, json)
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     kinds = sorted(found.counted.by_kind.items(), key=lambda each: -each[1].tokens_in)
@@ -242,8 +247,18 @@ def show_estimate(settings: Settings, span: Span, json: bool) -> int:
     everything = ("all", "", f"{calls:,}", f"{tokens:,}", "in and out")
     print_table(("prompt", "role", "calls", "tokens in", "tokens out"), [*lines, everything], words=2)
     usd = "not known" if found.usd is None else f"{found.usd:,.2f}"
-    free = ", as rules answer everything" if towns.is_free(settings) else ""
-    say(f"US dollars: {usd}{free}; {count_of(steps, 'step')} of {count_of(len(setting.people), 'resident')}")
+    say(f"US dollars: {usd}; {count_of(steps, 'step')} of {count_of(len(setting.people), 'resident')}")
+    return 0
+
+
+def _say_free(setting: Setting, steps: int, json: bool) -> int:
+    """Say that nothing is asked of models."""
+    if json:
+        nothing = {"prompt": "all", "calls": 0, "tokens": 0, "usd": 0.0}
+        print_json({**nothing, "steps": steps, "residents": len(setting.people)})
+    else:
+        say("rules answer everything, and cost nothing; what a model would cost:")
+        say("  mindstream town estimate --model openai:gpt-5-mini")
     return 0
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mindstream.cli.clean import complain, say, short
 from mindstream.cli.json_lines import print_json
+from mindstream.cli.progress import progress
 from mindstream.cli.tables import print_table
 from mindstream.errors import InputError
 from mindstream.service import town as towns
@@ -246,4 +247,5 @@ def read(settings: Settings, upto: int | None = None) -> History:
                 raise InputError(f"{look.setting.name} has not lived yet: mindstream town run --days 1")
             return await read_history(look.store, upto)
 
-    return asyncio.run(run())
+    with progress("reading what happened"):
+        return asyncio.run(run())

@@ -26,6 +26,7 @@ from mindstream.service.folders import require_room_for_town, require_town
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.town.estimate import Counting, cost_usd, count_calls
+from mindstream.town.formats.key_mistakes import describe_mistake
 from mindstream.town.history import step_of
 from mindstream.town.journal import TOWN, TownState, journal, read_setting, read_town
 from mindstream.town.lookup import find_step
@@ -62,8 +63,7 @@ def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
     try:
         return Profile.model_validate(values)
     except ValidationError as error:
-        found = error.errors()[0]
-        raise InputError(f"{found['loc'][0]}: {found['msg'].lower()}, not {found['input']!r:.99}") from None
+        raise InputError(describe_mistake(Profile, error)) from None
 
 
 def _known(name: str, names: Iterable[str], what: str) -> str:

@@ -113,8 +113,15 @@ def _find(typed: str, names: Iterable[str], missing: str) -> str:
         if fits:
             raise InputError(f"{typed!r:.{LONGEST}} may be {_list(fits, MOST_FITS)}: say which")
     near = _nearest(wanted.rsplit(":", 1)[-1][:LONGEST], known)
-    hint = f"did you mean {_list(near, MOST_NEAR)}?" if near else f"there are {_list(known, MOST_NEAR)}"
+    hint = f"did you mean {_list(near, MOST_NEAR)}?" if near else f"there are {_list(_short_names(known), MOST_NEAR)}"
+    if not near and ":" in known[0]:
+        hint += "; mindstream town places lists them"
     raise InputError(f"{missing} {typed!r:.{LONGEST}}: {hint}")
+
+
+def _short_names(names: list[str]) -> list[str]:
+    """Return the last parts of addresses, each once."""
+    return list(dict.fromkeys(each.rpartition(":")[2] for each in names))
 
 
 def _nearest(wanted: str, known: Iterable[str]) -> list[str]:
