@@ -21,9 +21,9 @@ NOW = 8_640 + 3_600
 @pytest.mark.parametrize(
     ("typed", "minute"),
     [
-        ("Feb 13", 0), ("day 2", 1_440), ("10am", 1_440 + 600), ("yesterday 10:30", 630), ("tomorrow noon", 2_880 + 720),
+        ("Feb 13", 0), ("day 2", 1_440), ("10am", 1_440 + 600), ("yesterday 10:30", 630), ("tomorrow noon", 3_600),
         ("now", 1_440 + 600), ("Tue Feb 14 at 7 pm", 1_440 + 1_140), ("2023-02-14T07:05", 1_440 + 425),
-        ("14 February 2023 midnight", 1_440), ("day 1 12am", 0), ("24:00", 2_880), ("Jan 1", 322 * 1_440),
+        ("14 February 2023 midnight", 1_440), ("day 1 12am", 0), ("24:00", 2_880),
     ],
 )  # fmt: skip
 def test_a_time_is_read_as_people_write_it(typed: str, minute: int) -> None:
@@ -44,7 +44,7 @@ def test_the_second_of_two_times_is_of_the_day_of_the_first() -> None:
     setting = setting_of(parse_town(HAMLET, Path()))
     assert find_span(setting, "day 1 8am", "9am", NOW) == (2_880, 3_240)
     assert find_span(setting, "yesterday", "yesterday", NOW) == (0, 8_639), "a whole day"
-    with pytest.raises(InputError, match=r"Tue Feb 14, 09:00.* is before"):
+    with pytest.raises(InputError, match=r"Tue Feb 14, 08:00.* is before"):
         find_span(setting, "day 2 9am", "8am", NOW)
 
 

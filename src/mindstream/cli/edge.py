@@ -119,7 +119,12 @@ def _told(error: BaseException) -> int:
 
 def _sentence(text: str) -> str:
     text = re.sub(r"Input should be a valid (\w+), unable to parse.*", r"a \1 is wanted", " ".join(text.split()))
-    text = text.replace("a integer", "a whole number").replace("Value error, ", "").replace(": Input ", ": it ").rstrip(".")
+    text = (
+        text.replace("a integer", "a whole number")
+        .replace("Value error, ", "")
+        .replace(": Input ", ": it ")
+        .rstrip(".")
+    )
     return text[:1].lower() + text[1:]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -55,12 +54,14 @@ class _State:
 @contextlib.contextmanager
 def _lines(doing: str, total: int | None) -> Iterator[Progress]:
     """Write a line now and then, from a thread: some work says nothing while it goes on."""
-    state, over, begun = _State(doing, total), threading.Event(), time.monotonic()
+    state, over = _State(doing, total), threading.Event()
 
     def write() -> None:
+        seconds = 0.0
         while not over.wait(EVERY_S):
+            seconds += EVERY_S
             with contextlib.suppress(OSError, ValueError):  # whoever read it went away
-                complain(state.describe(time.monotonic() - begun))
+                complain(state.describe(seconds))
 
     writer = threading.Thread(target=write, daemon=True)
     writer.start()

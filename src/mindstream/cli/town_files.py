@@ -53,8 +53,7 @@ def take_in(
         complain(note)
     memories = sum(len(each.memory.nodes) for each in save.personas.values())
     if json:
-        who = {"residents": sorted(save.personas), "memories": memories, "step": save.meta.step - 1,
-                            "time": format_time(look.setting, save.meta.step - 1)}  # fmt: skip
+        who = {"residents": sorted(save.personas), "memories": memories, "step": save.meta.step - 1}
         print_json({"town": world.name, "data": str(settings.data), **who, "notes": list(notes)})
         return 0
     lived = f"it has lived {count_of(save.meta.step, 'step')}"
@@ -115,7 +114,9 @@ def replay(settings: Settings, out: Path, since: str, until: str, json: bool) ->
             first, last = find_span(look.setting, since, until, look.now)
             if since:
                 towns.find_past_step(look.setting, since, look.now)
-            await write_replay(look.store, look.setting, out, since=first if since else None, until=last if until else None)
+            await write_replay(
+                look.store, look.setting, out, since=first if since else None, until=last if until else None
+            )
         return {"out": str(out)}
 
     with progress(f"writing {out}"):

@@ -55,12 +55,13 @@ def find_object(setting: Setting, typed: str) -> str:
     return _find(typed, objects, f"there is no object in {setting.name} called")
 
 
-def find_step(setting: Setting, typed: str, now: int, *, end: bool = False) -> int:
+def find_step(setting: Setting, typed: str, now: int, *, end: bool = False, day_of: int | None = None) -> int:
     """Return the step of a time: "Feb 14 19:00", "day 2", "yesterday 10am", "19:00" (today), "step 4320".
 
     Args:
         now: the step that says which day today is.
         end: of a day alone its last step is meant, else its first.
+        day_of: the step of whose day a time of the day alone is; None: of today.
 
     Raises:
         InputError: it is no time, there is no such day, or it is before the town's first step.
@@ -68,7 +69,7 @@ def find_step(setting: Setting, typed: str, now: int, *, end: bool = False) -> i
     words = typed.strip().split()
     if len(words) == 2 and words[0].lower() == "step" and words[1].isdecimal() and len(words[1]) < 12:
         return int(words[1])
-    when = read_moment(setting, typed, now, end=end)
+    when = read_moment(setting, typed, now, end=end, day_of=day_of)
     step = -int(-(when - setting.start) // setting.profile.step_s) if when is not None else -1
     if step >= 0:
         return step
@@ -89,7 +90,7 @@ def find_span(setting: Setting, since: str, until: str, now: int) -> tuple[int, 
         InputError: one is no time, or the second is before the first.
     """
     start = find_step(setting, since, now) if since else 0
-    end = find_step(setting, until, start if since else now, end=True) if until else max(now, start)
+    end = find_step(setting, until, now, end=True, day_of=start if since else None) if until else max(now, start)
     if end < start:
         raise InputError(
             f"--to {until!r:.{LONGEST}} ({format_time(setting, end)}) is before"

@@ -22,12 +22,15 @@ AROUND = 183
 """A day without a year that is so many days before the beginning is of the year after it."""
 
 
-def read_moment(setting: Setting, typed: str, now: int, *, end: bool = False) -> float | None:
+def read_moment(
+    setting: Setting, typed: str, now: int, *, end: bool = False, day_of: int | None = None
+) -> float | None:
     """Read "Feb 14 19:00", "2023-02-14 19:00", "day 2", "yesterday 10am", "tomorrow noon", "19:00" (today), "now".
 
     Args:
         now: the step that says which day today is.
         end: a day alone is its last step; else its first.
+        day_of: a time of the day alone is of the day of this step; None: of today.
 
     Returns:
         The moment; None where it is no time.
@@ -48,7 +51,7 @@ def read_moment(setting: Setting, typed: str, now: int, *, end: bool = False) ->
     seconds = _read_clock(rest, typed)
     if seconds is None:
         return None
-    return _midnight(day or setting.when(max(now, 0)).date()) + seconds
+    return _midnight(day or setting.when(max(now if day_of is None else day_of, 0)).date()) + seconds
 
 
 def format_time(setting: Setting, step: int) -> str:

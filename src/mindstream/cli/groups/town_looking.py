@@ -133,6 +133,7 @@ def metrics(
     since: Annotated[str, typer.Option("--from", metavar="TIME", help="When the event begins.")] = "",
     until: Annotated[str, typer.Option("--to", metavar="TIME", help="When it ends.")] = "",
     at: At = "",
+    odd: Annotated[bool, typer.Option("--odd", help="Also each act where or when one may not.")] = False,
     csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Also as tables, into this folder.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Also as curves (SVG), into this folder.")] = None,
     data: TownData = None,
@@ -144,7 +145,7 @@ def metrics(
     """
     from mindstream.cli import town_metrics
 
-    asked = town_metrics.Asked(tuple(fact or ()), event, since, until, at, csv, plot)
+    asked = town_metrics.Asked(tuple(fact or ()), event, since, until, at, odd, csv, plot)
     return town_metrics.show(town_settings(data=data), asked, json)
 
 

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from mindstream.errors import InputError
 from mindstream.town.formats.drawing import Drawing, world_of_drawing
 from mindstream.town.formats.files import load_text
-from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.key_mistakes import describe_mistake
+from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.town_tables import MapTable, PlaceTable, ResidentTable, TownTables
 from mindstream.town.person import Person, Relation
 from mindstream.town.world.address import Address, parse_address
