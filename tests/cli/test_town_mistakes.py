@@ -8,6 +8,7 @@ import pytest
 from running import mistaken, run_here
 from test_town import HAMLET, town
 
+from mindstream.cli import progress
 from mindstream.errors import InputError
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.lookup import find_span, find_step
@@ -70,6 +71,18 @@ def test_what_there_is_is_listed(town: tuple[str | Path, ...]) -> None:
     assert [each["condition"] for each in cafe["objects"]] == ["", "out of tune"] and cafe["residents"] == []
     mill = run_here("town", "places", "Mill House", *town).out
     assert "there: Ada Brook, Ben Hale" in mill
+
+
+def test_long_work_says_how_far_it_is_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "EVERY_S", 0.01)
+    err = ""
+    with progress.progress("counting", 4) as told:
+        told(1)
+        while "25%" not in err:
+            err += capsys.readouterr().err
+    assert "counting, 25%" in err
 
 
 def test_what_comes_from_outside_stands_in_the_timeline(town: tuple[str | Path, ...]) -> None:
