@@ -96,7 +96,7 @@ def test_a_town_lives_and_is_looked_at(town: tuple[str | Path, ...], tmp_path: P
     assert mind["name"] == "Ada Brook" and mind["step"] == 3_240 and mind["memories"] and mind["blocks"]
     assert "by plan" in run_here("town", "why", "ada", "--at", "day 1 09:00", *town).out
     told = run_here("town", "timeline", "ada", "--from", "08:00", "--to", "09:00", *town).out
-    assert "working at the Oak Cafe counter" in told and "13 Feb 05" not in told
+    assert "working at the Oak Cafe counter" in told and "05:" not in told
     assert run_here("town", "resume", *town).code == 0
     assert "market" in run_here("town", "interview", "ada", "When does the market begin?", *town).out
     assert run_here("town", "status", "--json", *town).rows[0]["step"] == 8_639, "to the end of the day"
@@ -115,7 +115,9 @@ def test_what_is_exported_is_taken_in_again(town: tuple[str | Path, ...], tmp_pa
     assert run_here("town", "export", "--journal", journal, "--out", saved, "--at", "07:30", *town).code == 0
     assert all(len(json.loads(line)) == 7 for line in journal.read_text("utf-8").splitlines())
     assert json.loads((saved / "reverie" / "meta.json").read_text())["step"] == 2_701
-    assert "name it by --map DIR" in mistaken(run_here("town", "import", saved, "--data", tmp_path / "again"))
+    again = ("--data", tmp_path / "again")
+    assert run_here("town", "import", saved, *again).code == 0, "its map is in it"
+    assert run_here("town", "status", "--json", *again).rows[0]["step"] == 2_700
     assert "lived so far" in mistaken(run_here("town", "run", "--until", "07:30", *town))
 
 

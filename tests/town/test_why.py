@@ -11,8 +11,9 @@ from hamlet import hamlet
 from mindstream.errors import InputError
 from mindstream.town.events import Acted, Decided, Talked
 from mindstream.town.history import History, read_history
+from mindstream.town.timeline import read_timeline, timeline
 from mindstream.town.town import Town
-from mindstream.town.why import explain, timeline
+from mindstream.town.why import explain
 
 EVENING = 19 * 360
 
@@ -67,12 +68,15 @@ def test_a_reaction_names_what_was_seen(history: History) -> None:
 
 
 def test_a_day_can_be_read(history: History) -> None:
-    lines = timeline(history, "Ada Brook", history.setting.step_at(0, 6 * 60), history.setting.step_at(0, 9 * 60))
-    assert lines[0].startswith("Mon 13 Feb 06:0")
-    assert lines == sorted(lines, key=lambda line: line[11:16])
+    start, end = (history.setting.step_at(0, hour * 60) for hour in (6, 9))
+    day, *lines = timeline(history, "Ada Brook", start, end)
+    assert day == "Mon Feb 13" and lines[0].startswith("  06:00-")
+    assert lines == sorted(lines, key=lambda line: line[2:7])
+    each = read_timeline(history, "Ada Brook", start, end, full=True)
+    assert len(lines) < len(each), "what belongs together is one line"
     _, talk = next((at, each) for at, each in history.events("Ben Hale", Talked))
-    about = timeline(history, "Ben Hale", about=talk.partner)
-    assert about and all(talk.partner in line for line in about)
+    about = read_timeline(history, "Ben Hale", about=talk.partner)
+    assert about and all(talk.partner in each.text for each in about)
 
 
 def test_what_is_not_known_is_said(history: History) -> None:

@@ -11,6 +11,7 @@ import asyncio
 import errno
 import io
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -117,7 +118,13 @@ def _told(error: BaseException) -> int:
 
 
 def _sentence(text: str) -> str:
-    text = " ".join(text.split()).replace("Value error, ", "").replace(": Input ", ": it ").rstrip(".")
+    text = re.sub(r"Input should be a valid (\w+), unable to parse.*", r"a \1 is wanted", " ".join(text.split()))
+    text = (
+        text.replace("a integer", "a whole number")
+        .replace("Value error, ", "")
+        .replace(": Input ", ": it ")
+        .rstrip(".")
+    )
     return text[:1].lower() + text[1:]
 
 

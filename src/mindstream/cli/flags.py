@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from mindstream.settings import Chosen, Settings
@@ -40,9 +41,9 @@ Target = Annotated[Path | None, typer.Argument(metavar="FILE", help="Where to; s
 Source = Annotated[Path | None, typer.Argument(metavar="FILE", help="Where from; standard input without it.")]
 
 
-def group(help: str) -> typer.Typer:
+def group(help: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
     """Make a group of commands that explains itself where none of them is named."""
-    made = typer.Typer(rich_markup_mode=None, context_settings=STYLE, help=help)
+    made = typer.Typer(rich_markup_mode=None, context_settings=STYLE, help=help, cls=cls)
 
     @made.callback(invoke_without_command=True)
     def explain(context: typer.Context) -> None:

@@ -25,6 +25,7 @@ from mindstream.text.counting import count_of
 from mindstream.town.events import Talked
 from mindstream.town.lookup import find_object, find_resident, find_step
 from mindstream.town.setting import Setting
+from mindstream.town.time_words import format_time
 
 RESTED = 1
 """The exit code where a model failed, or nothing more may be spent."""
@@ -52,7 +53,7 @@ class Span:
         if self.until:
             step = find_step(setting, self.until, now)
             if step <= now:
-                time = towns.format_time(setting, now)
+                time = format_time(setting, now)
                 raise InputError(f"--until {self.until!r:.99}: the town has lived so far already; it is {time} there")
             return step
         if self.steps is not None:
@@ -87,7 +88,7 @@ def begin(
         return 0
     objects = sum(each.level == 4 for each in setting.addresses.values())
     say(f"{setting.name} lives in {settings.data}: {count_of(len(setting.people), 'resident')}, {objects} objects")
-    say(f"it is {towns.format_time(setting, -1)} there; let it live:\n  {_command('run', settings, '--days', '1')}")
+    say(f"it is {format_time(setting, -1)} there; let it live:\n  {_command('run', settings, '--days', '1')}")
     return 0
 
 
@@ -108,7 +109,7 @@ class Watcher:
     def on_step(self, step: int) -> None:
         self.step = step
         if self.setting is not None and (step % 30 == 0 or step >= self.last):
-            doing = f"{towns.format_time(self.setting, step)}, {count_of(self.talks, 'talk')}"
+            doing = f"{format_time(self.setting, step)}, {count_of(self.talks, 'talk')}"
             self._told(step - self.first, self.last - self.first, doing)
 
     def on_commits(self, commits: Sequence[Commit]) -> None:
@@ -159,13 +160,16 @@ def run(settings: Settings, span: Span, wishes: Wishes) -> int:
         print_json({"event": "ended", **summary})
     else:
         lived, talked = count_of(reached - now, "step"), count_of(watcher.talks, "talk")
-        say(f"it is {towns.format_time(setting, reached)} in {setting.name}: {lived}, {talked}")
+        say(f"it is {format_time(setting, reached)} in {setting.name}: {lived}, {talked}")
         say(f"look in:\n  {_command('status', settings)}")
     return 0
 
 
 async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
     async with towns.look_in(settings) as look:
+        if not towns.is_free(settings):
+            async with towns.open_answerer(settings):  # a model that cannot be is told now
+                pass
         return look.setting, look.now, span.target(look.setting, look.now)
 
 
@@ -219,6 +223,8 @@ def show_estimate(settings: Settings, span: Span, json: bool) -> int:
 
     setting = asyncio.run(read())
     steps = span.target(setting, -1) + 1
+    if towns.is_free(settings):
+        return _say_free(setting, steps, json)
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     kinds = sorted(found.counted.by_kind.items(), key=lambda each: -each[1].tokens_in)
@@ -241,8 +247,18 @@ def show_estimate(settings: Settings, span: Span, json: bool) -> int:
     everything = ("all", "", f"{calls:,}", f"{tokens:,}", "in and out")
     print_table(("prompt", "role", "calls", "tokens in", "tokens out"), [*lines, everything], words=2)
     usd = "not known" if found.usd is None else f"{found.usd:,.2f}"
-    free = ", as rules answer everything" if towns.is_free(settings) else ""
-    say(f"US dollars: {usd}{free}; {count_of(steps, 'step')} of {count_of(len(setting.people), 'resident')}")
+    say(f"US dollars: {usd}; {count_of(steps, 'step')} of {count_of(len(setting.people), 'resident')}")
+    return 0
+
+
+def _say_free(setting: Setting, steps: int, json: bool) -> int:
+    """Say that nothing is asked of models."""
+    if json:
+        nothing = {"prompt": "all", "calls": 0, "tokens": 0, "usd": 0.0}
+        print_json({**nothing, "steps": steps, "residents": len(setting.people)})
+    else:
+        say("rules answer everything, and cost nothing; what a model would cost:")
+        say("  mindstream town estimate --model openai:gpt-5-mini")
     return 0
 
 

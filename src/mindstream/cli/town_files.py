@@ -9,6 +9,7 @@ from pathlib import Path
 from mindstream.cli import files
 from mindstream.cli.clean import complain, say
 from mindstream.cli.json_lines import print_json
+from mindstream.cli.progress import progress
 from mindstream.errors import InputError
 from mindstream.log.folder import private
 from mindstream.models.embedders.named import embedder
@@ -17,14 +18,16 @@ from mindstream.service.folders import require_room_for_town
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.exporting import save_of_town
-from mindstream.town.formats.maps import find_map, load_map
+from mindstream.town.formats.maps import find_map, load_map, save_map
 from mindstream.town.formats.save_clock import settle_clock
 from mindstream.town.formats.saves import read_save, write_save
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.importing import begin_from_save
 from mindstream.town.journal_file import write_journal
-from mindstream.town.lookup import find_step
+from mindstream.town.lookup import find_span
 from mindstream.town.replay import write_replay
+from mindstream.town.time_words import format_time
+from mindstream.town.world.tiles import TileWorld
 
 
 def take_in(
@@ -78,17 +81,21 @@ def export(
                 step = towns.find_past_step(look.setting, at, look.now) if at else None
                 save = await save_of_town(look.store, look.setting, embedder(settings.embedder), upto=step, saved=began)
                 write_save(save, out)
-                written |= {"out": str(out), "residents": len(save.personas), "step": save.meta.step - 1}
+                if isinstance(look.setting.world, TileWorld):
+                    save_map(look.setting.world, out / save.meta.maze_name)
+                written |= {"out": str(out), "residents": len(save.personas), "step": save.meta.step - 1,
+                            "time": format_time(look.setting, save.meta.step - 1)}  # fmt: skip
         return written
 
-    written = asyncio.run(run())
+    with progress(f"writing {out or journal}"):
+        written = asyncio.run(run())
     if json:
         print_json(written)
         return 0
     if "lines" in written:
         say(f"{written['lines']} lines are in {journal}")
     if "out" in written:
-        say(f"{written['residents']} residents as of step {written['step']} are in {out}")
+        say(f"{written['residents']} residents as of {written['time']}, and their map, are in {out}")
     return 0
 
 
@@ -104,12 +111,17 @@ def replay(settings: Settings, out: Path, since: str, until: str, json: bool) ->
 
     async def run() -> dict[str, object]:
         async with towns.look_in(settings) as look:
-            first = towns.find_past_step(look.setting, since, look.now) if since else None
-            last = find_step(look.setting, until, look.now) if until else None
-            await write_replay(look.store, look.setting, out, since=first, until=last)
+            first, last = find_span(look.setting, since, until, look.now)
+            if since:
+                towns.find_past_step(look.setting, since, look.now)
+            await write_replay(
+                look.store, look.setting, out, since=first if since else None, until=last if until else None
+            )
         return {"out": str(out)}
 
-    written = asyncio.run(run()) | {"bytes": out.stat().st_size}
+    with progress(f"writing {out}"):
+        done = asyncio.run(run())
+    written = done | {"bytes": out.stat().st_size}
     if json:
         print_json(written)
     else:

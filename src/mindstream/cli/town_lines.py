@@ -29,6 +29,8 @@ def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
         case Acted() if event.act.why in ("react", "wait"):
             because = f", since {short(event.because, 90)}" if event.because else ""
             return f"{mind}: {event.act.what}{because}"
+        case Acted() if event.act.why == "plan":
+            return f"{mind}: {event.act.what}"
         case DayPlanned():
             return f"{mind} plans the day: {short('; '.join(event.broad), 140)}"
         case Reflected():

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream.cli.clean import say
+from mindstream.cli.clean import complain, say
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
 from mindstream.cli.town_looking import read
 from mindstream.errors import InputError
-from mindstream.service.town import find_past_step, format_time
+from mindstream.log.events import Reflected
+from mindstream.service.town import find_past_step
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.formats.files import write_text
 from mindstream.town.history import History
-from mindstream.town.lookup import find_place, find_step
+from mindstream.town.lookup import find_place, find_span
 from mindstream.town.metrics.attendance import Attendance, Event, trace_attendance
-from mindstream.town.metrics.conduct import Conduct, examine_conduct
+from mindstream.town.metrics.conduct import Conduct, examine_conduct, trace_adherence
 from mindstream.town.metrics.counts import Counts, count_events
-from mindstream.town.metrics.curves import curves_csv, draw_curves, hours
+from mindstream.town.metrics.curves import Mark, curves_csv, draw_curves, hours
 from mindstream.town.metrics.diffusion import Diffusion, trace_fact, write_csv
 from mindstream.town.metrics.fact import read_fact
 from mindstream.town.metrics.relationships import Acquaintance, trace_acquaintance
+from mindstream.town.places import with_article, words_of
+from mindstream.town.time_words import format_time
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Asked:
     start: str = ""
     end: str = ""
     at: str = ""
+    odd: bool = False
     csv: Path | None = None
     plot: Path | None = None
 
@@ -49,6 +55,7 @@ class Measured:
     conduct: Conduct
     diffusions: tuple[Diffusion, ...]
     attendance: Attendance | None
+    mark: Mark | None
 
     @property
     def density(self) -> tuple[float, float]:
@@ -62,7 +69,15 @@ def show(settings: Settings, asked: Asked, json: bool) -> int:
     for folder, ending in ((asked.csv, "csv"), (asked.plot, "svg")):
         for path, text in _files(measured, ending).items() if folder else ():
             write_text(folder / path, text) if folder else None
-    print_json(_as_json(measured)) if json else _print(measured)
+    for each in measured.diffusions:
+        if not each.knowers:
+            complain(f"nobody has a memory that says {each.fact!r:.99}: is it in the words that people there use?")
+    if json:
+        print_json(_as_json(measured))
+        return 0
+    _print(measured)
+    for act in measured.conduct.odd if asked.odd else ():
+        say(f"  {act.time}  {act.name}: {act.what}, at {with_article(words_of(act.place))}: {act.why}")
     return 0
 
 
@@ -72,34 +87,60 @@ def _measure(settings: Settings, asked: Asked) -> Measured:
         history = read(settings, find_past_step(history.setting, asked.at, history.step))
     facts = [read_fact(text, history.setting) for text in asked.facts]
     diffusions = tuple(trace_fact(history, fact) for fact in facts)
-    attendance = None
+    attendance = mark = None
     if asked.event:
         if not (facts and asked.start and asked.end):
             raise InputError("an event is told by --event PLACE, --from TIME, --to TIME and --fact WORDS")
         address = history.setting.addresses[find_place(history.setting, asked.event)]
-        start, end = (find_step(history.setting, time, history.step) for time in (asked.start, asked.end))
-        if end <= start:
+        start, end = find_span(history.setting, asked.start, asked.end, history.step)
+        if end == start:
             raise InputError(f"--to {asked.end!r:.99} is not after --from {asked.start!r:.99}")
+        mark = Mark(start, end, f"{asked.event}, {format_time(history.setting, start)}")
         attendance = trace_attendance(history, Event(facts[0], address, start, end), diffusions[0])
     return Measured(
-        history, count_events(history), trace_acquaintance(history), examine_conduct(history), diffusions, attendance
+        history,
+        count_events(history),
+        trace_acquaintance(history),
+        examine_conduct(history),
+        diffusions,
+        attendance,
+        mark,
     )
 
 
 def _files(measured: Measured, ending: str) -> dict[str, str]:
     """Return the tables or curves, by the names of their files."""
     history, steps = measured.history, hours(measured.history)
-    people = max(1, len(history.names))
-    curves = {_short(each.fact): [each.count(step) / people for step in steps] for each in measured.diffusions}
-    curves |= {"who knows whom": measured.acquaintance.curve(steps)}
+    curves = _curves(measured, steps)
+    shares = {name: values for name, (values, _) in curves.items()}
     if ending == "svg":
-        return {"curves.svg": draw_curves(history, steps, curves, f"{history.setting.name}: shares over its days")}
+        said = {name: text for name, (_, text) in curves.items()}
+        title = f"{history.setting.name}: shares over its days"
+        return {"curves.svg": draw_curves(history, steps, shares, title, said=said, mark=measured.mark)}
     tables = {f"fact_{n}.csv": write_csv(each) for n, each in enumerate(measured.diffusions, 1)}
-    return {"curves.csv": curves_csv(history, steps, curves), **tables}
+    return {"curves.csv": curves_csv(history, steps, shares), **tables}
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 24 else f"{text[:23]}…"
+def _curves(measured: Measured, steps: Sequence[int]) -> dict[str, tuple[list[float], str]]:
+    """Return shares, and what the last stands for: facts, pairs, kept plans, and talks and reflections of all."""
+    history, people = measured.history, len(measured.history.names)
+    known, kept = measured.acquaintance.curve(steps), trace_adherence(history, steps)
+    talks = sorted(talk.step for _, talk in history.talks())
+    thoughts = sorted(step for name in history.names for step, _ in history.events(name, Reflected))
+    return {
+        each.fact: ([each.count(step) / max(1, people) for step in steps], f"{len(each.knowers)} of {people}")
+        for each in measured.diffusions
+    } | {
+        "pairs who know each other": (known, f"{known[-1]:.0%}"),
+        "planned minutes that were kept, so far": (kept, f"{kept[-1]:.0%}"),
+        "talks, as a share of all until the end": (_so_far(talks, steps), f"{len(talks):,} in all"),
+        "reflections, as a share of all until the end": (_so_far(thoughts, steps), f"{len(thoughts):,} in all"),
+    }
+
+
+def _so_far(happened: Sequence[int], steps: Sequence[int]) -> list[float]:
+    """Return which share had happened after each step."""
+    return [bisect_right(happened, step) / max(1, len(happened)) for step in steps]
 
 
 def _as_json(measured: Measured) -> dict[str, Any]:
@@ -148,7 +189,7 @@ def _print(measured: Measured) -> None:
     if (attended := measured.attendance) is not None:
         say(f"there: {_names(f'{name} ({n} min)' for name, n in attended.minutes.items())}")
         say(f"invited: {_names(attended.invited)}; of them came: {_names(attended.came_invited)}")
-        say(f"prepared: {_names(f'{name} ({short[0]})' for name, short in attended.prepared.items())}")
+        say(f"prepared: {_names(f'{name}, {acts[0]}' for name, acts in attended.prepared.items())}")
 
 
 def _names(names: Any) -> str:

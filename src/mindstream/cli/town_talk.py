@@ -11,7 +11,7 @@ from mindstream.cli.json_lines import print_json
 from mindstream.cli.lines import Lines
 from mindstream.cli.stopping import Stopping
 from mindstream.cli.town import RESTED
-from mindstream.errors import ModelError
+from mindstream.errors import InputError, ModelError
 from mindstream.log.events import Piece
 from mindstream.minds.mind import Mind
 from mindstream.service import town as towns
@@ -20,11 +20,17 @@ from mindstream.town.lookup import find_resident
 from mindstream.town.visiting import visit
 
 
-def talk(settings: Settings, name: str, text: str, by: str, json: bool) -> int:
-    """Talk with somebody: one utterance, or one a line of standard input; return the exit code."""
+def talk(settings: Settings, name: str, text: str | None, by: str, json: bool) -> int:
+    """Talk with somebody: one utterance, or one a line of standard input; return the exit code.
+
+    Raises:
+        InputError: an utterance without a word.
+    """
+    if text is not None and not text.strip():
+        raise InputError("TEXT is empty: say something, or leave it out to type line by line")
     stopping = Stopping()
     try:
-        asyncio.run(_talk(settings, name, text, by, json, stopping))
+        asyncio.run(_talk(settings, name, text or "", by, json, stopping))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
             raise

@@ -26,6 +26,7 @@ from mindstream.service.folders import require_room_for_town, require_town
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.town.estimate import Counting, cost_usd, count_calls
+from mindstream.town.formats.key_mistakes import describe_mistake
 from mindstream.town.history import step_of
 from mindstream.town.journal import TOWN, TownState, journal, read_setting, read_town
 from mindstream.town.lookup import find_step
@@ -33,6 +34,7 @@ from mindstream.town.packs.find import find_pack
 from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
+from mindstream.town.time_words import format_time
 from mindstream.town.town import Town
 
 SWITCHES = {
@@ -61,8 +63,7 @@ def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
     try:
         return Profile.model_validate(values)
     except ValidationError as error:
-        found = error.errors()[0]
-        raise InputError(f"{found['loc'][0]}: {found['msg'].lower()}, not {found['input']!r:.99}") from None
+        raise InputError(describe_mistake(Profile, error)) from None
 
 
 def _known(name: str, names: Iterable[str], what: str) -> str:
@@ -241,27 +242,19 @@ def is_free(settings: Settings) -> bool:
     return set(settings.models.values()) == {Rules.name}
 
 
-def find_past_step(setting: Setting, typed: str, now: int) -> int:
-    """Return the step of a time (see town/lookup) that has been.
+def find_past_step(setting: Setting, typed: str, now: int, *, end: bool = True) -> int:
+    """Return the step of a time (see town/lookup) that has been; of a day alone its last that has been.
 
     Raises:
         InputError: it is no time, or the town has not lived so far.
     """
-    step = find_step(setting, typed, now)
+    step = find_step(setting, typed, now, end=end)
+    if end and find_step(setting, typed, now) <= now < step:
+        return now  # of a day that goes on: as it stands
     if step > now:
         lived = f"has lived up to {format_time(setting, now)}" if now >= 0 else "has not lived yet"
         raise InputError(f"{typed!r:.99}: {setting.name} {lived}, nothing is known of later; `mindstream town run`")
     return step
-
-
-def format_time(setting: Setting, step: int) -> str:
-    """Say when a step is, as people say it; -1: nothing has happened yet."""
-    when = setting.when(max(step, 0))
-    return (
-        f"{when:%a %b} {when.day}, {when:%H:%M:%S}"
-        if setting.profile.step_s % 60
-        else f"{when:%a %b} {when.day}, {when:%H:%M}"
-    )
 
 
 @contextlib.asynccontextmanager

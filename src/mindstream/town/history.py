@@ -87,8 +87,9 @@ class History:
         yield from ((name, event) for _, name, event in sorted(begun, key=lambda each: each[:2]))
 
     def clock(self, step: int) -> str:
-        """Say when a step is: `Tue 14 Feb 17:05`."""
-        return f"{self.setting.when(step):%a %d %b %H:%M}"
+        """Say when a step is, to the minute: `Tue Feb 14 17:05`."""
+        when = self.setting.when(step)
+        return f"{when:%a %b} {when.day} {when:%H:%M}"
 
     @cached_property
     def by_id(self) -> Mapping[str, Mapping[str, Record]]:

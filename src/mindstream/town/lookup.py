@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 from mindstream.errors import InputError
 from mindstream.town.setting import Setting
+from mindstream.town.time_words import format_time, read_moment
 from mindstream.town.world.address import OBJECT
 
-DATED = ("%Y %b %d %H:%M", "%Y %B %d %H:%M", "%Y %d %b %H:%M", "%Y %d %B %H:%M", "%Y %a %d %b %H:%M")
-"""Days as people write them, after the year."""
 LONGEST = 99
 """So many characters of what was typed are repeated."""
 MOST_FITS, MOST_NEAR = 40, 8
 """So many are named of those that fit, and where nothing does."""
 ALIKE = 0.7
 """As near what was typed must be to a name, for that one to be meant."""
+STEM = 3
+"""A word of so many letters that is a part of the other is meant, too."""
 
 
 def find_resident(setting: Setting, typed: str) -> str:
@@ -55,19 +55,21 @@ def find_object(setting: Setting, typed: str) -> str:
     return _find(typed, objects, f"there is no object in {setting.name} called")
 
 
-def find_step(setting: Setting, typed: str, now: int) -> int:
-    """Return the step of a time: "Feb 14 19:00", "2023-02-14 19:00", "day 2 19:00", "19:00" (today), "step 4320".
+def find_step(setting: Setting, typed: str, now: int, *, end: bool = False, day_of: int | None = None) -> int:
+    """Return the step of a time: "Feb 14 19:00", "day 2", "yesterday 10am", "19:00" (today), "step 4320".
 
     Args:
         now: the step that says which day today is.
+        end: of a day alone its last step is meant, else its first.
+        day_of: the step of whose day a time of the day alone is; None: of today.
 
     Raises:
-        InputError: it is no time, or before the town's first step.
+        InputError: it is no time, there is no such day, or it is before the town's first step.
     """
     words = typed.strip().split()
     if len(words) == 2 and words[0].lower() == "step" and words[1].isdecimal() and len(words[1]) < 12:
         return int(words[1])
-    when = _read_time(setting, " ".join(words), now)
+    when = read_moment(setting, typed, now, end=end, day_of=day_of)
     step = -int(-(when - setting.start) // setting.profile.step_s) if when is not None else -1
     if step >= 0:
         return step
@@ -75,33 +77,26 @@ def find_step(setting: Setting, typed: str, now: int) -> int:
     what = "no time" if when is None else "before the town's first moment"
     raise InputError(
         f"{typed!r:.{LONGEST}} is {what}: it begins on {first:%b} {first.day} {first:%H:%M}; say it as"
-        f' "{first:%b} {first.day} 19:00", "{first:%Y-%m-%d} 19:00", "day 1 19:00", "19:00" or "step 4320"'
+        f' "{first:%b} {first.day} 19:00", "{first:%b} {first.day}", "day 1 7pm", "yesterday noon", "19:00" or "now"'
     )
 
 
-def _read_time(setting: Setting, text: str, now: int) -> float | None:
-    year = setting.when(max(now, 0)).year
-    for form in DATED:
-        if (found := _parse(f"{year} {text}", form)) is not None:
-            return found
-    for form in ("%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"):
-        if (found := _parse(text, form)) is not None:
-            return found
-    word, _, rest = text.partition(" ")
-    number, _, clock = rest.partition(" ")
-    if word.lower() == "day" and number.isdecimal() and len(number) < 7:
-        day = int(number) - 1
-    else:
-        day, clock = setting.day(max(now, 0)), text
-    minutes = _parse(f"1970-01-01 {clock}", "%Y-%m-%d %H:%M")
-    return None if minutes is None else setting.moment(setting.step_at(day, int(minutes) // 60))
+def find_span(setting: Setting, since: str, until: str, now: int) -> tuple[int, int]:
+    """Return the steps from one time to another; without one from the first step, or to the last.
 
+    A time of the day without a day is in `until` of the day of `since`.
 
-def _parse(text: str, form: str) -> float | None:
-    try:
-        return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        return None
+    Raises:
+        InputError: one is no time, or the second is before the first.
+    """
+    start = find_step(setting, since, now) if since else 0
+    end = find_step(setting, until, now, end=True, day_of=start if since else None) if until else max(now, start)
+    if end < start:
+        raise InputError(
+            f"--to {until!r:.{LONGEST}} ({format_time(setting, end)}) is before"
+            f" --from {since!r:.{LONGEST}} ({format_time(setting, start)})"
+        )
+    return start, end
 
 
 def _find(typed: str, names: Iterable[str], missing: str) -> str:
@@ -118,15 +113,29 @@ def _find(typed: str, names: Iterable[str], missing: str) -> str:
             return fits[0]
         if fits:
             raise InputError(f"{typed!r:.{LONGEST}} may be {_list(fits, MOST_FITS)}: say which")
+    near = _nearest(wanted.rsplit(":", 1)[-1][:LONGEST], known)
+    hint = f"did you mean {_list(near, MOST_NEAR)}?" if near else f"there are {_list(_short_names(known), MOST_NEAR)}"
+    if not near and ":" in known[0]:
+        hint += "; mindstream town places lists them"
+    raise InputError(f"{missing} {typed!r:.{LONGEST}}: {hint}")
+
+
+def _short_names(names: list[str]) -> list[str]:
+    """Return the last parts of addresses, each once."""
+    return list(dict.fromkeys(each.rpartition(":")[2] for each in names))
+
+
+def _nearest(wanted: str, known: Iterable[str]) -> list[str]:
+    """Return the names that are most like what was typed: as a whole, by one word, or by how one begins."""
     words: dict[str, list[str]] = {}
     for each in known:
         whole = each.rpartition(":")[2].casefold()
-        for word in (whole, *whole.split()):
+        for word in dict.fromkeys((whole, *whole.split())):
             words.setdefault(word, []).append(each)
-    near = difflib.get_close_matches(wanted.rsplit(":", 1)[-1][:LONGEST], words, 1, ALIKE)
-    found = words[near[0]] if near else []
-    hint = f"did you mean {_list(found, MOST_NEAR)}?" if found else f"there are {_list(known, MOST_NEAR)}"
-    raise InputError(f"{missing} {typed!r:.{LONGEST}}: {hint}")
+    near = difflib.get_close_matches(wanted, words, 1, ALIKE)
+    if not near and len(wanted) >= STEM:
+        near = [word for word in words if len(word) >= STEM and (word in wanted or wanted in word)][:1]
+    return words[near[0]] if near else []
 
 
 def _list(names: list[str], most: int) -> str:

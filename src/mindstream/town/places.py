@@ -27,8 +27,17 @@ def words_of(place: str) -> str:
         return place
     said = names[-1].strip()
     for name in reversed(names[:-1]):
-        said += f" {'in the' if name is names[-2] and len(names) == 3 else 'of'} {name.strip()}"
+        said += f" {_joint(name) if name is names[-2] and len(names) == 3 else 'of'} {name.strip()}"
     return said
+
+
+def with_article(words: str) -> str:
+    """Put "the" before a place, where its words begin with no name: `the stove in …`, `Ada Brook's room`."""
+    return words if words[:1].isupper() else f"the {words}"
+
+
+def _joint(room: str) -> str:
+    return "in" if room.strip()[:1].isupper() else "in the"
 
 
 def things_around(turn: Turn, place: str) -> tuple[str, ...]:

@@ -1,15 +1,13 @@
-"""Why somebody does what it does at a step, as a tree; and a resident's day, as lines that one can read."""
+"""Why somebody does what it does at a step, as a tree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 
 from pydantic import JsonValue
 
 from mindstream.errors import InputError
-from mindstream.log.events import Heard, Reflected, Said
 from mindstream.town.events import (
     Acted,
     Block,
@@ -60,7 +58,8 @@ def explain(history: History, name: str, step: int) -> Reason:
     act = history.state(name, step).act
     if act is None or step > history.step:
         raise InputError(
-            f"nothing is known of what {name} does at step {step}: the town has lived up to {history.step}"
+            f"nothing is known of what {name} does on {history.clock(step)}: the town has lived up to"
+            f" {history.clock(history.step)}"
         )
     began = act.since
     acted = [event for at, event in history.events(name, Acted) if at == began]
@@ -191,53 +190,3 @@ def _said(block: Block) -> str:
 def _short(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A line of a resident's day."""
-
-    step: int
-    text: str
-
-
-def timeline(history: History, name: str, start: int = 0, end: int | None = None, about: str = "") -> list[str]:
-    """Tell what somebody did, said and thought between two steps, `Mon 13 Feb 06:00  gets …`.
-
-    Args:
-        about: only what names this: somebody ("Ada Brook"), or anything in words.
-
-    Raises:
-        InputError: nobody is called so.
-    """
-    if name not in history.setting.people:
-        raise InputError(f"nobody in {history.setting.name} is called {name!r}: {', '.join(history.names)}")
-    last = history.step if end is None else end
-    moments = [each for each in _moments(history, name) if start <= each.step <= last]
-    if about:
-        moments = [each for each in moments if about.casefold() in each.text.casefold()]
-    merged = [next(group) for _, group in groupby(moments, key=lambda each: each.text)]
-    return [f"{history.clock(each.step)}  {each.text}" for each in merged]
-
-
-def _moments(history: History, name: str) -> list[Moment]:
-    found: list[Moment] = []
-    for step, acted in history.events(name, Acted):
-        why = f", because {acted.because}" if acted.because else ""
-        found.append(Moment(step, f"{acted.act.what}{_at(acted.act.place)}{why}"))
-    for step, talk in history.events(name, Talked):
-        said = " / ".join(f"{line.by.split()[0]}: “{line.text}”" for line in talk.lines)
-        found.append(Moment(step, f"talks with {talk.partner}: {said}"))
-        kept = (history.by_id[name].get(id_) for id_ in talk.records)
-        found += [
-            Moment(step, f"keeps in mind: {each.text}") for each in kept if each is not None and each.kind == "thought"
-        ]
-    for row in history.rows[name]:
-        if isinstance(row.event, Heard | Said):
-            verb = "hears" if isinstance(row.event, Heard) else "answers"
-            who = f" {row.by}" if isinstance(row.event, Heard) else ""
-            found.append(Moment(history.step_of(row.at), f"{verb}{who}: “{row.event.text}”"))
-    for step, reflected in history.events(name, Reflected):
-        thoughts = (history.by_id[name].get(id_) for id_ in reflected.thoughts)
-        found += [Moment(step, f"reflects: {each.text}") for each in thoughts if each is not None]
-    return sorted(found, key=lambda each: each.step)

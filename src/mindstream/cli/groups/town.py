@@ -9,11 +9,13 @@ import typer
 
 from mindstream.cli.flags import AsJson, Embedder, TownData, Yes, group, town_settings
 from mindstream.cli.flags_solving import split_names
+from mindstream.cli.groups.hints import TownGroup
 
 town = group(
     "A town of residents who perceive, remember, plan, talk and reflect: let one live, look into it.\n\n"
     "A town is a data folder. Rules think for its residents until you name a model. "
-    "Begin with new, then run, then status."
+    "Begin with new, then run, then status.",
+    TownGroup,
 )
 
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="What is drawn by chance.", show_default=True)]
@@ -33,7 +35,7 @@ Role = Annotated[
 ]  # fmt: skip
 Days = Annotated[float | None, typer.Option(min=0, max=36_500, metavar="D", help="So many days of the town's time.")]
 Hours = Annotated[float | None, typer.Option(min=0, max=876_000, metavar="H", help="So many hours of it.")]
-Until = Annotated[str, typer.Option(metavar="TIME", help='Up to a time of the town: "Feb 14 19:00", "19:00".')]
+Until = Annotated[str, typer.Option(metavar="TIME", help='Up to a time of the town: "Feb 14 19:00", "tomorrow noon".')]
 Steps = Annotated[int | None, typer.Option(min=0, max=2**40, metavar="N", help="So many steps.")]
 Usd = Annotated[float | None, typer.Option(min=0, metavar="X", help="So many US dollars at most, now; a hard limit.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens, a line each.")]
@@ -116,7 +118,7 @@ def resume(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Go on where it stopped: to the end of that day, where nothing else is said."""
+    """Go on to the end of that day, or as long as is said."""
     from mindstream.cli import town as commands
 
     chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
@@ -136,7 +138,7 @@ def estimate(
     data: TownData = None,
     json: AsJson = False,
 ) -> int:
-    """Say what it would ask of models: calls, tokens and US dollars by kind.
+    """Say what a model would cost: calls, tokens, US dollars.
 
     Its first day (or as much of it as is asked for) is lived with rules, and what would be asked is counted. Rules say
     less than models do: tokens out are a lower bound.
@@ -158,7 +160,7 @@ def set_(
     data: TownData = None,
     json: AsJson = False,
 ) -> int:
-    """Put an object into a condition: who sees it may do something about it."""
+    """Change an object: who sees it may do something about it."""
     from mindstream.cli import town as commands
 
     return commands.change_object(town_settings(data=data), place, condition, json)
@@ -172,7 +174,10 @@ def whisper(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Put a thought into somebody's memory; it may plan by it, and tell others."""
+    """Put a thought into somebody's memory.
+
+    They may plan by it, and tell others.
+    """
     from mindstream.cli import town as commands
 
     return commands.whisper(town_settings(data=data, embedder=embedder), name, text, json)
@@ -188,8 +193,9 @@ def whisper(
 def talk(
     name: Annotated[str, typer.Argument(metavar="NAME", help="With whom; the first name is enough.")],
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What is said; without it one utterance a line is read, or typed.")
-    ] = "",
+        str | None,
+        typer.Argument(metavar="TEXT", help="What is said; without it one utterance a line is read, or typed."),
+    ] = None,
     by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who you are.", show_default=True)] = "a visitor",
     model: Model = None,
     role: Role = None,
@@ -197,7 +203,9 @@ def talk(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Talk with somebody while the town stands still: it answers at once, thinks behind, and remembers it.
+    """Talk with somebody, while the town stands still.
+
+    Who is talked to answers at once, thinks behind, and remembers it.
 
     Who comes again by the same name before the town goes on goes on with the talk. What was agreed on is planned.
     """
@@ -228,7 +236,7 @@ def import_(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Begin a town from a saved simulation, in the midst of its life."""
+    """Begin a town from a saved simulation."""
     from mindstream.cli import town_files
 
     chosen = town_settings(data=data, embedder=embedder)
@@ -257,7 +265,10 @@ def export(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Write a town into files: a saved simulation that the published code takes, or its journal."""
+    """Write a town into files: a saved simulation, or its journal.
+
+    The published code (Park 2023) takes the saved simulation, and so does import; its map is in it.
+    """
     from mindstream.cli import town_files
 
     return town_files.export(town_settings(data=data, embedder=embedder), out, save, journal, at, json)

@@ -13,7 +13,7 @@ from mindstream.cli.groups.town import Model, Role, town
 __all__ = ["town"]
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A resident; the first name is enough.")]
-At = Annotated[str, typer.Option("--at", metavar="TIME", help='When: "Feb 13 10:00", "day 2 10:00" [now].')]
+At = Annotated[str, typer.Option("--at", metavar="TIME", help='When: "Feb 13 10:00", "day 2", "yesterday 10am" [now].')]
 From = Annotated[str, typer.Option("--from", metavar="TIME", help="Only since then.")]
 To = Annotated[str, typer.Option("--to", metavar="TIME", help="Only until then.")]
 
@@ -29,7 +29,11 @@ def status(
     data: TownData = None,
     json: AsJson = False,
 ) -> int:
-    """Say what time it is there, who is where and does what, what is not as it should be."""
+    """Say what time it is, who is where and does what.
+
+    At home, out, on the way to another room, talking or asleep is told by where they are, not by what they do there.
+    What is not as it should be is said, too.
+    """
     from mindstream.cli import town_looking
 
     if resident:
@@ -37,9 +41,27 @@ def status(
     return town_looking.show_status(town_settings(data=data), at, json)
 
 
+@town.command(
+    epilog="\b\nExamples:\n  mindstream town places --data ./ville\n  mindstream town places cafe --data ./ville --json"
+)
+def places(
+    place: Annotated[str, typer.Argument(metavar="PLACE", help="Only this place; the end of its address.")] = "",
+    at: At = "",
+    data: TownData = None,
+    json: AsJson = False,
+) -> int:
+    """List places, what is in them, and who is there."""
+    from mindstream.cli import town_places
+
+    return town_places.show_places(town_settings(data=data), place, at, json)
+
+
 @town.command(epilog='\b\nExample:\n  mindstream town why "John Lin" --at "Feb 13 08:10" --data ./ville')
 def why(name: Name, at: At = "", data: TownData = None, json: AsJson = False) -> int:
-    """Say why somebody does what it does: what it saw, what came to mind, what it decided and had planned."""
+    """Say why somebody does what they do.
+
+    What they saw, what came to mind, what they decided and had planned.
+    """
     from mindstream.cli import town_looking
 
     return town_looking.explain(town_settings(data=data), name, at, json)
@@ -51,13 +73,18 @@ def timeline(
     since: From = "",
     until: To = "",
     about: Annotated[str, typer.Option(metavar="WORDS", help="Only what names this.")] = "",
+    full: Annotated[bool, typer.Option("--full", help="Each act by itself, and every word.")] = False,
     data: TownData = None,
     json: AsJson = False,
 ) -> int:
-    """Tell what somebody did, said and thought, a line each."""
+    """Tell what somebody did, said and thought, day by day.
+
+    What belongs together is one line. A --to without a day is of the day of --from.
+    """
     from mindstream.cli import town_looking
 
-    return town_looking.show_timeline(town_settings(data=data), name, since, until, about, json)
+    asked = town_looking.Stretch(since, until, about, full)
+    return town_looking.show_timeline(town_settings(data=data), name, asked, json)
 
 
 @town.command(
@@ -78,7 +105,10 @@ def interview(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Ask somebody something, at any time of its life; it does not know of it afterwards."""
+    """Ask somebody something, at any time of their life.
+
+    They do not remember it afterwards.
+    """
     from mindstream.cli import town_looking
 
     chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
@@ -103,15 +133,19 @@ def metrics(
     since: Annotated[str, typer.Option("--from", metavar="TIME", help="When the event begins.")] = "",
     until: Annotated[str, typer.Option("--to", metavar="TIME", help="When it ends.")] = "",
     at: At = "",
+    odd: Annotated[bool, typer.Option("--odd", help="Also each act where or when one may not.")] = False,
     csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Also as tables, into this folder.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Also as curves (SVG), into this folder.")] = None,
     data: TownData = None,
     json: AsJson = False,
 ) -> int:
-    """Count what happened: who knows whom and what, who reflects and talks, who keeps to plans and to what may be."""
+    """Count what happened: talks, reflections, who knows what.
+
+    Who knows whom, who keeps to plans, and what was done where or when one may not.
+    """
     from mindstream.cli import town_metrics
 
-    asked = town_metrics.Asked(tuple(fact or ()), event, since, until, at, csv, plot)
+    asked = town_metrics.Asked(tuple(fact or ()), event, since, until, at, odd, csv, plot)
     return town_metrics.show(town_settings(data=data), asked, json)
 
 
@@ -128,7 +162,10 @@ def replay(
     data: TownData = None,
     json: AsJson = False,
 ) -> int:
-    """Write one HTML file that plays what happened: the map, the residents, their minds; no network, no key."""
+    """Write a web page that plays what happened.
+
+    One HTML file: the map, the residents, their minds; it needs no network and no key.
+    """
     from mindstream.cli import town_files
 
     return town_files.replay(town_settings(data=data), out, since, until, json)

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from mindstream.errors import InputError
 from mindstream.town.formats.drawing import Drawing, world_of_drawing
 from mindstream.town.formats.files import load_text
+from mindstream.town.formats.key_mistakes import describe_mistake
 from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.town_tables import MapTable, PlaceTable, ResidentTable, TownTables
 from mindstream.town.person import Person, Relation
@@ -81,9 +82,7 @@ def _parse_tables(text: str) -> TownTables:
     except RecursionError:
         raise InputError("is nested too deeply") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
-        raise InputError(f"{place}: {first['msg']} (it is {first['input']!r:.60})") from None
+        raise InputError(describe_mistake(TownTables, error)) from None
 
 
 def _build_world(name: Address, tables: TownTables, folder: Path) -> TileWorld | PlaceWorld:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mindstream.town.events import Acted, Talked
@@ -13,6 +14,17 @@ from mindstream.town.world.world import Spot
 
 
 @dataclass(frozen=True)
+class OddAct:
+    """An act where or when one may not: whose, when, what, where, and why one may not."""
+
+    name: str
+    time: str
+    what: str
+    place: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Conduct:
     """How residents behave.
 
@@ -20,7 +32,7 @@ class Conduct:
         planned, kept: waking minutes that are planned at a place, and how many of them were spent in its arena.
         acts, believable: acts at a place, and how many of them where and when one may: it is open, it is one's own or
             nobody's or an owner is there, and it is not full.
-        not_believable: why the others are not.
+        not_believable: why the others are not. odd: the others, each; in order of residents and time.
         in_walls: steps that somebody stood in a wall. asleep_elsewhere: sleeps outside the own house.
         talking_asleep: conversations of somebody who slept.
     """
@@ -33,6 +45,7 @@ class Conduct:
     in_walls: int
     asleep_elsewhere: int
     talking_asleep: int
+    odd: tuple[OddAct, ...] = ()
 
     @property
     def adherence(self) -> float:
@@ -48,7 +61,7 @@ class Conduct:
 def examine_conduct(history: History) -> Conduct:
     """Count what residents did against their plans, the rules of places, and what can be."""
     planned = kept = acts = walls = elsewhere = talking = 0
-    objections: Counter[str] = Counter()
+    odd: list[OddAct] = []
     for name in history.names:
         each_planned, each_kept = _adherence(history, name)
         planned, kept = planned + each_planned, kept + each_kept
@@ -59,24 +72,41 @@ def examine_conduct(history: History) -> Conduct:
             elsewhere += act.asleep and not _is_home(history, name, tiles[-1])
             if act.place and act.arrives <= history.step and history.state(name, act.arrives).act == act:
                 acts += 1
-                objections[_objection(history, name, act.place, act.arrives)] += 1
+                if why := _objection(history, name, act.place, act.arrives):
+                    odd.append(OddAct(name, history.clock(act.arrives), act.what, act.place, why))
         talking += sum(_slept(history, name, talk) for _, talk in history.events(name, Talked))
-    believable = objections.pop("", 0)
-    return Conduct(planned, kept, acts, believable, dict(objections), walls, elsewhere, talking)
+    why_not = dict(Counter(each.why for each in odd))
+    return Conduct(planned, kept, acts, acts - len(odd), why_not, walls, elsewhere, talking, tuple(odd))
+
+
+def trace_adherence(history: History, steps: Sequence[int]) -> list[float]:
+    """Return which share of the minutes planned up to each of some steps was kept."""
+    minutes = sorted(each for name in history.names for each in _minutes(history, name))
+    shares, at, kept = list[float](), 0, 0
+    for step in steps:
+        while at < len(minutes) and minutes[at][0] <= step:
+            kept += minutes[at][1]
+            at += 1
+        shares.append(kept / at if at else 1.0)
+    return shares
 
 
 def _adherence(history: History, name: str) -> tuple[int, int]:
-    """Count the waking minutes planned at a place, and those spent there, by the plan as it stood in each minute."""
-    setting, planned, kept = history.setting, 0, 0
+    """Count the waking minutes planned at a place, and those spent there."""
+    minutes = [is_kept for _, is_kept in _minutes(history, name)]
+    return len(minutes), sum(minutes)
+
+
+def _minutes(history: History, name: str) -> Iterator[tuple[int, bool]]:
+    """Yield the waking minutes planned at a place (by the plan as it then stood), and whether they were spent there."""
+    setting = history.setting
     for step in range(0, history.step + 1, setting.profile.a_minute):
         state = history.state(name, step)
         block = state.block_at(setting.minute(step))
         if state.day != setting.day(step) or block is None or block.asleep or block.place not in setting.addresses:
             continue
-        planned += 1
         wanted = setting.addresses[block.place].upto(ARENA)
-        kept += setting.world.address_at(state.spot(step)).is_within(wanted)
-    return planned, kept
+        yield step, setting.world.address_at(state.spot(step)).is_within(wanted)
 
 
 def _is_home(history: History, name: str, spot: Spot) -> bool:

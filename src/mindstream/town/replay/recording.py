@@ -28,6 +28,7 @@ from mindstream.town.events import (
 from mindstream.town.journal import TOWN, TownState, rows_after
 from mindstream.town.person import Person
 from mindstream.town.setting import Setting
+from mindstream.town.time_words import format_time
 
 Timeline = list[list[object]]
 WHYS = ("", "plan", "talk", "wait", "react")
@@ -76,7 +77,8 @@ async def record(store: Store, setting: Setting, since: int | None, until: int |
     last = (_step(rows[-1], setting) // whole_hour + 1) * whole_hour
     first, last = max(0, since or 0), last if until is None else min(until, last)
     if first >= last:
-        raise InputError(f"there is nothing between the steps {first} and {last}: the town was not lived so far")
+        begun, over = format_time(setting, first), format_time(setting, last)
+        raise InputError(f"there is nothing between {begun} and {over}: the town was not lived so far")
     return await _Recorder(store, setting).record(rows, first, last)
 
 

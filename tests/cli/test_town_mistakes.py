@@ -1,0 +1,95 @@
+"""`mindstream town`: what is mistyped is answered with what to type instead; times as people write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from running import mistaken, run_here
+from test_town import HAMLET, town
+
+from mindstream.cli import progress
+from mindstream.errors import InputError
+from mindstream.town.formats.town_file import parse_town
+from mindstream.town.lookup import find_span, find_step
+from mindstream.town.source import setting_of
+
+__all__ = ["town"]
+NOW = 8_640 + 3_600
+"""Day 2 of the hamlet, 10:00."""
+
+
+@pytest.mark.parametrize(
+    ("typed", "minute"),
+    [
+        ("Feb 13", 0), ("day 2", 1_440), ("10am", 1_440 + 600), ("yesterday 10:30", 630), ("tomorrow noon", 3_600),
+        ("now", 1_440 + 600), ("Tue Feb 14 at 7 pm", 1_440 + 1_140), ("2023-02-14T07:05", 1_440 + 425),
+        ("14 February 2023 midnight", 1_440), ("day 1 12am", 0), ("24:00", 2_880),
+    ],
+)  # fmt: skip
+def test_a_time_is_read_as_people_write_it(typed: str, minute: int) -> None:
+    assert find_step(setting_of(parse_town(HAMLET, Path())), typed, NOW) == minute * 6
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("Feb 30 10:00", "no Feb 30 in 2023"), ("25:00", "no time 25:00"), ("13pm", "no hour 13"), ("day 0", "no day 0"),
+     ("noonish", "is no time"), ("", "is no time"), ("13", "is no time")],
+)  # fmt: skip
+def test_a_time_that_cannot_be_is_said(typed: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        find_step(setting_of(parse_town(HAMLET, Path())), typed, NOW)
+
+
+def test_the_second_of_two_times_is_of_the_day_of_the_first() -> None:
+    setting = setting_of(parse_town(HAMLET, Path()))
+    assert find_span(setting, "day 1 8am", "9am", NOW) == (2_880, 3_240)
+    assert find_span(setting, "yesterday", "yesterday", NOW) == (0, 8_639), "a whole day"
+    with pytest.raises(InputError, match=r"Tue Feb 14, 08:00.* is before"):
+        find_span(setting, "day 2 9am", "8am", NOW)
+
+
+def test_who_types_another_word_is_told_the_right_one(town: tuple[str | Path, ...]) -> None:
+    folder = town[1]
+    assert "places lists what there is" in mistaken(run_here("town", "list"))
+    assert f"mindstream town status --data {folder}" in mistaken(run_here("town", "status", folder))
+    assert "TEXT is empty" in mistaken(run_here("town", "talk", "ada", " ", *town))
+    assert "is not the name of a model" in mistaken(run_here("town", "run", "--model", "nosuch:foo", *town))
+    assert "a number is wanted" in mistaken(run_here("town", "run", "--days", "two", *town))
+    assert "rules answer everything" in run_here("town", "estimate", *town).out
+    file = Path(folder).parent / "wrong.toml"
+    file.write_text(HAMLET.replace("knows =", "know =", 1))
+    said = mistaken(run_here("town", "new", file, "--data", file.parent / "fresh"))
+    assert "residents.1.know: there is no such key, did you mean 'knows'?" in said and "lifestyle" in said
+
+
+def test_what_there_is_is_listed(town: tuple[str | Path, ...]) -> None:
+    run_here("town", "run", "--steps", "1", *town)
+    run_here("town", "set", "piano", "out of tune", *town)
+    assert "cafe: counter, piano (out of tune)" in run_here("town", "places", *town).out
+    (cafe,) = run_here("town", "places", "cafe", "--json", *town).rows
+    assert [each["condition"] for each in cafe["objects"]] == ["", "out of tune"] and cafe["residents"] == []
+    mill = run_here("town", "places", "Mill House", *town).out
+    assert "there: Ada Brook, Ben Hale" in mill
+
+
+def test_long_work_says_how_far_it_is_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "EVERY_S", 0.01)
+    err = ""
+    with progress.progress("counting", 4) as told:
+        told(1)
+        while "25%" not in err:
+            err += capsys.readouterr().err
+    assert "counting, 25%" in err
+
+
+def test_what_comes_from_outside_stands_in_the_timeline(town: tuple[str | Path, ...]) -> None:
+    run_here("town", "run", "--hours", "9", *town)
+    run_here("town", "whisper", "ben", "The bridge is closed on Sunday.", *town)
+    run_here("town", "talk", "ben", "I am Maya from the hills.", "--by", "Maya", *town)
+    told = run_here("town", "timeline", "ben", *town).out
+    assert "has a thought from outside: The bridge is closed" in told and "is visited by Maya" in told
+    assert "bridge" in run_here("town", "timeline", "ben", "--about", "bridge", *town).out
+    assert told.count(" (") < told.count("\n") and ") (" not in told
