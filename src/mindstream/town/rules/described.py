@@ -92,10 +92,13 @@ def habits_of(who: Description) -> list[Habit]:
     ask, weekday = who.ask, who.day.weekday()
     own = [text for _, text in who.told if is_own_habit(text, ask.who)]
     habits = read_habits([*who.text.split("\n"), *own], ask.who, ask.places)
+    habits = [each for each in habits if each.what != "going to school"]  # it has its hours
     at_work, work = _place_of_work(who)
     habits = [replace(habit, place=at_work) if habit.duty and habit.place == NOWHERE else habit for habit in habits]
     if not any(habit.duty or (is_work(habit) and habit.place > 0) for habit in habits) and not RESTS.search(who.text):
         habits += _usual_duty(who, at_work, work)
+    elif RESTS.search(who.text) and work is not None and not work.is_job:
+        habits.append(Habit(work.activity, place=at_work))
     return [habit for habit in habits if weekday in working_days(habit, ask.places)]
 
 

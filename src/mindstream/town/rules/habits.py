@@ -43,7 +43,7 @@ LEADS = re.compile(
 )
 GOES = re.compile(
     r"^(?:goes|go|walks?|returns?|heads?|comes?|drives?|cycles)\b.{0,80}? to (?P<verb>(?!the\b|a\b"
-    r"|work\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$"
+    r"|work\b|school\b|college\b|church\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$"
 )
 COUNTER = re.compile(r"(?:the|a|his|her) (?P<which>(?:\w{2,14} ){1,2}(?:counter|desk|till|bar))\b")
 AT_WORK = re.compile(r"(?:at|behind|in|for|on|as)\b")

@@ -15,7 +15,7 @@ PURPOSES: dict[str, tuple[str, str]] = {
     ),
     "drink": (
         "drink drinks beer wine cocktail bartender barkeeper",
-        "pub bar tavern saloon brewery nightclub",
+        "pub bar tavern saloon taproom nightclub",
     ),
     "outdoors": (
         "walk walks stroll run runs jog jogs hike picnic outdoors tree trees bird birds nature gardener",
@@ -82,7 +82,10 @@ OPEN = {
 }
 """When such places are open, where nobody says."""
 SERVICE = frozenset(
-    terms("bathroom washroom restroom toilet lavatory shower storeroom storage cellar corridor hallway lobby")
+    terms(
+        "bathroom washroom restroom toilet lavatory shower storeroom storage cellar corridor hallway lobby "
+        "kitchen dressing"
+    )
 )
 """Rooms where nobody spends time."""
 NOT_NAMES = frozenset(terms("room main common house home empty of at the and for place floor first second"))

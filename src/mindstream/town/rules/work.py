@@ -13,7 +13,7 @@ from mindstream import caches
 from mindstream.models.embedders.wordllama import vectors
 from mindstream.text.words import STOP, plain_words, terms
 from mindstream.town.prompts.plan_day import Place
-from mindstream.town.rules.habits import TIMES, gerund, shorten
+from mindstream.town.rules.habits import TIMES, gerund
 from mindstream.town.rules.where import purposes_of, serves
 
 MOST_WORDS = 12
@@ -22,7 +22,7 @@ RELATED = 0.36
 NEAR_THING = 0.3
 AT_HOME = 0.8
 """A room at home is where somebody works only if it has the very thing."""
-OWN, SERVED = 0.5, 0.4
+OWN, SERVED = 0.37, 0.45
 CHANCE = 0.22
 FOR_GUESTS = frozenset(("eat", "drink", "shop"))
 """A thing that stands there is for those who come, and nobody's work."""
@@ -59,8 +59,8 @@ class Work(NamedTuple):
         verb = self.said.partition(" ")[0]
         if self.is_job or verb in KEEPS:
             doing = BOUND.split(self.said, maxsplit=1)[-1] if self.is_job and " who " in self.said else ""
-            return shorten(gerund(doing)) if doing else "working"
-        return shorten(gerund(TWO.split(TIMES.sub("", self.said), maxsplit=1)[0]))
+            return gerund(doing)[:70] if doing else "working"
+        return gerund(TWO.split(TIMES.sub("", self.said), maxsplit=1)[0])[:70]
 
     @property
     def words(self) -> tuple[tuple[str, float], ...]:
@@ -99,6 +99,8 @@ def work_of(identity: str, who: str) -> list[Work]:
 def find_work(works: Sequence[Work], places: Sequence[Place]) -> tuple[int, Work | None]:
     """Return the number of the place where somebody works, and what of its work is done there; 0: none is related."""
     for work in works:
+        if work.said.endswith(" at home"):
+            return 0, work
         scored = [(_related(work, place), -number) for number, place in enumerate(places, 1)]
         best, number = max(scored, default=(0.0, 0))
         if best >= RELATED:
