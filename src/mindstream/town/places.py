@@ -77,7 +77,8 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
         things = tuple(each.rpartition(":")[2] for each in setting.objects_in(address) if each in knows)
         home = is_home(person, address)
         hours = hours_on(rules, setting.addresses[address], when)
-        found.append((address, Place(words=words_of(address), things=things, home=home, hours=hours)))
+        own = person.name in setting.rules.owners(setting.addresses[address])
+        found.append((address, Place(words=words_of(address), things=things, home=home, own=own, hours=hours)))
     return sorted(found, key=lambda each: not each[1].home)
 
 
@@ -126,6 +127,12 @@ def hours_on(rules: Mapping[Address, PlaceRule], address: Address, when: datetim
     return ""
 
 
+def _is_of_the_town(setting: Setting, person: Person, place: Address) -> bool:
+    """Tell whether everybody who lives in a town knows a place of it: it is nobody's home, or anybody may go there."""
+    address = str(place.upto(3))
+    return not setting.homes.get(str(place.upto(2))) or may_use(setting, person, address)
+
+
 def find_place(turn: Turn, what: str, place: str) -> str:
     """Return the object at which something is done in a place; the place itself where none comes to mind."""
     address = turn.setting.addresses.get(place)
@@ -153,8 +160,10 @@ def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
     """
     if person.home not in setting.addresses:
         raise InputError(f"{person.name} lives at {person.home!r}, and {setting.name} has no such place")
-    within = [str(each) for each in setting.world.places if each.is_within(setting.addresses[person.home].upto(2))]
-    knows = {place for place in (*within, *person.knows) if place in setting.addresses}
+    home = setting.addresses[person.home].upto(2)
+    within = [str(each) for each in setting.world.places if each.is_within(home)]
+    told = person.knows or [str(each) for each in setting.world.places if _is_of_the_town(setting, person, each)]
+    knows = {place for place in (*within, *told) if place in setting.addresses}
     knows |= {str(setting.addresses[place].upto(level)) for place in tuple(knows) for level in (2, 3)}
     if person.start is not None:
         return person.start, tuple(sorted(place for place in knows if place.count(":")))

@@ -16,7 +16,8 @@ class Place(BaseModel):
 
     Attributes:
         words: as in "library of Oak Hill College".
-        things: what is there. home: it is the person's own. hours: when it is open today; "" always, or nobody knows.
+        things: what is there. home: it is where the person lives. own: it belongs to the person.
+        hours: when it is open today; "" always, or nobody knows.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -24,12 +25,15 @@ class Place(BaseModel):
     words: str
     things: tuple[str, ...] = ()
     home: bool = False
+    own: bool = False
     hours: str = ""
 
     @property
     def line(self) -> str:
         """All of it on one line: `cafe of Oak Cafe (open 08:00-20:00): counter, piano`."""
-        more = ", ".join(["at home"] * self.home + [_hours(self.hours)] * bool(self.hours))
+        whose = "at home" if self.home else "your own" if self.own else ""
+        whose = "at home" if self.home else "your own" if self.own else ""
+        more = ", ".join(each for each in (whose, self.hours and _hours(self.hours)) if each)
         things = f": {', '.join(self.things)}" if self.things else ""
         return f"{self.words}{f' ({more})' if more else ''}{things}"
 

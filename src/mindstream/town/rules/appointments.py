@@ -188,6 +188,10 @@ def is_by(text: str, who: str) -> bool:
 
 
 def _role(who: str, text: str) -> Role:
+    if any(
+        text[: each.start()].rstrip().endswith((who, f"{who} is", f"{who} will be")) for each in HOSTS.finditer(text)
+    ):
+        return "host"  # whoever it was told to
     if not is_by(text, who):
         own = re.search(rf"\b{re.escape(who.split()[0])}\b[^.;\n]{{0,60}}", text)
         return "helper" if own and HELPS.search(own[0]) and PROMISES.search(own[0]) else "guest"

@@ -9,7 +9,8 @@ from datetime import date, timedelta
 from mindstream.town.rules.times import read_days
 
 SENTENCES = re.compile(r"(?<=[a-z)*\d][.!?])\s+")
-ADDED = ("Yesterday, ", "Since yesterday: ", "Today, ")
+NEWS = ("Yesterday, ", "Since yesterday: ")
+ADDED = (*NEWS, "Today, ")
 LONGEST, A_PART = 800, 160
 TALKED = re.compile(r"^(?P<who>.{1,60}?) talked with (?P<other>.{1,60}?) about (?P<about>.+)$")
 
@@ -32,13 +33,18 @@ def next_currently(before: str, who: str, day: date, told: Sequence[tuple[date, 
         added.append(f"Yesterday, {who} talked with {talks}.")
     thought = next((each for each in lately if not TALKED.match(each) and "'s plan for " not in each), "")
     if thought:
-        added.append(f"Since yesterday: {thought[:A_PART].rstrip('.')}.")
+        added.append(f"Since yesterday: {SENTENCES.split(thought)[0][:A_PART].rstrip('.')}.")
     if plans:
         added.append(f"Today, {who} will be {' and '.join(plans)[:A_PART]}.")
     if not (kept or added):
         return before[:LONGEST]
     room = LONGEST - sum(len(each) + 1 for each in added)
     return " ".join([" ".join(kept)[: max(0, room)].strip(), *added]).strip()
+
+
+def without_news(text: str) -> str:
+    """Leave out what happened of late and what others told: no work and no habit of one's own."""
+    return " ".join(each for each in SENTENCES.split(text) if not each.startswith(NEWS))
 
 
 def _is_over(sentence: str, day: date) -> bool:
@@ -52,5 +58,5 @@ def _talks(lately: Sequence[str]) -> str:
     said = []
     for text in lately:
         if found := TALKED.match(text):
-            said.append(f"{found['other']} about {found['about'][:80].strip(' .')}")
+            said.append(f"{found['other']} about {SENTENCES.split(found['about'])[0][:80].strip(' .')}")
     return " and with ".join(dict.fromkeys(said[:2]))

@@ -76,7 +76,7 @@ def _appointments(who: Description) -> list[Appointment]:
 
 def _told(who: Description) -> list[tuple[date, str]]:
     """Return what is told, by lines: a day and an hour may stand in two sentences of one."""
-    return [*((who.day, line) for line in who.text.split("\n")), *who.told]
+    return [*((who.day, line) for line in who.all_text.split("\n")), *who.told]
 
 
 def _would_go(who: Description, each: Appointment, habits: Sequence[Habit]) -> bool:
@@ -196,7 +196,8 @@ def _work_on(who: Description, line: Timeline, habits: Sequence[Habit]) -> None:
         if pursuits:
             pursuit = pursuits[(first + n) % len(pursuits)]
             what = pursuit.what
-            place = find_named(what, places, who.ask.who) or find_meant(what, places, ("craft", "train"))
+            is_told = what != "working"
+            place = is_told and (find_named(what, places, who.ask.who) or find_meant(what, places, ("craft", "train")))
             if not place and find_thing(what, ("desk",)) == 0:
                 place = named
             if not place and who.draw("away", n) < 0.35:

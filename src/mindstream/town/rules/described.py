@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from mindstream import chance
-from mindstream.town.prompts.plan_day import PlanDay
+from mindstream.town.prompts.plan_day import Place, PlanDay
 from mindstream.town.rules.appointments import read_memory
+from mindstream.town.rules.currently import without_news
 from mindstream.town.rules.habits import (
-    JOB,
+    HOME,
     LEARNS,
     NOWHERE,
     RESTS,
@@ -21,12 +22,15 @@ from mindstream.town.rules.habits import (
     read_habits,
     working_days,
 )  # fmt: skip
-from mindstream.town.rules.sleep import AT_NIGHT, SLEEPS, WAKES, read_sleep
+from mindstream.town.rules.sleep import AT_NIGHT, DAWN, SLEEPS, WAKES, read_sleep
 from mindstream.town.rules.timeline import DAY
 from mindstream.town.rules.times import read_stretches
-from mindstream.town.rules.where import find_meant, find_named, purposes_of
+from mindstream.town.rules.where import find_named, purposes_of, read_opening
+from mindstream.town.rules.work import Work, find_work, read_work
 
 LINES = 12
+SCHOOLING = (Work("pupil of a school class", is_job=True),)
+NO_PLACE = Place(words="")
 SITS = re.compile(r"\b(?:sits|stands|works|serves) (?:at|in|behind) (?P<where>[^.;\n]{3,80})")
 AGE = re.compile(r", (\d{1,3}) years old")
 
@@ -40,7 +44,9 @@ class Description:
     age: int
     traits: str
     text: str
-    """What is told of the person, in lines, without name, traits and whom it knows."""
+    """What is told of the person, in lines, without name, traits, whom it knows and what is new."""
+    all_text: str
+    """The same with what is new: somebody may have been invited."""
     told: tuple[tuple[date, str], ...]
 
     def draw(self, *key: object) -> float:
@@ -59,7 +65,9 @@ def describe(ask: PlanDay) -> Description:
     except ValueError:
         day = date(2000, 1, 1)
     memories = tuple(read_memory(memory, day) for memory in ask.memories)
-    return Description(ask, day, int(age[1]) if age else 0, traits, "\n".join(told), memories)
+    return Description(
+        ask, day, int(age[1]) if age else 0, traits, "\n".join(map(without_news, told)), "\n".join(told), memories
+    )
 
 
 def hours_of_sleep(who: Description, habits: Sequence[Habit]) -> tuple[int, int]:
@@ -84,49 +92,50 @@ def habits_of(who: Description) -> list[Habit]:
     ask, weekday = who.ask, who.day.weekday()
     own = [text for _, text in who.told if is_own_habit(text, ask.who)]
     habits = read_habits([*who.text.split("\n"), *own], ask.who, ask.places)
-    at_work = _place_of_work(who)
+    habits = [each for each in habits if each.what != "going to school"]  # it has its hours
+    at_work, work = _place_of_work(who)
     habits = [replace(habit, place=at_work) if habit.duty and habit.place == NOWHERE else habit for habit in habits]
     if not any(habit.duty or (is_work(habit) and habit.place > 0) for habit in habits) and not RESTS.search(who.text):
-        habits += _usual_duty(who, at_work)
+        habits += _usual_duty(who, at_work, work)
+    elif RESTS.search(who.text) and work is not None and not work.is_job:
+        habits.append(Habit(work.activity, place=at_work))
     return [habit for habit in habits if weekday in working_days(habit, ask.places)]
 
 
-def _place_of_work(who: Description) -> int:
-    """Return where somebody has its job, by the words of it; 0: at home, or nobody says."""
-    found = JOB.search(who.text)
-    if found is None:
-        return 0
+def _place_of_work(who: Description) -> tuple[int, Work | None]:
+    """Return where somebody works, and as what, by the words for it; 0: nobody says."""
+    works = read_work(who.text, who.ask.who)
     for told in SITS.finditer(who.text):
         if not read_stretches(told[0]) and (place := find_named(told["where"], who.ask.places, who.ask.who)):
-            return place
-    job = re.split(r" (?:who|and) ", found["job"], maxsplit=1)[0]
-    return find_named(found["job"], who.ask.places, who.ask.who) or find_meant(job, who.ask.places)
+            return place, works[0] if works else None
+    return find_work(works, who.ask.places)
 
 
-def _usual_duty(who: Description, place: int) -> list[Habit]:
-    """Return a job's or a school's hours, where its place is known and its hours are not told."""
+def _usual_duty(who: Description, place: int, work: Work | None) -> list[Habit]:
+    """Return a job's or a school's hours where they are not told: those of its place, else the usual ones."""
     places = who.ask.places
     wake, _ = read_sleep(who.text, who.age)
     begin = wake + 75 if wake < 13 * 60 else 0
-    is_pupil = 5 < who.age < 18 or (LEARNS.search(who.text) and who.age < 30)
-    if is_pupil:
-        school = find_named(who.text, [each for each in places if "study" in purposes_of(each)]) and find_meant(
-            "student class", places, ("study",)
-        )
-        school = school or find_meant("student class", places, ("study",))
-        start = max(9 * 60, begin)
-        return (
-            [Habit("taking classes", start, start + (360 if who.age < 18 else 240), school, duty=True)]
-            if school
-            else []
-        )
-    if not place or 0 < who.age < 16:
+    if 5 < who.age < 18 or (LEARNS.search(who.text) and who.age < 30):
+        school, _ = find_work(SCHOOLING, [each if "study" in purposes_of(each) else NO_PLACE for each in places])
+        start, length = max(9 * 60, begin), 360 if who.age < 18 else 240
+        return [Habit("taking classes", start, start + length, school, duty=True)] if school else []
+    if 0 < who.age < 16 or work is None or (not place and work.is_job):
         return []
-    purposes = purposes_of(places[place - 1])
-    hours = (17 * 60, 23 * 60) if "drink" in purposes else (8 * 60, 18 * 60) if "eat" in purposes else (9 * 60, 17 * 60)
-    late = AT_NIGHT.search(who.text) is not None
-    hours = (22 * 60, 6 * 60) if late else (max(hours[0], begin), max(hours[1], begin + 360))
-    return [Habit("teaching" if "study" in purposes else "working", *hours, place, duty=True)]
+    what = work.activity
+    if not place:
+        return [Habit(what, 9 * 60, 12 * 60, HOME), Habit(what, 13 * 60, 17 * 60, HOME)]
+    here = places[place - 1]
+    if AT_NIGHT.search(who.text):
+        return [Habit(what, 22 * 60, 6 * 60, place, duty=True)]
+    purposes = purposes_of(here)
+    usual = (17 * 60, 23 * 60) if "drink" in purposes else (8 * 60, 18 * 60) if "eat" in purposes else (9 * 60, 17 * 60)
+    if DAWN.search(who.text):
+        usual = (begin, begin + 8 * 60)
+    opens, closes = read_opening(here.hours) or usual
+    start = max(opens, begin)
+    hours = (start, min(max(closes, start + 360), start + 10 * 60))
+    return [Habit(what, *hours, place, duty=True)]
 
 
 def end_of(habit: Habit) -> int:

@@ -9,6 +9,7 @@ from datetime import date
 
 from mindstream.text.dates import WEEKDAYS
 from mindstream.text.irregular import BASE
+from mindstream.text.words import STOP
 from mindstream.town.prompts.plan_day import Place
 from mindstream.town.rules.sleep import AT_NIGHT
 from mindstream.town.rules.times import read_days, read_minutes, read_part, read_stretches, read_weekdays
@@ -42,7 +43,7 @@ LEADS = re.compile(
 )
 GOES = re.compile(
     r"^(?:goes|go|walks?|returns?|heads?|comes?|drives?|cycles)\b.{0,80}? to (?P<verb>(?!the\b|a\b"
-    r"|work\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$"
+    r"|work\b|school\b|college\b|church\b)[a-z]{2,12})\b(?P<rest>(?! \w+ ?$).{0,80})$"
 )
 COUNTER = re.compile(r"(?:the|a|his|her) (?P<which>(?:\w{2,14} ){1,2}(?:counter|desk|till|bar))\b")
 AT_WORK = re.compile(r"(?:at|behind|in|for|on|as)\b")
@@ -62,7 +63,7 @@ TIMES = re.compile(
     r"\s?\b(?:in|during|on|at) (?:the |her |his )?(?:mornings?|afternoons?|evenings?|nights?|weekdays?|weekends?"
     r"|\w{3,6}days?)\b|\s?\bevery (?:morning|afternoon|evening|night|weekend|\w{3,6}day)\b|\s?\bby (?:day|night)\b"
     r"|\s?\b(?:(?:at|around|about|from|until|till|starting|starts?|by|between|to|and)\s){0,2}(?:at "
-    r"|around )?\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]m\b|o'clock)?"
+    r"|around )?(?:\d{1,2}(?:[:.]\d\d)?\s?(?:[ap]m\b|o'clock)?|noon\b|midnight\b)"
     r"|\s?\b(?:everyday|every day|daily|usually|often|early in the \w{3,9}|in the (?:morning|afternoon|evening)"
     r"|at night|during the day)\b",
     re.IGNORECASE,
@@ -73,7 +74,6 @@ opens open stands stand runs run works work manages manage staffs serves serve m
 TENDS = frozenset(TENDS_WORDS.split())
 KEEPS_A = re.compile(r"(?:an?|the|his|her|their|[A-Z]|$)")
 CLOSES = re.compile(r"\b(?:closes|close|closing|finishes|leaves|locks up|gets off|is done|until)\b", re.IGNORECASE)
-JOB = re.compile(r"\b(?:is|works as|am|as) (?:an?|the) (?P<job>[^.;,\n]{2,80})", re.IGNORECASE)
 BOTH = re.compile(r"(?P<out>out )?and (?P<second>[a-z]{3,12})(?P<more>$| and .{0,60}$)")
 OWN = re.compile(r"(?:you|i|in terms of [\w ]{2,30}, (?:you|i)) ", re.IGNORECASE)
 HABITUAL_WORDS = """
@@ -85,6 +85,7 @@ OPEN_ENDS_WORDS = """
 a an the of on in at to for with and or by from about into over his her their its
 """
 OPEN_ENDS = frozenset(OPEN_ENDS_WORDS.split())
+NO_VERB = (STOP - STATES) | OPEN_ENDS | frozenset(("since", "during", "while", "because", "until", "unless", "though"))
 RESTS = re.compile(r"\b(?:retired|pensioner|on a pension|unemployed|out of work|between jobs|no job)\b", re.IGNORECASE)
 KEEPS_HOUSE = re.compile(r"\b(?:house ?wife|house ?husband|home ?maker|stay-at-home|keeps? house)\b", re.IGNORECASE)
 LEARNS = re.compile(
@@ -177,7 +178,7 @@ def _read_clause(clause: str, who: str, places: Sequence[Place], before: Habit |
     stretch = next(iter(read_stretches(clause)), None)
     part = read_part(clause) if stretch is None else None
     place = find_named(clause, places, who)
-    if not place and HOMEWARD.search(clause):
+    if not place and (HOMEWARD.search(clause) or _is_home_named(clause, places)):
         place = HOME
     elif not place:
         place = find_meant(clause, places) or (before.place if before is not None and before.place > 0 else NOWHERE)
@@ -197,6 +198,7 @@ def _read_clause(clause: str, who: str, places: Sequence[Place], before: Habit |
         duty = place > 0 and (verb in TENDS or verb in ("goes", "go", "teaches", "starts"))
         duty = duty or verb in ("works", "work", "teaches", "teach", "opens", "open")
         duty = duty or (place > 0 and not places[place - 1].home and stretch.length > A_SHIFT)
+        duty = duty or (stretch.length > A_SHIFT and (stretch.end or 0) < (stretch.start or 0))  # a watch by night
         return Habit(what, stretch.start, stretch.end, place, duty=duty, minutes=minutes)
     if later and before is not None:
         after = before.end if before.end is not None else None
@@ -204,6 +206,10 @@ def _read_clause(clause: str, who: str, places: Sequence[Place], before: Habit |
     if part is not None:
         return Habit(what, part.start, part.end, place, minutes=minutes)
     return Habit(what, None, None, place, minutes=minutes)
+
+
+def _is_home_named(clause: str, places: Sequence[Place]) -> bool:
+    return any(each.home and (house := each.words.rpartition(" of ")[2]) and house in clause for each in places)
 
 
 def _lead(clause: str, who: str) -> str:
@@ -238,7 +244,7 @@ def activity(clause: str, who: str) -> str:
         text = goes["verb"] + goes["rest"]
     text = " ".join(TIMES.sub("", text).split()).strip(" ,.-*")
     verb, _, rest = text.partition(" ")
-    if not verb or not verb[0].isalpha() or len(verb) > 16:
+    if not verb or not verb[0].isalpha() or len(verb) > 16 or verb.lower() in NO_VERB or _is_past(verb.lower()):
         return ""
     if verb.lower() in TENDS and not (verb.lower() in ("keeps", "runs") and not KEEPS_A.match(rest)):
         if counter := COUNTER.match(rest):
@@ -251,6 +257,11 @@ def activity(clause: str, who: str) -> str:
         found = re.search(r"\b[a-z]{2,14}ing\b.{0,60}", rest)
         return shorten(found[0] if found else f"spending {rest}")
     return shorten(gerund(text))
+
+
+def _is_past(verb: str) -> bool:
+    """Tell whether a word says what was done: that is no habit."""
+    return verb.endswith("ed") and len(verb) > 5
 
 
 def gerund(phrase: str) -> str:
@@ -267,7 +278,7 @@ def gerund(phrase: str) -> str:
 def _base(verb: str) -> str:
     if verb.endswith("ies") and len(verb) > 4:
         return verb[:-3] + "y"
-    if verb.endswith(("ches", "shes", "sses", "xes", "zes", "oes")):
+    if verb.endswith(("ches", "shes", "sses", "xes", "zes")) or (verb.endswith("oes") and verb != "shoes"):
         return verb[:-2]
     return verb[:-1] if verb.endswith("s") and not verb.endswith("ss") else verb
 

@@ -25,6 +25,7 @@ from mindstream.town.rules.interview_memory import (
 from mindstream.town.rules.question import LEAVES, THANKS, AskedSpan, Question, is_called
 from mindstream.town.rules.times import read_days
 from mindstream.town.rules.worth import TOLD, worth
+from mindstream.town.sentences import sentences
 
 ASPECTS = (
     (r"\b(?:introduc\w*|about (?:your|him|her)self|who are you)\b", r""),
@@ -161,11 +162,19 @@ def about_somebody(ask: AnswerInterview, question: Question, name: str) -> str:
             ]
         if name == ask.who and "interest" in asked and not found:  # then it is what one is and does
             found = [own(ask.who, each.text) for each in known][:2]
+        if name == ask.who and "occupation" in asked and not found:
+            found = _living(ask)
         found.sort(key=lambda text: " (" in text and "I know " not in text)
         if not found and name == ask.who and "liv" in asked:
             return "I do not know of anybody."
         return " ".join(first(found, 3 if name == ask.who else 2))
     return ""
+
+
+def _living(ask: AnswerInterview) -> list[str]:
+    """Return the line that says what one does for a living."""
+    lines = [line for line in ask.identity.splitlines()[1:] if not line.startswith(("Traits: ", "Knows: "))]
+    return [own(ask.who, sentence) for sentence in sentences(lines[0])][:2] if lines else []
 
 
 def _introduction(ask: AnswerInterview) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from mindstream.town.prompts.plan_day import Place
 from mindstream.town.rules.pursuits import Pursuit
+from mindstream.town.rules.things import find_thing
 from mindstream.town.rules.timeline import DAY, Timeline
 from mindstream.town.rules.where import find_for, is_open
 
@@ -110,10 +111,14 @@ def _choices(
             continue
         for number in find_for(purpose, places):
             place = places[number - 1]
+            if purpose == "shop" and place.things and find_thing(usual, place.things, guest=True) < 0:
+                continue
             if purpose == "study" and not BOOKS.search(place.words):
                 continue
             if is_open(place, minute, minute + end - start):
                 what = usual if (start // 15) % 3 or (purpose == "eat" and after_meal) else other
+                if purpose == "eat" and 0 < age < GROWN:
+                    what = "having a snack"
                 if purpose == "shop":
                     what = usual if GROCERIES.search(place.words) else other
                 found.append(Choice(what, number, WEIGHT[purpose] * busy * sociable))

@@ -21,8 +21,10 @@ OWL = re.compile(r"\b(?:night[- ]owl|late riser|sleeps (?:in|late)|(?:up|stays u
 LARK = re.compile(
     r"\b(?:early (?:bird|riser)|morning person|up (?:very )?early|with the (?:sun|chickens))\b", re.IGNORECASE
 )
+DAWN = re.compile(r"\b(?:before|at|by) (?:dawn|daybreak|sunrise)\b", re.IGNORECASE)
 AT_NIGHT = re.compile(
-    r"\b(?:night[- ]shifts?|works? (?:at )?nights?|night[- ]?(?:watch\w{0,4}|nurse|porter|guard|clerk|worker|duty"
+    r"\b(?:night[- ]shifts?|works? (?:at )?nights?|(?:through|all) (?:the )?night"
+    r"|night[- ]?(?:watch\w{0,4}|nurse|porter|guard|clerk|worker|duty"
     r"|baker))\b",
     re.IGNORECASE,
 )
@@ -78,7 +80,12 @@ def _abed(minute: int, clause: str) -> int:
 def _whole(wake: int | None, bed: int | None, text: str, age: int) -> tuple[int, int]:
     """Return both hours: what is not told follows from the other, from the kind of person, from the age."""
     if wake is None and bed is None:
-        kinds = [(AT_NIGHT, (16 * 60, 8 * 60 + 30)), (OWL, (10 * 60, 2 * 60)), (LARK, (5 * 60 + 30, 21 * 60 + 30))]
+        kinds = [
+            (AT_NIGHT, (16 * 60, 8 * 60 + 30)),
+            (DAWN, (4 * 60, 20 * 60)),
+            (OWL, (10 * 60, 2 * 60)),
+            (LARK, (5 * 60 + 30, 21 * 60 + 30)),
+        ]
         for kind, hours in kinds:
             if kind.search(text[:LONGEST]):
                 return hours

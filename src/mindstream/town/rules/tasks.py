@@ -11,9 +11,9 @@ from mindstream import chance
 from mindstream.models.prompt import rule
 from mindstream.town.prompts.break_down import BreakDown, Task, Tasks
 from mindstream.town.prompts.plan_day import Place
-from mindstream.town.rules.habits import JOB
 from mindstream.town.rules.things import find_thing, without_place
-from mindstream.town.rules.where import find_meant, find_named, purposes_of
+from mindstream.town.rules.where import purposes_of
+from mindstream.town.rules.work import find_work, nearest_thing, work_of
 
 Step = tuple[str, int]
 LEAST, MOST_TASKS = 5, 60
@@ -124,7 +124,9 @@ AT_A_COUNTER = _script(
         ("counting the till", 10),
     ],
 )
-COUNTER = re.compile(r"\b(?:counter|till|register)\b")
+OF_PLANTS = re.compile(r"\bbed .*\b(?:garden|yard|park|green|orchard)\b")
+"""Nobody sleeps in it."""
+COUNTER = re.compile(r"\b(?:counter|till|register|bar(?! s(?:eat|tool)))\b")
 AT_LARGE = re.compile(r"walk|stroll|jog|running|going for|taking (?:a walk|pictures)|enjoying the fresh|collecting")
 """What is done about a place, at no thing of it."""
 SERVING = ("working", "closing", "hosting", "preparing", "teaching", "helping")
@@ -141,7 +143,8 @@ UNLESS: dict[str, tuple[str, str]] = {
 @rule(BreakDown)
 def break_down_by_habit(ask: BreakDown) -> Tasks:
     """Do what belongs to it in its order."""
-    names = [name.partition(" of ")[0] for name, _, _ in (each.partition(" in the ") for each in ask.around)]
+    around = [each.partition(" in the ")[::2] for each in ask.around]
+    names = ["" if OF_PLANTS.search(f"{name} {where}") else name.partition(" of ")[0] for name, where in around]
     tasks = [_at_its_thing(ask, what, minutes, names) for what, minutes in _steps(ask, names, ask.minutes)]
     return Tasks(tasks=tasks[:MOST_TASKS] or [Task(minutes=max(1, ask.minutes), what=ask.what)])
 
@@ -155,7 +158,8 @@ def _at_its_thing(ask: BreakDown, what: str, minutes: int, names: Sequence[str])
     near = [name if thing.endswith(ask.where) else "" for name, thing in zip(names, ask.around, strict=True)]
     in_room = near if _is_in_room(ask) and any(near) else names
     sought = f"{plain} {what}" if AT_A_COUNTER.cues.match(ask.what) else without_place(what, ask.where)
-    number = find_thing(sought, in_room, guest)
+    number = nearest_thing(work_of(ask.identity, ask.who), in_room) if plain == what == "working" else -1
+    number = number if number >= 0 else find_thing(sought, in_room, guest)
     if what in UNLESS and not any(re.search(UNLESS[what][0], name) for name in names):
         what = UNLESS[what][1]
     if what == "cooking" and (age := AGE.search(ask.identity)) and int(age[1]) < 13:
@@ -233,11 +237,9 @@ def _serves(ask: BreakDown) -> bool:
         return False
     if COUNTER.search(ask.what):
         return True
-    job, place = JOB.search(ask.identity), [Place(words=ask.where)]
-    if job is None or without_place(ask.what, ask.where) != "working":
+    if without_place(ask.what, ask.where) != "working":
         return False
-    what = re.split(r" (?:who|and) ", job["job"], maxsplit=1)[0]
-    return bool(find_named(job["job"], place) or find_meant(what, place))
+    return bool(find_work(work_of(ask.identity, ask.who), [Place(words=ask.where)])[0])
 
 
 def _evenly(what: str, minutes: int) -> Iterator[Step]:

@@ -63,7 +63,7 @@ USES = (
     ),
     (
         "shop shopping buy buying groceries errand errands restock restocking needed browse pay paying",
-        "shelf store product counter rack aisle",
+        "shelf store product counter rack aisle stall",
     ),
     ("pool billiards", "pool table"),
     (

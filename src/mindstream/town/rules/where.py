@@ -15,7 +15,7 @@ PURPOSES: dict[str, tuple[str, str]] = {
     ),
     "drink": (
         "drink drinks beer wine cocktail bartender barkeeper",
-        "pub bar tavern saloon brewery nightclub",
+        "pub bar tavern saloon taproom nightclub",
     ),
     "outdoors": (
         "walk walks stroll run runs jog jogs hike picnic outdoors tree trees bird birds nature gardener",
@@ -62,6 +62,10 @@ PURPOSES: dict[str, tuple[str, str]] = {
         "train bus ferry passengers conductor stationmaster",
         "station harbour harbor airport depot",
     ),
+    "lodge": (
+        "porter innkeeper hotelier receptionist guest guests",
+        "hotel hostel guesthouse inn gatehouse",
+    ),
     "guard": (
         "patrol police policeman officer firefighter warden guard",
         "police station barracks firehouse gatehouse",
@@ -69,10 +73,19 @@ PURPOSES: dict[str, tuple[str, str]] = {
 }
 """What people do, and where it is done: the general sense of English words, no town's."""
 PUBLIC = ("eat", "drink", "outdoors", "shop", "study", "train", "faith", "shows")
-OPEN = {"eat": (7 * 60, 21 * 60), "drink": (16 * 60, 25 * 60), "shop": (8 * 60, 20 * 60), "outdoors": (6 * 60, 21 * 60)}
+OPEN = {
+    "eat": (7 * 60, 21 * 60),
+    "drink": (16 * 60, 25 * 60),
+    "shop": (8 * 60, 20 * 60),
+    "outdoors": (6 * 60, 21 * 60),
+    "study": (8 * 60, 20 * 60),
+}
 """When such places are open, where nobody says."""
 SERVICE = frozenset(
-    terms("bathroom washroom restroom toilet lavatory shower storeroom storage cellar corridor hallway lobby")
+    terms(
+        "bathroom washroom restroom toilet lavatory shower storeroom storage cellar corridor hallway lobby "
+        "kitchen dressing"
+    )
 )
 """Rooms where nobody spends time."""
 NOT_NAMES = frozenset(terms("room main common house home empty of at the and for place floor first second"))
@@ -81,11 +94,12 @@ WHOLE = 24 * 60
 
 @caches.remember(4_096)
 def purposes_of(place: Place) -> tuple[str, ...]:
-    """Return what a place is for, by its words."""
+    """Return what a place is for, by its words; where they say nothing, by a thing in it: a bar."""
     words = set(terms(place.words))
     if SERVICE & set(terms(place.words.partition(" of ")[0])):
         return ()
-    return tuple(purpose for purpose in _FOR if words & _FOR[purpose][1])
+    said = tuple(purpose for purpose in _FOR if words & _FOR[purpose][1])
+    return said or tuple(purpose for purpose in _FOR if set(place.things) & _FOR[purpose][1])
 
 
 _FOR = {purpose: (frozenset(terms(does)), frozenset(terms(where))) for purpose, (does, where) in PURPOSES.items()}
@@ -154,6 +168,11 @@ def _alike(words: set[str], place: Place) -> int:
     )
 
 
+def serves(place: Place, words: frozenset[str]) -> bool:
+    """Tell whether a place is for one of the things that words tell of."""
+    return any(words & _FOR[purpose][0] for purpose in purposes_of(place))
+
+
 def find_for(purpose: str, places: Sequence[Place]) -> list[int]:
     """Return the numbers of all public places that serve a purpose, those inside a larger place once."""
     return [number for number, place in enumerate(places, 1) if not place.home and purpose in purposes_of(place)]
@@ -186,6 +205,12 @@ def _opening(place: Place) -> list[tuple[int, int]]:
     if spans is not None:
         return spans
     return [OPEN[purpose] for purpose in purposes_of(place) if purpose in OPEN] or [(0, 2 * WHOLE)]
+
+
+def read_opening(hours: str) -> tuple[int, int] | None:
+    """Return from when to when a place is open in all, past midnight counted on; None: nobody says, or never."""
+    spans = _spans(hours)
+    return (min(opens for opens, _ in spans), max(closes for _, closes in spans)) if spans else None
 
 
 @caches.remember(256)
