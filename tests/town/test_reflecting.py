@@ -11,12 +11,12 @@ from mindstream.town.events import Talked
 from mindstream.town.history import read_history
 from mindstream.town.town import Town
 
-TWO_DAYS = 2 * 8_640 - 1
+FOUR_DAYS = 4 * 8_640 - 1
 
 
 async def test_what_one_thinks_of_oneself_is_not_passed_on(folder: Path) -> None:
     async with Town.open(folder, hamlet(reflect_at=20.0)) as town:
-        await town.run(until=TWO_DAYS)
+        await town.run(until=FOUR_DAYS)
     history = await read_history(folder)
     own = 0
     for name in history.names:

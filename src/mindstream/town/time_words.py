@@ -12,7 +12,7 @@ from mindstream.town.setting import Setting
 
 ISO_T = re.compile(r"(?<=\d)t(?=\d)")
 NTH_DAY = re.compile(r"\bday (?P<n>\d{1,6})\b")
-YEAR = re.compile(r"^\s*,?\s*(?P<year>(?:19|20)\d\d)\b(?!:)|(?<!\d)(?P<before>(?:19|20)\d\d)\s*$")
+YEAR = re.compile(r"^\s{0,9},?\s{0,9}(?P<year>(?:19|20)\d\d)\b(?!:)|(?<!\d)(?P<before>(?:19|20)\d\d)\s{0,9}$")
 """A year behind a day ("Feb 13 2023") or before it."""
 RELATIVE = re.compile(r"\b(?P<word>today|yesterday|tomorrow|tonight)\b")
 WEEKDAY = re.compile(rf"\b(?:{'|'.join(f'{day[:3]}(?:{day[3:]})?' for day in WEEKDAYS)})\b")

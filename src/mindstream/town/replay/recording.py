@@ -78,7 +78,10 @@ async def record(store: Store, setting: Setting, since: int | None, until: int |
     first, last = max(0, since or 0), last if until is None else min(until, last)
     if first >= last:
         begun, over = format_time(setting, first), format_time(setting, last)
-        raise InputError(f"there is nothing between {begun} and {over}: the town was not lived so far")
+        why = (
+            "the town was not lived so far" if until is None or until > first else "the end is not after the beginning"
+        )
+        raise InputError(f"there is nothing between {begun} and {over}: {why}")
     return await _Recorder(store, setting).record(rows, first, last)
 
 

@@ -32,8 +32,8 @@ KNOWN = "Yes, I have heard of it."
 PHRASES = frozenset((*HEARD, *QUESTIONS, *REPLIES, *REPLIES_TO_OWN, KNOWN, *ANSWERS))
 FORMULA = re.compile(r"(?:Hello|Good (?:morning|evening)|See you|Nice to meet you|Well, thank you)\b")
 SMALL_TALK = "How is your day?"
-TELLS_OWN, TELLS, TELLS_MORE = 0.85, 0.2, 0.03
-"""How probable it is that somebody tells what is its own; what others do, and so much more for each point of worth."""
+HOSTS_TELL, TELLS_OWN, TELLS, TELLS_MORE = 0.97, 0.85, 0.2, 0.03
+"""How probable it is that hosts tell of what they give, somebody of what is its own; what others do, and so much more for each point of worth."""
 WHO_IS = re.compile(r"^[A-Z][\w' -]{1,40} is (?:an?|the) [a-z]")
 
 
@@ -127,7 +127,7 @@ def _news(ask: Utter) -> int:
 def _comes_up(ask: Utter, memory: str, weight: float) -> float:
     """Return how probable it is that something is told: what is one's own, and what one has a part in, most."""
     if memory.startswith(ask.who):
-        return TELLS_OWN
+        return HOSTS_TELL if is_invitation(memory) else TELLS_OWN
     p = max(0.04, TELLS + TELLS_MORE * weight - 0.25 * bool(WHO_IS.match(memory)) + 0.1 * bool(ask.relation))
     part = [each for each in ask.memories if each.startswith(f"{ask.who} ") and memory.rstrip(".!") in each]
     return p + 0.2 if any(" will " in each[: len(ask.who) + 6] for each in part) else p / 2 if part else p
