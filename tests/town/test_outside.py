@@ -98,10 +98,10 @@ def test_what_is_typed_is_found_or_told_with_its_nearest() -> None:
         assert find_step(town, typed, -1) == morning
     assert find_step(town, "10:00", 8_640) == morning + 8_640, "today is the second day"
     for typed in ("", "day 0 10:00", "Feb 12 10:00", "step -1"):
-        with pytest.raises(InputError, match="begins on|day 1"):
+        with pytest.raises(InputError, match=r"begins on|day 1"):
             find_step(town, typed, -1)
     for typed in ("25:00", "Feb 30 10:00"):
-        with pytest.raises(InputError, match="has no|there is no"):
+        with pytest.raises(InputError, match=r"has no|there is no"):
             find_step(town, typed, -1)
 
 

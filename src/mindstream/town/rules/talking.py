@@ -33,7 +33,8 @@ PHRASES = frozenset((*HEARD, *QUESTIONS, *REPLIES, *REPLIES_TO_OWN, KNOWN, *ANSW
 FORMULA = re.compile(r"(?:Hello|Good (?:morning|evening)|See you|Nice to meet you|Well, thank you)\b")
 SMALL_TALK = "How is your day?"
 HOSTS_TELL, TELLS_OWN, TELLS, TELLS_MORE = 0.97, 0.85, 0.2, 0.03
-"""How probable it is that hosts tell of what they give, somebody of what is its own; what others do, and so much more for each point of worth."""
+"""How probable it is that hosts tell of what they give, that one tells what is one's own, what others do; and so much
+more for each point of worth."""
 WHO_IS = re.compile(r"^[A-Z][\w' -]{1,40} is (?:an?|the) [a-z]")
 
 
