@@ -213,3 +213,18 @@ def test_a_pronoun_for_another_becomes_a_name() -> None:
     assert {"Jo Kim is fond of Mara Voss.", "Jo Kim carries her harp."} & set(jo.first_memories()) >= {
         "Jo Kim is fond of Mara Voss."
     }
+
+
+def test_what_is_over_is_not_done_again() -> None:
+    told = [(date(2024, 5, 13), "Jo Kim will be there: Ida Fischer is hosting a feast at The Blue Anchor on May 13th")]
+    feast = "Jo Kim is hosting a feast at The Blue Anchor from 5pm to 7pm on May 13th."
+    currently = f"Jo Kim is mending a boat. {feast} Today, Jo Kim will be attending the feast."
+    identity = f"Jo Kim, 40 years old\nJo Kim is a fisher.\n{currently}"
+    after = plan_by_habit(
+        PlanDay(
+            who="Jo Kim", identity=identity, date="Tuesday May 14, 2024", places=PLACES, currently=currently,
+            memories=tuple(f"({when:%A %Y-%m-%d}) {text}" for when, text in told),
+        )
+    )  # fmt: skip
+    assert not any("feast" in item.what for item in after.items)
+    assert "feast" not in after.currently

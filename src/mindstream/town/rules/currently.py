@@ -10,7 +10,8 @@ from mindstream.town.rules.times import read_days
 
 SENTENCES = re.compile(r"(?<=[a-z)*\d][.!?])\s+")
 NEWS = ("Yesterday, ", "Since yesterday: ")
-ADDED = (*NEWS, "Today, ")
+TODAY = "Today, "
+ADDED = (*NEWS, TODAY)
 LONGEST, A_PART = 800, 160
 TALKED = re.compile(r"^(?P<who>.{1,60}?) talked with (?P<other>.{1,60}?) about (?P<about>.+)$")
 
@@ -27,19 +28,26 @@ def next_currently(before: str, who: str, day: date, told: Sequence[tuple[date, 
         for each in SENTENCES.split(before.strip())
         if each and not each.startswith(ADDED) and not _is_over(each, day)
     ]
-    lately = [text for when, text in told if when == day - timedelta(days=1) and text.startswith(who.split()[0])]
+    yesterday = day - timedelta(days=1)
+    lately = [text for when, text in told if when == yesterday and text.startswith(who.split()[0])]
     added = []
     if talks := _talks(lately):
         added.append(f"Yesterday, {who} talked with {talks}.")
-    thought = next((each for each in lately if not TALKED.match(each) and "'s plan for " not in each), "")
+    thoughts = (each for each in lately if not TALKED.match(each) and "'s plan for " not in each)
+    thought = next((each for each in thoughts if not _is_over(each, day)), "")
     if thought:
-        added.append(f"Since yesterday: {SENTENCES.split(thought)[0][:A_PART].rstrip('.')}.")
+        added.append(f"Since yesterday: {SENTENCES.split(thought)[0][:A_PART].rstrip(' .,;')}.")
     if plans:
-        added.append(f"Today, {who} will be {' and '.join(plans)[:A_PART]}.")
+        added.append(f"{TODAY}{who} will be {' and '.join(plans)[:A_PART]}.")
     if not (kept or added):
         return before[:LONGEST]
     room = LONGEST - sum(len(each) + 1 for each in added)
     return " ".join([" ".join(kept)[: max(0, room)].strip(), *added]).strip()
+
+
+def still_holds(text: str, day: date) -> str:
+    """Leave out of what was written the day before what was said of that day, and what is over."""
+    return " ".join(each for each in SENTENCES.split(text) if not (each.startswith(TODAY) or _is_over(each, day)))
 
 
 def without_news(text: str) -> str:

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from mindstream import chance
 from mindstream.town.prompts.plan_day import Place, PlanDay
 from mindstream.town.rules.appointments import read_memory
-from mindstream.town.rules.currently import without_news
+from mindstream.town.rules.currently import still_holds, without_news
 from mindstream.town.rules.habits import (
     HOME,
     LEARNS,
@@ -64,6 +64,7 @@ def describe(ask: PlanDay) -> Description:
         day = datetime.strptime(ask.date, "%A %B %d, %Y").date()
     except ValueError:
         day = date(2000, 1, 1)
+    told = [still_holds(line, day) for line in told]
     memories = tuple(read_memory(memory, day) for memory in ask.memories)
     return Description(
         ask, day, int(age[1]) if age else 0, traits, "\n".join(map(without_news, told)), "\n".join(told), memories
