@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mindstream.text.words import terms
 from mindstream.town.prompts.answer_interview import AnswerInterview
-from mindstream.town.rules.interview_memory import RECURS, SIGHTED, TALKED, Said, fits, quoted, remembered
+from mindstream.town.rules.interview_memory import SIGHTED, TALKED, Said, fits, quoted, remembered
 from mindstream.town.rules.question import Question
 from mindstream.town.rules.worth import worth
 
@@ -36,7 +36,7 @@ def look_up(ask: AnswerInterview, question: Question, named: Sequence[str], day:
     found: list[tuple[tuple[bool, int, float], str]] = []
     for number, said in enumerate((*remembered(ask), *(day if question.focus not in ("who", "why") else ()))):
         held = wanted & set(terms(said.text if named or told_by else f"{said.by} {said.text}"))
-        if len(held) < OF_QUESTION * len(wanted) or ASKS.search(said.text) or RECURS.search(said.text):
+        if len(held) < OF_QUESTION * len(wanted) or ASKS.search(said.text):
             continue
         is_talk = TALKED.match(said.text) is not None
         if "'s plan for " in said.text or (is_talk and question.focus == "whether"):

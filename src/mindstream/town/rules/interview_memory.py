@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from mindstream.town.prompts.answer_interview import AnswerInterview
+from mindstream.town.rules.talking import FORMULA, PHRASES
 from mindstream.town.rules.times import names_time
 from mindstream.town.sentences import sentences
 
@@ -15,15 +16,13 @@ MEMORY = re.compile(
     r"(?:\(\w{6,9} (?P<at>\d{4}-\d\d-\d\d \d\d:\d\d)\) )?(?:(?P<by>[A-Z][^:\n]{1,60}): )?(?P<text>.*)", re.DOTALL
 )
 REPEATED = "Since yesterday: "
-HEADED = re.compile(r"'s plan for | will (?:be there|help to prepare it)$")
+HEADED = re.compile(
+    r"'s plan for | (?:will (?:be there|help to prepare it)|cannot come because of [a-z ]{1,40}|does not want to come)$"
+)
 """How a memory begins whose colon stands behind no speaker."""
 A_NAME = re.compile(r"\b[A-Z][\w'-]{1,20}(?: [A-Z][\w'-]{1,20}){1,2}\b")
 THIRD = re.compile(r"\b(?:he|she|his|her|hers|him|they|their|them)\b", re.IGNORECASE)
 TALKED = re.compile(r"(?P<who>.{1,60}?) talked with (?P<other>.{1,60}?)(?: about (?P<about>.+))?$", re.DOTALL)
-
-RECURS = re.compile(r" keeps coming up with | go together\.?$")
-"""What a reflection without a model says of words: it tells nothing of what they are about."""
-
 
 SIGHTED = re.compile(r" is [\w' ]{1,200}(?:\(|$)")
 """What somebody was seen to do, as it is written down: it ends without a full stop."""
@@ -50,7 +49,8 @@ def remembered(ask: AnswerInterview) -> Iterator[Said]:
         by, text = found["by"] or "", found["text"]
         if by and HEADED.search(by):
             by, text = "", f"{by}: {text}"
-        yield from (Said(each, by, found["at"] or "") for each in sentences(text))
+        said = (each for each in sentences(text) if not (by and (each in PHRASES or FORMULA.match(each))))
+        yield from (Said(each, by, found["at"] or "") for each in said)
 
 
 def own(who: str, text: str) -> str:

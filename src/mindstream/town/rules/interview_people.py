@@ -8,7 +8,6 @@ from datetime import datetime
 from mindstream.text.words import terms
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.rules.interview_memory import (
-    RECURS,
     TALKED,
     Said,
     first,
@@ -32,7 +31,7 @@ def of(ask: AnswerInterview, name: str) -> list[str]:
     said = [each for each in remembered(ask) if name in each.text or each.by == name]
     told = [each.text for each in said if each.text.startswith(f"{name} is ")]
     itself = [f"{name} said: {each.text}" for each in said if each.by == name and each.text.startswith(OF_ITSELF)]
-    rest = [each.text for each in said if not each.by and not RECURS.search(each.text)]
+    rest = [each.text for each in said if not each.by]
     rest = [each for each in rest if each not in told and " talked with " not in each and "'s plan for " not in each]
     told.sort(key=lambda text: ("(" in text, not re.search(r" is (?:an?|the|my|\w+'s) ", text[: len(name) + 24])))
     rest.sort(key=lambda text: not text.startswith(name))

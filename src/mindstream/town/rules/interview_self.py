@@ -9,7 +9,6 @@ from mindstream.text.words import terms
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.rules.interview_memory import (
     A_NAME,
-    RECURS,
     SIGHTED,
     TALKED,
     Said,
@@ -57,6 +56,11 @@ BUSY = re.compile(
     re.IGNORECASE,
 )
 LEARNT = re.compile(r"\b(?:learn\w*|reali[sz]ed?|noticed?|find out|found out|understood)\b", re.IGNORECASE)
+HOW_ARE_YOU = re.compile(
+    r"how(?: are|'s| is|s| do) (?:you|it|things|everything|life)\b"
+    r"(?!.{0,12} (?:know|get|plan|feel about|like|think|do))",
+    re.IGNORECASE,
+)
 DANGER = re.compile(r"\b(?:fires?|burn\w*|smok\w*|leak\w*|flood\w*|explod\w*|accident|hurt|bleed\w*)\b", re.IGNORECASE)
 TAKEN = re.compile(r"\b(?:occupied|in use|taken|locked|closed|full)\b", re.IGNORECASE)
 LACKING = re.compile(r"\b(?:empty|out of|run out|missing|gone|broken)\b", re.IGNORECASE)
@@ -71,11 +75,7 @@ def small_talk(ask: AnswerInterview, question: Question) -> str:
         return "Goodbye."
     if not question.text:
         return "You are welcome." if THANKS.search(said) else f"Hello. I am {ask.who}."
-    if re.match(
-        r"how(?: are|'s| is|s| do) (?:you|it|things|everything|life)\b(?!.{0,12} (?:know|get|plan))",
-        question.text,
-        re.I,
-    ):
+    if HOW_ARE_YOU.match(question.text):
         return f"Hello. {present(ask)}" if ask.doing else f"Hello. I am {ask.who}."
     return ""
 
@@ -113,13 +113,12 @@ def basics(ask: AnswerInterview, question: Question, span: AskedSpan) -> str:
 def _insights(ask: AnswerInterview) -> list[Said]:
     """Return what one has come to think of oneself since one lives here."""
     own_words = f"{ask.identity}\n"
-    found = [
+    return [
         each
         for each in remembered(ask)
         if each.at and not each.by and ask.who in each.text and is_own(ask.who, each)
         and each.text.rstrip(".") not in own_words and ": " not in each.text and " will " not in each.text
     ]  # fmt: skip
-    return sorted(found, key=lambda each: RECURS.search(each.text) is not None)
 
 
 def kin(ask: AnswerInterview, question: Question) -> str:
@@ -212,7 +211,7 @@ def news(ask: AnswerInterview) -> str:
         each.text
         for each in remembered(ask)
         if worth(each.text) >= TOLD and each.by != ask.who
-        and not (RECURS.search(each.text) or TALKED.match(each.text) or SIGHTED.search(each.text))
+        and not (TALKED.match(each.text) or SIGHTED.search(each.text))
         and ((each.at and each.text not in ask.identity) or read_days(each.text, today))
     ]  # fmt: skip
     return own(ask.who, max(told, key=lambda text: (ask.who not in text, worth(text)))) if told else ""

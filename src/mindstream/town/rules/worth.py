@@ -18,7 +18,7 @@ _SECRET = re.compile(
 _OWN = re.compile(
     r"'s plan for |\btalked with\b|\b(?:will (?:be there|help to prepare it)|(?:cannot|not want to) come\b[^:]{0,40}): "
     r"|\bis talking with\b"
-    r"|\([a-z][^()]{0,80}\)\.?$|\bkeeps coming up with\b|^With .{1,60} go together\.?$"
+    r"|\([a-z][^()]{0,80}\)\.?$"
     r"|\b(?:goes to bed|wakes? up|awakes? up)\b",
     re.IGNORECASE,
 )
