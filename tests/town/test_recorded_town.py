@@ -1,9 +1,8 @@
 """A morning of the hamlet with a language mind for all three of its people, played back to the word.
 
-Rules rated what was seen; all else was asked of the mind: days, tasks, whether to talk and to act, every line of every
+All was asked of the mind: days, tasks, whether to talk and to act, every line of every
 talk, what was kept of it, a reflection, and three answers in an interview.
-The answers were given to the prompts of that morning; where what is seen was made a little less since, they stand by
-their place.
+Who answered knew nothing of the town. Rules rated what was seen.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ async def test_a_morning_with_a_mind_behind_three_residents(folder: Path) -> Non
     history = await read_history(folder)
     planned = {name: [e.broad for _, e in history.events(name, DayPlanned)] for name in history.names}
     assert all(len(days) == 1 and len(days[0]) >= 8 for days in planned.values())
-    assert "08:30 tuning the piano" in planned["Ben Hale"][0]
+    assert "09:00 tuning the piano" in planned["Ben Hale"][0]
     (saw, _), *_ = [each for each in history.events("Ada Brook", Decided) if each[1].about == "the shower is leaking"]
     acts = [e.act for at, e in history.events("Ada Brook", Acted) if at >= saw and e.act.why in ("react", "plan")]
-    assert acts[0].why == "react" and acts[0].what == "fetching a wrench and a towel" and acts[1].leaves == "repaired"
+    assert acts[0].why == "react" and acts[0].what == "fetching tools" and acts[1].leaves == "repaired"
     partners = [e.partner for _, e in history.events("Ada Brook", Talked)]
-    assert partners == ["Ben Hale", "Cleo Marsh", "Ben Hale"]
+    assert partners == ["Ben Hale"]
     counts = count_events(history)
     assert counts.stood_in == {} and sum(counts.reflections.values()) == 2
-    assert "tightened the joint" in answers[0] and "reading evening" in answers[1] and "invited me" in answers[2]
+    assert "repaired it" in answers[0] and "reading evening" in answers[1] and "don't know who Ada Brook" in answers[2]
