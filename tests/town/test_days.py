@@ -8,7 +8,7 @@ import pytest
 
 from mindstream.town.person import Person, Relation
 from mindstream.town.prompts.plan_day import DayPlan, Place, PlanDay
-from mindstream.town.rules.appointments import read_appointments
+from mindstream.town.rules.appointments import read_appointment_today, read_appointments
 from mindstream.town.rules.currently import next_currently
 from mindstream.town.rules.day import plan_by_habit
 from mindstream.town.rules.habits import gerund, read_habits
@@ -213,6 +213,11 @@ def test_a_pronoun_for_another_becomes_a_name() -> None:
     assert {"Jo Kim is fond of Mara Voss.", "Jo Kim carries her harp."} & set(jo.first_memories()) >= {
         "Jo Kim is fond of Mara Voss."
     }
+
+
+def test_what_somebody_will_do_is_said_as_what_one_does() -> None:
+    agreed = read_appointment_today("Jo Kim", date(2024, 5, 14), "Jo Kim will meet Ida Fischer at 3pm.", PLACES)
+    assert agreed is not None and (agreed.what, agreed.start) == ("meeting Ida Fischer", 900)
 
 
 def test_what_is_over_is_not_done_again() -> None:

@@ -119,4 +119,5 @@ async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int, kno
         known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))), gathered=importance,
     )  # fmt: skip
     one.write(event, records)
-    take_up(one, taken.plan)
+    for each in sentences(taken.plan):
+        take_up(one, each)

@@ -96,8 +96,8 @@ class KeepVisit:
         records = tuple(await stream.build_records(list(news.values())))
         count = {kind: sum(record.kind == kind for record in records) for kind in ("observation", "thought")}
         day.write(Remembered(count=len(records), kinds=count), records)
-        for _, _, taken in kept:
-            take_up(day, taken.plan)
+        for each in (each for _, _, taken in kept for each in sentences(taken.plan)):
+            take_up(day, each)
         return day.rows
 
     async def _news(self, heard: Logged, taken: Taken, stream: Stream) -> list[New]:

@@ -16,7 +16,10 @@ class Taken(BaseModel):
 
     about: str = Field(min_length=1, max_length=200, description='What it was about, as in "the new bakery".')
     memo: str = Field("", max_length=400, description="What was learned of the other, in one sentence; empty: nothing.")
-    plan: str = Field("", max_length=400, description="What one will do oneself, name first, with day, time and place.")
+    plan: str = Field(
+        "", max_length=400,
+        description="What one will do oneself, a sentence for each: name first, with day, time and place.",
+    )  # fmt: skip
 
 
 class TakeFromTalk(Prompt[Taken]):

@@ -211,7 +211,8 @@ def _event(who: str, text: str, place: str) -> str:
         event = AFTER_EVENT.split(found["event"], maxsplit=1)[0].strip(" *'\"")
         if len(event.split()) > 1 and not set(terms(event)) <= set(terms(place)):
             return re.sub(r"^(?:my|your|our) ", "the ", event)[:80]
-    return (activity(text, who) if is_by(text, who) else "") or "keeping an appointment"
+    said = text.replace(" will be ", " is ", 1).replace(" will ", " ", 1)
+    return (activity(said, who) if is_by(text, who) else "") or "keeping an appointment"
 
 
 def _same(one: Appointment, other: Appointment) -> bool:
