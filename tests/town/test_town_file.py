@@ -11,6 +11,14 @@ import pytest
 from mindstream.errors import InputError
 from mindstream.town.formats.maps import save_map
 from mindstream.town.formats.town_file import load_town, parse_town
+from mindstream.town.formats.town_tables import (
+    MapTable,
+    PlaceTable,
+    RelationTable,
+    ResidentTable,
+    RoadTable,
+    TownTable,
+)
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.world.address import parse_address
 from mindstream.town.world.tiles import TileWorld
@@ -171,9 +179,21 @@ def test_whispers_are_read(tmp_path: Path) -> None:
         read_whispers(path)
 
 
-def test_the_town_of_the_documentation_is_read() -> None:
-    page = (Path(__file__).parents[2] / "docs/town.md").read_text("utf-8")
-    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    town = parse_town(text, Path())
-    assert [resident.name for resident in town.residents] == ["Mei Lin"]
-    assert town.world.spots(parse_address("the Ville:Lin family's house:bedroom:bed"))
+def test_the_towns_of_the_documentation_are_read() -> None:
+    page = (Path(__file__).parents[2] / "docs/own-town.md").read_text("utf-8")
+    small, whole, roads = (
+        parse_town(text, Path())
+        for text in re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+        if text.startswith("[town]")
+    )
+    assert [resident.name for resident in small.residents] == ["Nora Vey", "Ilan Vey", "Gus Tarn"]
+    assert whole.world.spots(parse_address("Lockport:Heron Inn:taproom:bar counter"))
+    assert [resident.name for resident in roads.residents] == ["Odd Berg"]
+
+
+def test_every_key_of_a_town_file_is_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs/own-town.md").read_text("utf-8")
+    for table in (TownTable, MapTable, RoadTable, PlaceTable, RelationTable, ResidentTable):
+        for name, field in table.model_fields.items():
+            key = field.alias or name
+            assert f"`{key}`" in page or f"`[map.{key}]`" in page, f"{table.__name__}: {key}"

@@ -1,6 +1,6 @@
 """What a resident will do: the day in broad strokes, its parts minute by minute as they come near, and the next act.
 
-Source: Park 2023, 4.3; what was meant there, where its code does another thing (docs/town.md).
+Source: Park 2023, 4.3; what was meant there, where its code does another thing (docs/town-inside.md).
 """
 
 from __future__ import annotations

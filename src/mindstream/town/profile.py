@@ -22,7 +22,7 @@ class Profile(BaseModel):
         talk_rest: steps in which two who talked do not talk again.
         observes, reflects, plans: what is switched off for an ablation.
         recalls, talks: False: a control, in which nothing can spread.
-        compat: as the published code does it, where that is not what was meant (docs/town.md lists where).
+        compat: as the published code does it, where that is not what was meant (docs/town-inside.md lists where).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""A town of one's own in one file: its map, what holds at its places, who lives there (docs/town.md)."""
+"""A town of one's own in one file: its map, what holds at its places, who lives there (docs/own-town.md)."""
 
 from __future__ import annotations
 
