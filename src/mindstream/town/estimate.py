@@ -37,6 +37,15 @@ class Counting:
     role_of: dict[str, str] = field(default_factory=dict)
     _rules: Rules = field(default_factory=Rules)
 
+    def without_rules(self, models: Mapping[str, str]) -> Counting:
+        """Return what of it would be asked of models; `models`: a table role -> name, as for `Models.named`."""
+        asked = {label: each for label, each in self.by_kind.items() if self.model_of(label, models) != Rules.name}
+        return replace(self, by_kind=asked)
+
+    def model_of(self, label: str, models: Mapping[str, str]) -> str:
+        """Name the model that a kind of call goes to."""
+        return models.get(self.role_of[label], models.get("default", Rules.name))
+
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         label = request.prompt.label()
         kind = self.by_kind.setdefault(label, Asked())
@@ -74,10 +83,8 @@ def cost_usd(counted: Counting, models: Mapping[str, str]) -> float | None:
     `models`: a table role -> name, as for `Models.named`. Static words are taken for cached after the first call.
     """
     total = 0.0
-    for label, asked in counted.by_kind.items():
-        name = models.get(counted.role_of[label], models.get("default", "rules"))
-        if name == "rules" or not asked.calls:
-            continue
+    for label, asked in counted.without_rules(models).by_kind.items():
+        name = counted.model_of(label, models)
         vendor, _, model = name.partition(":")
         cached = asked.static - asked.static // asked.calls
         cost = price(model, Address(name, vendor, model, None, ""), asked.tokens_in, asked.tokens_out, cached)

@@ -33,11 +33,11 @@ def words_of(place: str) -> str:
 
 def with_article(words: str) -> str:
     """Put "the" before a place, where its words begin with no name: `the stove in …`, `Ada Brook's room`."""
-    return words if words[:1].isupper() else f"the {words}"
+    return words if words[:1].isupper() or words.startswith("the ") else f"the {words}"
 
 
 def _joint(room: str) -> str:
-    return "in" if room.strip()[:1].isupper() else "in the"
+    return "in" if room.strip()[:1].isupper() or room.strip().startswith("the ") else "in the"
 
 
 def things_around(turn: Turn, place: str) -> tuple[str, ...]:

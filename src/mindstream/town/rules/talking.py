@@ -103,7 +103,7 @@ def _statements(who: str, lines: tuple[str, ...]) -> list[str]:
     said = [each for line in lines if (rest := _of(who, line)) for each in sentences(rest)]
     return [
         hear_from(who, each) for each in said
-        if each not in PHRASES and not each.endswith("?") and not FORMULA.match(each)
+        if each not in PHRASES and not each.endswith("?") and not FORMULA.match(each) and len(each.split()) > 1
     ]  # fmt: skip
 
 
