@@ -138,6 +138,11 @@ def test_a_town_may_have_roads_in_place_of_tiles() -> None:
             "Mei Lin: .*no place .*did you mean",
         ),
         (
+            'home = "Lin family\'s house:bedroom"\nrel',
+            'home = "Lin family\'s house:bedroom"\nknows = ["Lin family\'s house:stove"]\nrel',
+            "Mei Lin: .*no place .*did you mean",
+        ),
+        (
             'who = "Eddy Lin"',
             'who = "Eddie Lin"',
             "Mei Lin: no resident is called 'Eddie Lin'; did you mean 'Eddy Lin'",

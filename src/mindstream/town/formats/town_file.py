@@ -166,6 +166,9 @@ def _describe(table: ResidentTable, name: Address, world: TileWorld | PlaceWorld
         spots = world.spots(start)
         if not world.spots(home) or not spots:
             raise InputError(f"nobody can stand at {str(start if not spots else home)!r}")
+        knows = [_address(name, each, "knows") for each in table.knows]
+        for each in knows:
+            world.number(each)
         for relation in table.relations:
             _check_resident(relation.who, residents)
             if relation.who == table.name:
@@ -182,7 +185,7 @@ def _describe(table: ResidentTable, name: Address, world: TileWorld | PlaceWorld
         routine=table.routine,
         home=str(home),
         start=_first_spot(world, spots),
-        knows=tuple(str(_address(name, each, "knows")) for each in table.knows),
+        knows=tuple(map(str, knows)),
         relations=tuple(Relation(each.who, each.kind) for each in table.relations),
         about=table.about,
         memories=tuple(table.seeds),
