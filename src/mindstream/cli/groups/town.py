@@ -18,14 +18,23 @@ town = group(
     TownGroup,
 )
 
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="What is drawn by chance.", show_default=True)]
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed", metavar="N", help="Start of the random numbers; the same seed gives the same days.", show_default=True
+    ),
+]
 ProfileOf = Annotated[
     list[str] | None,
     typer.Option(
-        "--profile", metavar="KEY=VALUE", help="A constant, as vision=4; or compat: as published; repeatable."
+        "--profile",
+        metavar="KEY=VALUE",
+        help="Change a constant, as vision=4; compat: behave as the published code; repeatable.",
     ),
 ]
-Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Who thinks for them, as for chat [rules].")]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="NAME", help="The model that thinks for the residents [rules].")
+]
 Role = Annotated[
     list[str] | None,
     typer.Option(
@@ -33,16 +42,26 @@ Role = Annotated[
         help="Who thinks in one role: planner, decider, talker, reasoner, importance; repeatable.",
     ),
 ]  # fmt: skip
-Days = Annotated[float | None, typer.Option(min=0, max=36_500, metavar="D", help="So many days of the town's time.")]
-Hours = Annotated[float | None, typer.Option(min=0, max=876_000, metavar="H", help="So many hours of it.")]
+Days = Annotated[
+    float | None, typer.Option(min=0, max=36_500, metavar="D", help="Live so many days of the town's time.")
+]
+Hours = Annotated[float | None, typer.Option(min=0, max=876_000, metavar="H", help="Live so many hours.")]
 Until = Annotated[str, typer.Option(metavar="TIME", help='Up to a time of the town: "Feb 14 19:00", "tomorrow noon".')]
-Steps = Annotated[int | None, typer.Option(min=0, max=2**40, metavar="N", help="So many steps.")]
-Usd = Annotated[float | None, typer.Option(min=0, metavar="X", help="So many US dollars at most, now; a hard limit.")]
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=2**40,
+        metavar="N",
+        help="Live so many steps (10 seconds each, where the town does not say otherwise).",
+    ),
+]
+Usd = Annotated[float | None, typer.Option(min=0, metavar="X", help="Stop when this run has cost so many US dollars.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens, a line each.")]
 
-LIMITS = """Where a model is configured, it says before what that may cost, and asks for
-leave (--yes: it does not ask). Ctrl-C, a model that fails and a limit that is
-reached keep all that is done; what was broken off is lived again.
+LIMITS = """With a model, the cost is estimated first, and you are asked (--yes: you are
+not). After Ctrl-C, a model that fails or a limit, all steps that are done are
+kept; the one that was broken off is lived again next time.
 
 Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
 130 after Ctrl-C.
@@ -63,7 +82,7 @@ def new(
     profile: ProfileOf = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="What residents cannot do: observation, reflection, planning; recall, talk."),
+        typer.Option(metavar="A,B", help="Switch off: observation, reflection, planning, recall, talk."),
     ] = None,
     data: TownData = None,
     embedder: Embedder = None,
@@ -95,7 +114,7 @@ def run(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Let it live: for a day, where nothing else is said."""
+    """Let the town live: one day, or as long as you say."""
     from mindstream.cli import town as commands
 
     chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
@@ -118,7 +137,7 @@ def resume(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Go on to the end of that day, or as long as is said."""
+    """Go on to the end of that day, or as long as you say."""
     from mindstream.cli import town as commands
 
     chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
@@ -140,8 +159,8 @@ def estimate(
 ) -> int:
     """Say what a model would cost: calls, tokens, US dollars.
 
-    Its first day (or as much of it as is asked for) is lived with rules, and what would be asked is counted. Rules say
-    less than models do: tokens out are a lower bound.
+    A first day (or less, if you ask for less) is simulated with rules, nothing of it is kept, and what a model would be
+    asked is counted. Rules say less than models do: tokens out are a lower bound.
     """
     from mindstream.cli import town as commands
 
@@ -155,8 +174,12 @@ def estimate(
     '  mindstream town set cafe:piano ""        it is as it should be',
 )
 def set_(
-    place: Annotated[str, typer.Argument(metavar="PLACE", help="An object, by its address or the end of it.")],
-    condition: Annotated[str, typer.Argument(metavar="CONDITION", help='In words; "" as it should be.')],
+    place: Annotated[
+        str, typer.Argument(metavar="OBJECT", help="As house:room:object; its end is enough where only one fits.")
+    ],
+    condition: Annotated[
+        str, typer.Argument(metavar="CONDITION", help='What is wrong with it, in words; "" puts it right again.')
+    ],
     data: TownData = None,
     json: AsJson = False,
 ) -> int:
@@ -168,8 +191,8 @@ def set_(
 
 @town.command(epilog='\b\nExample:\n  mindstream town whisper "Sam Moore" "The lake will be drained on Friday."')
 def whisper(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who thinks it.")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A resident; the first name is enough.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The thought, a whole sentence.")],
     data: TownData = None,
     embedder: Embedder = None,
     json: AsJson = False,
@@ -194,7 +217,7 @@ def talk(
     name: Annotated[str, typer.Argument(metavar="NAME", help="With whom; the first name is enough.")],
     text: Annotated[
         str | None,
-        typer.Argument(metavar="TEXT", help="What is said; without it one utterance a line is read, or typed."),
+        typer.Argument(metavar="TEXT", help="What you say; without it you type, or pipe, line by line."),
     ] = None,
     by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who you are.", show_default=True)] = "a visitor",
     model: Model = None,
@@ -205,9 +228,8 @@ def talk(
 ) -> int:
     """Talk with somebody, while the town stands still.
 
-    Who is talked to answers at once, thinks behind, and remembers it.
-
-    Who comes again by the same name before the town goes on goes on with the talk. What was agreed on is planned.
+    The resident answers at once and remembers it. Come again with the same --by before the next run, and the talk goes
+    on. What you agree on for today comes into the resident's plan.
     """
     from mindstream.cli import town_talk
 
@@ -228,7 +250,7 @@ def import_(
         ),
     ] = None,
     whispers: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What residents remember from before (agent_history….csv).")
+        Path | None, typer.Option(metavar="FILE", help="First memories of the residents (agent_history….csv).")
     ] = None,
     seed: Seed = 0,
     profile: ProfileOf = None,
@@ -254,11 +276,13 @@ def export(
     save: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="With --out: the save it began from; what the town does not keep is taken from there."
+            metavar="DIR",
+            help="With --out: the save it was imported from; what a town does not keep is copied from it.",
         ),
     ] = None,
     journal: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its journal in canonical order, a line of JSON each.")
+        Path | None,
+        typer.Option(metavar="FILE", help="All that happened, a line of JSON each, always in the same order."),
     ] = None,
     at: Annotated[str, typer.Option(metavar="TIME", help="As it was then [now].")] = "",
     data: TownData = None,

@@ -25,7 +25,7 @@ To = Annotated[str, typer.Option("--to", metavar="TIME", help="Only until then."
 def status(
     resident: Annotated[str, typer.Option(metavar="NAME", help="One resident's mind: plan, newest memories.")] = "",
     at: At = "",
-    limit: Annotated[int, typer.Option("-n", min=0, max=1_000, metavar="N", help="So many memories.")] = 10,
+    limit: Annotated[int, typer.Option("-n", min=0, max=1_000, metavar="N", help="How many memories are shown.")] = 10,
     data: TownData = None,
     json: AsJson = False,
 ) -> int:
@@ -97,7 +97,10 @@ def interview(
     at: At = "",
     condition: Annotated[
         Literal["full", "no_reflection", "no_reflection_no_plan", "none"],
-        typer.Option(help="What of its memory it may use.", show_default=True),
+        typer.Option(
+            help="Which memory the resident may use: all, no thoughts, no plans either, or only the description.",
+            show_default=True,
+        ),
     ] = "full",
     model: Model = None,
     role: Role = None,
@@ -128,12 +131,18 @@ def metrics(
         ),
     ] = None,
     event: Annotated[
-        str, typer.Option(metavar="PLACE", help="Who was there between --from and --to, for the first --fact.")
+        str,
+        typer.Option(
+            metavar="PLACE",
+            help="A place: who was there between --from and --to, and who of them knew the first --fact.",
+        ),
     ] = "",
     since: Annotated[str, typer.Option("--from", metavar="TIME", help="When the event begins.")] = "",
     until: Annotated[str, typer.Option("--to", metavar="TIME", help="When it ends.")] = "",
     at: At = "",
-    odd: Annotated[bool, typer.Option("--odd", help="Also each act where or when one may not.")] = False,
+    odd: Annotated[
+        bool, typer.Option("--odd", help="Also list acts at a place that was closed, or not theirs.")
+    ] = False,
     csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Also as tables, into this folder.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="DIR", help="Also as curves (SVG), into this folder.")] = None,
     data: TownData = None,
