@@ -21,7 +21,7 @@ from mindstream.town.rules.inviting import (
     next_item,
 )
 from mindstream.town.rules.voice import hear_from, say_as
-from mindstream.town.rules.worth import NEWS, worth
+from mindstream.town.rules.worth import NEWS, is_everyday, worth
 from mindstream.town.sentences import sentences
 
 HEARD = ("Have you heard?", "Did you know?", "Let me tell you something.")
@@ -32,7 +32,7 @@ KNOWN = "Yes, I have heard of it."
 PHRASES = frozenset((*HEARD, *QUESTIONS, *REPLIES, *REPLIES_TO_OWN, KNOWN, *ANSWERS))
 FORMULA = re.compile(r"(?:Hello|Good (?:morning|evening)|See you|Nice to meet you|Well, thank you)\b")
 SMALL_TALK = "How is your day?"
-HOSTS_TELL, TELLS_OWN, TELLS, TELLS_MORE = 0.97, 0.85, 0.2, 0.03
+HOSTS_TELL, TELLS_OWN, TELLS, TELLS_MORE = 0.97, 0.85, 0.35, 0.03
 """How probable it is that hosts tell of what they give, that one tells what is one's own, what others do; and so much
 more for each point of worth."""
 WHO_IS = re.compile(r"^[A-Z][\w' -]{1,40} is (?:an?|the) [a-z]")
@@ -108,27 +108,28 @@ def _statements(who: str, lines: tuple[str, ...]) -> list[str]:
 
 
 def _news(ask: Utter) -> int:
-    """Return the number of what weighs most of what the other has not heard, and comes up; 0: nothing does."""
+    """Return the number of what comes up first of what the other has not heard: mostly what weighs most; 0: none."""
     said = {each.rstrip(".!") for name in (ask.who, ask.other) for each in _statements(name, ask.lines)}
     best, found = 0.0, 0
     for number, memory in enumerate(ask.memories, 1):
         fresh = number not in ask.told and len(memory) <= 400 and memory.rstrip(".!") not in said
         weight = worth(memory)
-        if not fresh or weight < NEWS or weight <= best or memory.startswith(ask.other):
+        comes_first = weight * (0.3 + 0.7 * chance.fraction("first", ask.who, ask.other, ask.situation, memory))
+        if not fresh or weight < NEWS or comes_first <= best or memory.startswith(ask.other):
             continue
         if any(each.startswith(ask.other) and memory.rstrip(".!") in each for each in ask.memories):
             continue  # the other has answered to it
         if (WHO_IS.match(memory) and _is_of(ask.who, memory)) or is_over(memory, ask.situation):
             continue
         if chance.fraction("tells", ask.who, ask.other, ask.situation, memory) < _comes_up(ask, memory, weight):
-            best, found = weight, number
+            best, found = comes_first, number
     return found
 
 
 def _comes_up(ask: Utter, memory: str, weight: float) -> float:
     """Return how probable it is that something is told: what is one's own, and what one has a part in, most."""
     if memory.startswith(ask.who):
-        return HOSTS_TELL if is_invitation(memory) else TELLS_OWN
+        return HOSTS_TELL if is_invitation(memory) else TELLS_OWN * (0.4 if is_everyday(memory) else 1)
     p = max(0.04, TELLS + TELLS_MORE * weight - 0.25 * bool(WHO_IS.match(memory)) + 0.1 * bool(ask.relation))
     part = [each for each in ask.memories if each.startswith(f"{ask.who} ") and memory.rstrip(".!") in each]
     return p + 0.2 if any(" will " in each[: len(ask.who) + 6] for each in part) else p / 2 if part else p

@@ -38,7 +38,15 @@ def worth(text: str) -> float:
     if _OWN.search(text[:2_000]) or _SECRET.search(text[:2_000]):
         return 0.0
     rated: Importance = rate_by_words(RateImportance(who="", memories=(text,)))
-    dated = names_time(text) and not _HABIT.search(text[:2_000])
+    news = -2.0 if is_everyday(text) else 2.0 * (not _ONGOING.search(text[:2_000]))
+    return max(0.0, rated.ratings[0] + 3.0 * _is_dated(text) + news)
+
+
+def is_everyday(text: str) -> bool:
+    """Tell whether a text says what somebody does these days, without a date."""
     ongoing = _ONGOING.search(text[:2_000])
-    news = 2.0 if not ongoing else -2.0 if ongoing["does"] and not dated else 0.0
-    return max(0.0, rated.ratings[0] + 3.0 * dated + news)
+    return ongoing is not None and bool(ongoing["does"]) and not _is_dated(text)
+
+
+def _is_dated(text: str) -> bool:
+    return names_time(text) and not _HABIT.search(text[:2_000])
