@@ -24,6 +24,7 @@ _OWN = re.compile(
 )
 _ONGOING = re.compile(r"^[A-Z][\w'-]{1,30} [A-Z][\w'-]{1,30} is (?:an?|the|(?P<does>\w{2,20}ing))\b")
 """What somebody is, or does for some time: others see it, or hear of it some day."""
+_SEASON = re.compile(r"\b(?:this|next|in) (?:month|year|spring|summer|autumn|fall|winter)\b", re.IGNORECASE)
 _HABIT = re.compile(
     r"\b(?:every|each|usually|often|always|on most)\b|\b(?:morning|afternoon|evening|night|week|day)s\b", re.I
 )
@@ -49,4 +50,4 @@ def is_everyday(text: str) -> bool:
 
 
 def _is_dated(text: str) -> bool:
-    return names_time(text) and not _HABIT.search(text[:2_000])
+    return bool(names_time(text) or _SEASON.search(text[:2_000])) and not _HABIT.search(text[:2_000])
