@@ -114,8 +114,10 @@ def _news(ask: Utter) -> int:
     for number, memory in enumerate(ask.memories, 1):
         fresh = number not in ask.told and len(memory) <= 400 and memory.rstrip(".!") not in said
         weight = worth(memory)
+        if not fresh or weight < NEWS or weight <= best or memory.startswith(ask.other):
+            continue
         comes_first = weight * (0.3 + 0.7 * chance.fraction("first", ask.who, ask.other, ask.situation, memory))
-        if not fresh or weight < NEWS or comes_first <= best or memory.startswith(ask.other):
+        if comes_first <= best:
             continue
         if any(each.startswith(ask.other) and memory.rstrip(".!") in each for each in ask.memories):
             continue  # the other has answered to it
