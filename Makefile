@@ -1,4 +1,4 @@
-# make run    the environment, then the main job: a conversation (or, without a terminal, the paper's dialogue)
+# make run    the environment, then the first sight: a recorded talk, and a talk with you where there is a terminal
 # make test   the environment with test extras, then format, lint, types, tests
 # make gguf   the small model in the process: 200 decisions, cached prompts, twenty turns of the coach
 # make soak   long torture: kill -9, many processes, thousands of turns
@@ -8,7 +8,7 @@ BIN := .venv/bin
 .PHONY: run test gguf soak format clean
 
 run: .venv/installed
-	@$(BIN)/mindstream chat $(ARGS)
+	@$(BIN)/mindstream demo --talk $(ARGS)
 
 test: .venv/tested
 	$(BIN)/ruff format --check .

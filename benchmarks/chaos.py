@@ -4,7 +4,7 @@
     PYTHONPATH=OTHER/src python benchmarks/chaos.py      the same against another version of the package: the control
 
 A mind with rules talks in several conversations at once while whatever it is made of raises one of sixteen kinds of
-error, or hangs, at one of twelve stages: models, prompts, tools, reasoners, conclusions, gate, embedder, and every
+error, or hangs, at one of eleven stages: models, prompts, tools, reasoners, conclusions, gate, embedder, and every
 side of the store. Held is: the runner lives; `settled()` returns; each acknowledged utterance is thought about exactly
 once in each slot or set aside with a reason; no answer is given twice; no silence of over 5 s; memory under 300 MB.
 """
@@ -28,12 +28,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream import Mind, Models, Patience, SqliteStore, chance
+from mindstream import Mind, Models, SqliteStore, Timeouts, chance
+from mindstream.coach.events import Decided
 from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.talk import Talk
 from mindstream.errors import ModelUnavailable, SettingsError, StorageError
 from mindstream.log.events import Logged
 from mindstream.models.embedders.named import embedder
-from mindstream.models.model import Part, Request
+from mindstream.models.model import Part, Piece, Request
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import Conclusion, Occasion
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
@@ -61,8 +63,10 @@ KINDS: dict[str, Callable[[], BaseException]] = {
     "ConnectionResetError": lambda: ConnectionResetError("gone"),
 }
 HANG = "hang"
-WANTED = {"deadline_s": 6.0, "speaking_s": 6.0, "thinking_s": 4.0, "lease_s": 3.0}
-PATIENCE = Patience(**{each.name: WANTED[each.name] for each in fields(Patience) if each.name in WANTED})
+MARKS = ("", "", "[WAIT]", "[ALONE] ")
+"""How the Talker begins: it may wait, or need no thought."""
+WANTED = {"deadline_s": 6.0, "silence_s": 6.0, "thinking_s": 4.0, "lease_s": 3.0}
+TIMEOUTS = Timeouts(**{each.name: WANTED[each.name] for each in fields(Timeouts) if each.name in WANTED})
 ANSWER_S = 30.0
 """Nobody waits for an answer longer than this."""
 OF_THE_STORE = ("commit", "claim", "renew", "give_up", "latest", "events", "open_work", "known", "changes")
@@ -144,6 +148,8 @@ class FaultyModel:
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         self._faults.strike(f"prompt of the {self.name}")
         await self._faults.strike_or_hang(f"model of the {self.name}")
+        if isinstance(request.prompt, Talk):
+            yield Piece(chance.pick(MARKS, self._faults.seed, "mark", request.prompt.utterance))
         async for part in self._rules.reply(request):
             yield part
             if chance.fraction(self._faults.seed, self._faults.draws.total()) < 0.05:
@@ -151,7 +157,7 @@ class FaultyModel:
 
 
 class FaultyGate:
-    """A gate that waits now and then, or fails."""
+    """A gate that waits now and then, leaves it to the Talker, or fails."""
 
     name = "faulty"
 
@@ -160,11 +166,8 @@ class FaultyGate:
 
     def decide(self, situation: Situation) -> Decision:
         self._faults.strike("gate")
-        return Decision(chance.fraction(self._faults.seed, "waits", situation.text) < 0.3)
-
-    async def weigh(self, situation: Situation) -> Decision:
-        await self._faults.strike_or_hang("gate, later")
-        return self.decide(situation)
+        drawn = chance.fraction(self._faults.seed, "waits", situation.text)
+        return Decision(drawn < 0.3, hands_over=drawn > 0.6)
 
 
 class FaultyEmbedder:
@@ -187,7 +190,7 @@ class FaultyReasoner:
     faults: Faults
     slot: str = "own"
     trigger: Trigger = EVERY_TURN
-    patience_s: float = 4.0
+    timeout_s: float = 4.0
 
     async def think(self, occasion: Occasion) -> Conclusion:
         await self.faults.strike_or_hang("reasoner")
@@ -252,22 +255,23 @@ async def said(mind: Mind, text: str, seen: Seen) -> bool:
     return heard
 
 
-async def talk(folder: Path, utterances: int, faults: Faults, patience: Patience = PATIENCE) -> tuple[Seen, bool, bool]:
+async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts = TIMEOUTS) -> tuple[Seen, bool, bool]:
     """Hold the conversation; return what was seen, whether `settled` returned and whether the runner lives."""
     seen, store = Seen(), SqliteStore(folder)
     models = Models(Rules(), {"talker": FaultyModel("talker", faults), "reasoner": FaultyModel("reasoner", faults)})
-    reasoners = [FaultyReasoner(faults, patience_s=patience.thinking_s)]
+    reasoners = [FaultyReasoner(faults, timeout_s=timeouts.thinking_s)]
     settled = lives = False
     async with Mind.open(
         FaultyStore(store, faults),
         user="ann", models=models, gate=FaultyGate(faults), embed=FaultyEmbedder(faults), reasoners=reasoners,
-        patience=patience,
+        timeouts=timeouts,
     ) as mind:  # fmt: skip
         for start in range(0, utterances, 3):
             some = [f"{SAID[n % len(SAID)]} ({n})" for n in range(start, min(utterances, start + 3))]
             await asyncio.gather(*(say(mind, text, seen) for text in some))
             print(f"\r{start + len(some)} said, {faults.made.total()} faults", end="", file=sys.stderr, flush=True)
         faults.on = False
+        mind.reasoners.wake()  # else nobody waits for what rests until a model can be had again
         try:
             async with asyncio.timeout(60):
                 await mind.settled()
@@ -284,6 +288,7 @@ async def judge(folder: Path, seen: Seen, settled: bool, lives: bool) -> AsyncIt
     store = SqliteStore(folder)
     rows = await store.events("ann", limit=1_000_000)
     heard = {row.seq for row in rows if row.event.kind == "heard"}
+    alone = {row.event.answers for row in rows if isinstance(row.event, Decided) and not row.event.thinks}
     yield "the runner lives", lives, ""
     yield "settled() returns", settled, ""
     yield "what was acknowledged is kept", set(seen.acknowledged) <= heard, f"{len(seen.acknowledged)} utterances"
@@ -293,7 +298,8 @@ async def judge(folder: Path, seen: Seen, settled: bool, lives: bool) -> AsyncIt
         for row in rows:
             if getattr(row.event, "slot", "") == slot and row.event.kind in ("thought", "set_aside"):
                 (done if row.event.kind == "thought" else aside).update(getattr(row.event, "about", ()))
-        wrong = [seq for seq in heard if done[seq] + aside[seq] != 1]
+        due = heard - alone if slot == "sleep" else heard
+        wrong = [seq for seq in heard if done[seq] + aside[seq] != (seq in due)]
         figures = f"{done.total()} thought about, {aside.total()} set aside, {len(wrong)} neither or twice"
         yield f"{slot}: each utterance once, or set aside", not wrong, figures
     said = Counter(getattr(row.event, "answers", 0) for row in rows if row.event.kind == "said")

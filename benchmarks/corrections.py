@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from mindstream import Mind, Models, Patience
+from mindstream import Mind, Models, Timeouts
 from mindstream.coach.coach import coach_of
 
 SILENCE_S = 1_800
@@ -27,8 +27,8 @@ SILENCE_S = 1_800
 async def believed_after(models: Models, lines: list[str]) -> list[str]:
     """Say the lines to a new mind; return what it notes and believes when all has been thought."""
     with tempfile.TemporaryDirectory() as folder:
-        patience = Patience(deadline_s=SILENCE_S, thinking_s=SILENCE_S)
-        async with Mind.open(folder, user="u", models=models, gate="quick", patience=patience) as mind:
+        timeouts = Timeouts(deadline_s=SILENCE_S, thinking_s=SILENCE_S)
+        async with Mind.open(folder, user="u", models=models, timeouts=timeouts) as mind:
             for line in lines:
                 async for _ in mind.hear(line):
                     pass
@@ -65,7 +65,7 @@ async def main() -> None:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     cases = json.loads(asked.data.read_text("utf-8"))
-    async with Models.named({"default": asked.model}, silence_s=SILENCE_S) as models:
+    async with Models.named({"default": asked.model}, patience_s=SILENCE_S) as models:
         results = await run(cases, models)
     good = [each for each in results if each["good"]]
     if asked.json:

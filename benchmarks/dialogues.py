@@ -16,7 +16,7 @@ from pathlib import Path
 
 from single_agent import Agent
 
-from mindstream import Mind, Models, Patience, chance
+from mindstream import Mind, Models, Timeouts, chance
 from mindstream.coach.packs.load import load
 from mindstream.log.events import FollowUp, Said
 
@@ -33,8 +33,8 @@ async def by_two(models: Models, utterances: list[str], gate: str) -> list[tuple
     """Hold a dialogue with a talker and its reasoners; what follows up is part of the answer."""
     lines: list[tuple[str, str]] = []
     with tempfile.TemporaryDirectory() as folder:
-        patience = Patience(deadline_s=1_800, thinking_s=1_800)
-        async with Mind.open(folder, user="judge", session="s", models=models, gate=gate, patience=patience) as mind:
+        timeouts = Timeouts(deadline_s=1_800, thinking_s=1_800)
+        async with Mind.open(folder, user="judge", session="s", models=models, gate=gate, timeouts=timeouts) as mind:
             for text in utterances:
                 heard, *_ = [row.seq async for row in mind.hear(text)]
                 await mind.settled()
@@ -59,7 +59,7 @@ def held_already(out: Path) -> set[tuple[int, str]]:
 async def hold(model: str, out: Path, first: int, last: int, ways: list[str], gate: str) -> None:
     """Hold the dialogues that are not in the file yet, in both ways."""
     done = held_already(out)
-    async with Models.named({"default": model}, silence_s=1_800) as models:
+    async with Models.named({"default": model}, patience_s=1_800) as models:
         for n, utterances in list(enumerate(dialogues(), 1))[first - 1 : last]:
             for way, held in (("two", by_two), ("one", by_one)):
                 if way in ways and (n, way) not in done:
@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument(
         "--ways", nargs="*", default=["two", "one"], help="two: talker and reasoners; one: a single agent"
     )
-    parser.add_argument("--gate", default="belief", help="belief, quick or learned")
+    parser.add_argument("--gate", default="belief", help="belief or talker")
     parser.add_argument("--blind", type=Path, nargs="*")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()

@@ -26,7 +26,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from mindstream import Mind, Patience
+from mindstream import Mind, Timeouts
 from mindstream.log.events import Failed, Said, Thought
 from mindstream.models.address import WINDOW
 from mindstream.models.calibration import Judged, accuracy, brier_score, calibration_error, coin
@@ -141,7 +141,7 @@ async def _beat(gaps: list[float]) -> None:
 # The coach.
 
 
-PATIENCE = Patience(speaking_s=240.0, thinking_s=900.0)
+TIMEOUTS = Timeouts(silence_s=240.0, thinking_s=900.0)
 """What is looked for is harm, not speed: no rule is to stand in because the machine is slow."""
 
 
@@ -154,7 +154,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         kept = Path(folder) / "calls.jsonl"
         async with (
             Models.named({"default": model}, on_call=calls.append, record=kept) as models,
-            Mind.open(Path(folder) / "data", user="ann", models=models, patience=PATIENCE) as mind,
+            Mind.open(Path(folder) / "data", user="ann", models=models, timeouts=TIMEOUTS) as mind,
         ):
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))

@@ -30,9 +30,11 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.models.embedders.named import embedder
-from mindstream.models.model import Part, Request
+from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
+from mindstream.reasoners.reflect.insights import Insights
+from mindstream.reasoners.reflect.salient_questions import SalientQuestions
 from mindstream.town.journal_file import check_journal, write_journal
 from mindstream.town.packs.find import open_setting
 from mindstream.town.setting import Setting
@@ -45,7 +47,7 @@ JOURNAL = "journal.jsonl"
 
 
 class Slow:
-    """Says what the rules say, each time after another while."""
+    """Says what the rules say, and what nobody's rules say of reflection, each time after another while."""
 
     name = "scripted"
 
@@ -54,8 +56,15 @@ class Slow:
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         await asyncio.sleep(self._chance.uniform(0, LONGEST_S))
-        async for part in self._rules.reply(request):
-            yield part
+        match ask := request.prompt:
+            case SalientQuestions():
+                yield Piece(json.dumps({"questions": [f"What matters to {ask.who}?", ask.memories[0]]}))
+            case Insights():
+                insight = {"text": f"{ask.who} thinks of {len(ask.memories)} things.", "because": [1]}
+                yield Piece(json.dumps({"insights": [insight]}))
+            case _:
+                async for part in self._rules.reply(request):
+                    yield part
 
 
 class Chancy(Setting):

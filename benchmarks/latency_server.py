@@ -3,9 +3,10 @@
     python benchmarks/latency_server.py --talker-first-s 0.05 --reasoner-s 8
 
 It prints its port on the first line. The model `talker` streams words, the first after `talker_first_s`; the model
-`reasoner` answers with JSON that fits the schema it was shown. A run of the belief reasoner asks twice (which phase?
-what follows?), so that each of the two takes half of `reasoner_s`; the facts reasoner asks once. `GET /log` gives what
-was asked and when, by CLOCK_MONOTONIC, which all processes of a machine share.
+`reasoner` answers with JSON that fits the schema it was shown. The talker waits where a plan or a step is wanted, and
+is alone with small talk, as the labels of talker_faults.py have it. A run of the belief reasoner asks twice (which
+phase? what follows?), so that each of the two takes half of `reasoner_s`; the facts reasoner asks once. `GET /log`
+gives what was asked and when, by CLOCK_MONOTONIC, which all processes of a machine share.
 """
 
 from __future__ import annotations
@@ -18,9 +19,14 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from talker_faults import MIX
+
 WORDS = re.findall(
     r"\S+", "I hear you, and that does sound tiring. What happens in the hour before you go to bed, most evenings?"
 )
+
+
+WISHES, SMALL = frozenset((*MIX["ask"], *MIX["change"])), frozenset((*MIX["small"], "Thanks, that is kind of you."))
 
 
 @dataclass
@@ -67,7 +73,7 @@ class Door:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
         if asked.model == "talker":
             await asyncio.sleep(self.talker_first_s)
-            for n, word in enumerate(WORDS):
+            for n, word in enumerate(begun(body["messages"])):
                 if n:
                     await asyncio.sleep(self.between_s)
                 _chunk(writer, {"content": word + " "})
@@ -81,9 +87,24 @@ class Door:
         writer.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
 
 
+def begun(messages: list[dict[str, Any]]) -> list[str]:
+    """Return a talker's words, as it decides who answers where it is asked to."""
+    system, asked = str(messages[0]["content"]), str(messages[-1]["content"])
+    if "[WAIT]" not in system:
+        return WORDS
+    said = re.sub(
+        r"\s*\(\d+\.\d+\)", "", asked.rpartition("<the_user_says>")[2].partition("</the_user_says>")[0].strip()
+    )
+    if said in WISHES or re.search(r"\b(plan|step)\b", said):
+        return WORDS if "do not wait" in asked.lower() else ["[WAIT]"]
+    return ["[ALONE] ", *WORDS] if said in SMALL else WORDS
+
+
 def thought(messages: list[dict[str, Any]]) -> tuple[str, float]:
     """Return the reasoner's reply to a prompt, and its share of a run's time."""
     system, asked = str(messages[0]["content"]), str(messages[-1]["content"])
+    if "a life may be in danger" in system:
+        return "no", 0.1
     if '"patch"' in system:
         return _phase_thought(system, asked), 0.5
     if '"facts"' in system:

@@ -2,9 +2,9 @@
 
     python benchmarks/month.py --json [--plot month.svg] [--days 30] [--seed 1] [--drawn 60]
 
-Every day the user talks (rules answer; the facts reasoner takes notes) and the mind sees ten things happen. Some facts
-are asked about at growing intervals, some every third day, the rest is told once. In the evening the mind reflects if
-enough has gathered; at night it sleeps. Nothing but the laws' own settings (memory/strength) decides what is kept.
+Every day two facts are noted, and the mind sees ten things happen. Some facts are asked about at growing intervals,
+some every third day, the rest is told once. At night the mind sleeps. No model is asked: nothing but the laws' own
+settings (memory/strength) decides what is kept.
 
 The prediction is made each evening: the laws, and how each record is held then, say how many this night will forget.
 """
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from month_plot import plot
 
-from mindstream import ManualClock, Mind, SqliteStore, chance
+from mindstream import ManualClock, SqliteStore, chance
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.memory.columns import OPEN
 from mindstream.memory.record import FADING, KINDS
@@ -31,10 +31,11 @@ from mindstream.memory.stream import Stream
 from mindstream.memory.strength import Strength
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reflect.reflect import reflect_if_due
 
 LAWS = Strength()
 OLD_DAYS = 20
+RETURNED = 5
+"""So many records answer a question."""
 GROWING, REGULAR = (1, 2, 4, 8, 13, 24), tuple(range(3, 60, 3))
 """Days after a fact was told on which it is asked about."""
 FACTS = (
@@ -161,32 +162,23 @@ class Month:
 
     async def live_a_day(self) -> None:
         self.clock.advance(9 * HOUR_S)
-        async with Mind.open(self.store, user=f"ann {self.seed}", clock=self.clock, embed=self.embedder) as mind:
+        async with Stream(self.store, f"ann {self.seed}", self.embedder, self.clock) as stream:
             for number in (2 * self.day, 2 * self.day + 1):
-                await self.say(mind, FACTS[number % len(FACTS)])
+                await stream.remember(FACTS[number % len(FACTS)], "note")
+                self.clock.advance(0.05 * HOUR_S)
             for number in range(10):
                 key = (self.seed, "seen", self.day, number)
                 text = f"{chance.pick(SEEN, *key, 0)} {chance.pick(DID, *key, 1)} {chance.pick(WHERE, *key, 2)}"
-                await mind.stream.remember(f"{text}, day {self.day + 1}", importance=3)
+                await stream.remember(f"{text}, day {self.day + 1}", importance=3)
                 self.clock.advance(0.25 * HOUR_S)
-            await self.take_in(mind.stream)
             for question in self.asked():
-                await self.say(mind, question)
-            self.clock.advance(8 * HOUR_S)
-            await reflect_if_due(mind.stream, Rules())
-            await mind.stream.settle()
-            await self.take_in(mind.stream)
-            self.clock.advance(3 * HOUR_S)
-            await self.sleep(mind.stream)
+                await stream.recall(question, RETURNED)
+                self.clock.advance(0.05 * HOUR_S)
+            await stream.settle()
+            await self.take_in(stream)
+            self.clock.advance(11 * HOUR_S)
+            await self.sleep(stream)
             self.clock.advance((self.day + 1) * DAY_S - (self.clock.now() - 1_700_000_000.0 // DAY_S * DAY_S))
-
-    async def say(self, mind: Mind, text: str) -> None:
-        async for _ in mind.hear(text):
-            pass
-        await mind.settled()
-        await mind.stream.settle()
-        await self.take_in(mind.stream)
-        self.clock.advance(0.05 * HOUR_S)
 
     async def take_in(self, stream: Stream) -> None:
         """Note what was written since the last time."""

@@ -38,7 +38,7 @@ class Shuffled:
 
 def shuffled(retriever: LearnedRetriever) -> None:
     """Let a retriever learn labels that tell nothing, in training and in its check."""
-    retriever._unlikely = Shuffled(retriever._stand_in)
+    retriever._unlikely = Shuffled(StandIn(retriever._embedder))
 
 
 def scrambled(retriever: LearnedRetriever) -> None:

@@ -65,7 +65,7 @@ class Agent:
             utterance=text, now=format_spoken(SystemClock().now()),
         )  # fmt: skip
         planned = [step.title for step in self.plan.steps]
-        tools = [step_tool(self.pack, language, set(), planned, set()), resource_tool(self.pack, language)]
+        tools = [step_tool(self.pack, language, planned), resource_tool(self.pack, language)]
         found = await solve(self.model, prompt, tools, self)
         value, _ = merged(Belief("belief", 1, self.pack.belief.model_validate(self.belief)), _own(found.patch))
         held = value.model_dump(mode="json")

@@ -1,9 +1,9 @@
 """What the runtime adds to a talker's answer, and what thinking behind is worth.
 
-    python benchmarks/talker.py --json [--gate quick] [--seconds 90]     100 open conversations, 10 utterances a second
+    python benchmarks/talker.py --json [--gate belief] [--seconds 90]    100 open conversations, 10 utterances a second
     python benchmarks/talker.py --turns 10000 --json                     one conversation, instant models: is it flat?
     python benchmarks/talker.py --utterances 1000 --json                 what may not happen, counted (talker_faults.py)
-    … --gate never | --gate always | --word-s 60                         controls: each must break a bar (exit code 1)
+    … --gate never | --gate always | --filler-s 60                       controls: each must break a bar (exit code 1)
 
 Models stand in a server of their own process (latency_server.py: the talker's first token after 50 ms, a reasoner's run
 8 s) and are asked through the real provider. overhead: from handing the utterance to the mind until its first piece,
@@ -43,7 +43,7 @@ from mindstream.log.events import Heard, Piece, Said, Thought, Waiting
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Store
 from mindstream.minds.mind import Mind
-from mindstream.minds.patience import Patience
+from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 
@@ -65,9 +65,6 @@ class Same:
 
     def decide(self, situation: Situation) -> Decision:
         return Decision(self.name == "always", why=situation.phase.name)
-
-    async def weigh(self, situation: Situation) -> Decision:
-        return self.decide(situation)
 
 
 @dataclass
@@ -101,7 +98,7 @@ def latency_server(reasoner_s: float, talker_first_s: float) -> Iterator[int]:
 
 @contextlib.asynccontextmanager
 async def minds(
-    store: Store, models: Models, gate: str, count: int, patience: Patience | None = None
+    store: Store, models: Models, gate: str, count: int, timeouts: Timeouts | None = None
 ) -> AsyncIterator[list[Mind]]:
     """Open conversations of as many users that share a store, a table of models, an embedder and a pack."""
     embed, pack = embedder("wordllama"), load_pack("sleep")
@@ -115,7 +112,7 @@ async def minds(
                     models=models,
                     embed=embed,
                     gate=Same(gate) if gate in ("always", "never") else gate,
-                    patience=patience,
+                    timeouts=timeouts,
                 )
             )
             for n in range(count)
@@ -246,7 +243,7 @@ async def faults(given: argparse.Namespace) -> dict[str, Any]:
         store, running = SqliteStore(folder), []
         async with (
             Models.named(names, at_once=1000) as models,
-            minds(store, models, given.gate, count, Patience(word_s=given.word_s)) as talking,
+            minds(store, models, given.gate, count, Timeouts(filler_s=given.filler_s)) as talking,
         ):
             begun, stalls = time.monotonic(), [0.0]
             watching = asyncio.ensure_future(watch(stalls))
@@ -262,7 +259,7 @@ async def faults(given: argparse.Namespace) -> dict[str, Any]:
             logs = {n: await store.events(mind.stream.name, limit=10**6) for n, mind in enumerate(talking)}
             found = count_faults([task.result() for task in running], logs, talking[0].speaker.name)
         await store.close()
-    settings = {"utterances": given.utterances, "conversations": count, "gate": given.gate, "word_s": given.word_s}
+    settings = {"utterances": given.utterances, "conversations": count, "gate": given.gate, "filler_s": given.filler_s}
     return found | {"stall_s": round(max(stalls), 2)} | settings
 
 
@@ -290,7 +287,7 @@ async def flat(given: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--gate", default="quick")
+    parser.add_argument("--gate", default="", help="talker, belief, never, always [as a person gets it]")
     parser.add_argument("--seconds", type=float, default=90.0)
     parser.add_argument("--conversations", type=int, default=CONVERSATIONS)
     parser.add_argument("--per-second", type=float, default=PER_SECOND)
@@ -299,7 +296,7 @@ def main() -> None:
     parser.add_argument("--single", type=int, default=50, help="utterances put to the single agent")
     parser.add_argument("--turns", type=int, default=0, help="instead: one conversation of so many turns")
     parser.add_argument("--utterances", type=int, default=0, help="instead: count what may not happen, in so many")
-    parser.add_argument("--word-s", type=float, default=Patience().word_s, help="how long it may be silent, there")
+    parser.add_argument("--filler-s", type=float, default=Timeouts().filler_s, help="how long it may be silent, there")
     parser.add_argument(
         "--thawed", action="store_true", help="let the collector walk over what was loaded at the start"
     )

@@ -17,7 +17,6 @@ from town_recorded import Figure, Measure, Recorded, figure, nothing, stream_of,
 
 from mindstream.log.events import Reflected
 from mindstream.memory.columns import KIND_CODES
-from mindstream.memory.rate_importance import RateImportance, rate_by_words
 from mindstream.memory.recall import Recalled
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Perceived
@@ -37,8 +36,6 @@ LONG_CHAT = 2_500
 FOCAL_POINTS, RETURNED = 12, 30
 CLOSE = 0.01
 """So far a score may be from the formula's: streams keep vectors in half precision."""
-RANKED_ALIKE = 0.5
-"""The least rank correlation (Spearman) of the rule's importance with a model's poignancy."""
 Floats = NDArray[np.float64]
 
 
@@ -255,29 +252,6 @@ def retrieval(recorded: Recorded) -> Figure:
     return figure(cases, differ, farthest=round(farthest, 4), residents_without_vectors=len(left_out))
 
 
-def ranks(values: Sequence[float]) -> Floats:
-    """Return the rank of each value, the middle one where several are the same."""
-    found = np.asarray(values, dtype=np.float64)
-    return np.array([(found < value).sum() + ((found == value).sum() + 1) / 2 for value in found])
-
-
-def poignancy(recorded: Recorded) -> Figure:
-    """The rule's importance of events ranks them as the recorded model's poignancy did; what is idle is left out."""
-    cases, differ, found = 0, [], {}
-    for name, persona in recorded.save.personas.items():
-        events = [node for node in persona.memory.nodes if node.type == "event" and IDLE not in node.embedding_key]
-        if len({node.poignancy for node in events}) < 2:
-            continue
-        texts = tuple(node.description for node in events)
-        ours = rate_by_words(RateImportance(who=name, memories=texts)).ratings
-        rated = ranks(ours), ranks([float(node.poignancy) for node in events])
-        found[name] = round(float(np.corrcoef(*rated)[0, 1]), 3)
-        cases += len(events)
-        if not found[name] >= RANKED_ALIKE:
-            differ.append(f"{name}: {found[name]}")
-    return figure(cases, differ, **found) if cases else nothing("nobody has events, not idle, of different poignancy")
-
-
 MINDS: dict[str, Measure] = {
     "A5 reflection times": reflection_times,
     "A6 keyword strength": keyword_strength,
@@ -285,5 +259,4 @@ MINDS: dict[str, Measure] = {
     "A8 evidence depth": evidence_depth,
     "A9 chat ends": chat_ends,
     "A11 retrieval": retrieval,
-    "poignancy": poignancy,
 }

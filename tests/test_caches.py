@@ -14,8 +14,8 @@ from mindstream import ManualClock, Mind, SqliteStore, caches
 from mindstream.coach.belief.belief import plan_of
 from mindstream.coach.belief.plan import Plan, PlanStep
 from mindstream.coach.packs.load import load
-from mindstream.coach.packs.reading import read_utterance
 from mindstream.coach.packs.safety import find_alarm
+from mindstream.coach.packs.topics import topics_in
 from mindstream.log.events import Remembered
 from mindstream.memory import carriers, sqlite
 from mindstream.memory.record import New
@@ -90,12 +90,12 @@ def words_in_caches() -> bool:
 
 
 async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStore) -> None:
-    async with Mind.open(store, user="ann", gate="quick") as mind:
+    async with Mind.open(store, user="ann") as mind:
         async for _ in mind.hear(f"My {SECRET} keeps me awake, what can I do?"):
             pass
         await mind.settled()
         await mind.stream.recall(SECRET)
-        read_utterance(PACK, f"the {SECRET}")
+        topics_in(PACK, f"the {SECRET}")
         find_alarm(PACK, f"the {SECRET}")
         assert words_in_caches()
         assert mind.stream._lately._recalls
@@ -117,7 +117,7 @@ async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteSt
     record = await stream.remember(f"The {SECRET} is red.")
     await stream.recall(SECRET, touch=False)
     await other._database.write(lambda each: erased(each, record.id))  # as if elsewhere
-    read_utterance(PACK, f"the {SECRET}")
+    find_alarm(PACK, f"the {SECRET}")
     assert await stream.recall("red", touch=False) == []
     assert not any(records for _, records, _ in stream._lately._recalls)
     assert not words_in_caches()

@@ -24,12 +24,12 @@ def file(monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_flags_come_before_the_environment_and_that_before_the_file(
     monkeypatch: pytest.MonkeyPatch, file: Path
 ) -> None:
-    file.write_text('user = "file"\npack = "file"\ngate = "quick"\n')
+    file.write_text('user = "file"\npack = "file"\ngate = "belief"\n')
     monkeypatch.setenv("MINDSTREAM_USER", "variable")
     monkeypatch.setenv("MINDSTREAM_PACK", "variable")
     chosen = choose({"user": "flag", "pack": None})
     settings = chosen.settings
-    assert (settings.user, settings.pack, settings.gate) == ("flag", "variable", "quick")
+    assert (settings.user, settings.pack, settings.gate) == ("flag", "variable", "belief")
     assert chosen.origins == {"user": "--user", "pack": "MINDSTREAM_PACK", "gate": "mindstream.toml"}
 
 
@@ -52,6 +52,27 @@ def test_who_names_a_model_means_all_roles(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("MINDSTREAM_ROLES", '{"talker": "ollama:b"}')
     assert choose({"model": "rules"}).settings.models == {"default": "rules"}
     assert choose({"roles": ["default=rules"]}).settings.models == {"default": "rules"}
+
+
+def test_where_nobody_is_named_stand_ins_answer_and_else_only_who_is_named(file: Path) -> None:
+    file.write_text("")
+    assert choose().settings.models == {"default": "rules"}
+    assert choose({"roles": ["talker=ollama:b"]}).settings.models == {"talker": "ollama:b"}
+    file.write_text('roles = {reasoner = "ollama:c"}\n')
+    assert choose({"roles": ["talker=ollama:b"]}).settings.models == {"reasoner": "ollama:c", "talker": "ollama:b"}
+
+
+def test_patience_is_one_number_or_a_table_by_model(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    file.write_text("")
+    monkeypatch.setenv("MINDSTREAM_PATIENCE_S", "300")
+    assert choose().settings.patience_s == 300
+    assert choose({"patience_s": 20.0}).origins["patience_s"] == "--patience"
+    monkeypatch.delenv("MINDSTREAM_PATIENCE_S")
+    file.write_text('fallback = "rules"\n[patience_s]\n"ollama:qwen3" = 900\n')
+    assert choose().settings.patience_s == {"ollama:qwen3": 900} and choose().settings.fallback == "rules"
+    file.write_text("patience_s = 0\n")
+    with pytest.raises(SettingsError, match="patience_s"):
+        choose()
 
 
 def test_paths_in_the_file_start_from_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -132,13 +153,13 @@ def test_a_settings_file_in_the_working_directory_is_read_only_where_it_is_named
 ) -> None:
     Path("mindstream.toml").write_text(TEMPTING)
     (Path.home() / "mindstream").mkdir()
-    (Path.home() / "mindstream" / "settings.toml").write_text('gate = "quick"\n')
+    (Path.home() / "mindstream" / "settings.toml").write_text('gate = "belief"\n')
     chosen = choose()
-    assert chosen.settings.model == "rules" and chosen.settings.prompts is None and chosen.settings.pack == "sleep"
-    assert chosen.settings.gate == "quick" and chosen.unread == Path("mindstream.toml")
+    assert chosen.settings.model is None and chosen.settings.prompts is None and chosen.settings.pack == "sleep"
+    assert chosen.settings.gate == "belief" and chosen.unread == Path("mindstream.toml")
     monkeypatch.setenv("MINDSTREAM_SETTINGS", "mindstream.toml")
     chosen = choose()
-    assert chosen.settings.model.endswith("#all-ears") and chosen.unread is None
+    assert str(chosen.settings.model).endswith("#all-ears") and chosen.unread is None
 
 
 def test_what_is_no_file_is_not_waited_for(file: Path) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mindstream.memory.store import Entry, Store
     from mindstream.memory.stream import Stream
     from mindstream.minds.mind import Mind
-    from mindstream.minds.patience import Patience
+    from mindstream.minds.timeouts import Timeouts
     from mindstream.models.ask import act, ask, speak
     from mindstream.models.model import Call
     from mindstream.models.prompt import Prompt, rule
@@ -48,7 +48,7 @@ _HOMES = {
     "Entry": "memory.store", "Store": "memory.store",
     "Stream": "memory.stream",
     "Mind": "minds.mind",
-    "Patience": "minds.patience",
+    "Timeouts": "minds.timeouts",
     "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
     "Call": "models.model",
     "Prompt": "models.prompt", "rule": "models.prompt",
@@ -73,7 +73,6 @@ __all__ = [
     "Models",
     "New",
     "Occasion",
-    "Patience",
     "Prompt",
     "Reasoner",
     "Record",
@@ -84,6 +83,7 @@ __all__ = [
     "Store",
     "Stream",
     "SystemClock",
+    "Timeouts",
     "Tool",
     "ToolLog",
     "Trigger",

@@ -9,7 +9,8 @@ MindstreamError
 │   └── Conflict              somebody else wrote first; read again and retry
 │       └── LeaseLost         this process no longer holds the work that it wants to finish
 ├── ModelError                whoever answers did not
-│   ├── ModelRefused          asking again will not help: wrong key, no such model, bad request
+│   ├── ModelRefused          asking again will not help: a bad request, a refusal to answer
+│   │   ├── ModelDenied       … whatever is asked: wrong key, no such model, no credit left
 │   │   └── PromptTooLong     … unless with less: it does not fit the model's window
 │   ├── ModelUnavailable      it may help later: down, cut off
 │   │   ├── RateLimited       … after `retry_after_s`
@@ -60,7 +61,11 @@ class ModelError(MindstreamError):
 
 
 class ModelRefused(ModelError):  # noqa: N818
-    """The endpoint refuses: wrong key, no such model, bad request. Asking again will not help."""
+    """The endpoint refuses, as a bad request. Asking again will not help."""
+
+
+class ModelDenied(ModelRefused):
+    """The endpoint refuses whatever is asked, until a person mends it: wrong key, no such model, no credit left."""
 
 
 class PromptTooLong(ModelRefused):
@@ -129,6 +134,10 @@ class ReplyInvalid(ModelError):  # noqa: N818
 
 class BudgetSpent(ModelError):  # noqa: N818
     """The calls, tokens or money that were allowed are used up."""
+
+
+OUTAGES = (ModelUnavailable, ModelDenied, BudgetSpent)
+"""What says of a model that it cannot be had now, and nothing of what it was asked."""
 
 
 class ToolError(MindstreamError):

@@ -45,23 +45,23 @@ class Isolated(Generic[T]):
     _task: asyncio.Task[_Outcome[T]] | None = field(default=None, init=False)
     _stopped: bool = field(default=False, init=False)
 
-    async def result(self, patience_s: float | None = None) -> T:
+    async def result(self, timeout_s: float | None = None) -> T:
         """Run it and return what it returns.
 
         Raises:
             Broken: it raised something, which is its `cause`.
-            Overdue: it took longer than `patience_s`.
+            Overdue: it took longer than `timeout_s`.
             Stopped: `stop` was called.
         """
         self._task = asyncio.create_task(_outcome(self.work))
         try:
-            await asyncio.wait({self._task}, timeout=patience_s)
+            await asyncio.wait({self._task}, timeout=timeout_s)
         except asyncio.CancelledError:
             await self._end()
             raise
         if not self._task.done():
             await self._end()
-            raise Overdue(f"no result within {patience_s:g} seconds")
+            raise Overdue(f"no result within {timeout_s:g} seconds")
         if self._task.cancelled():
             raise Stopped("stopped") if self._stopped else Broken("it cancelled itself", asyncio.CancelledError())
         outcome = self._task.result()

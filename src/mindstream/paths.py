@@ -34,6 +34,12 @@ def is_path(text: str) -> bool:
     return text in (".", "..") or any(each in text for each in (os.sep, os.altsep) if each)
 
 
+def as_path(path: Path) -> str:
+    """Write a path so that `is_path` knows it again: `Path("./mine")` alone has lost its slash."""
+    text = str(path)
+    return text if is_path(text) else f"{os.curdir}{os.sep}{text}"
+
+
 def is_odd(path: Path) -> bool:
     """Tell whether something lies there that is neither a file nor a folder: opening a pipe could take for ever."""
     try:

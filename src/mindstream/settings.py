@@ -20,17 +20,18 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mindstream.errors import InputError, SettingsError
-from mindstream.paths import home, is_path, read_text, usable
+from mindstream.paths import as_path, home, is_path, read_text, usable
 
 PREFIX = "MINDSTREAM_"
 ROLES = (
-    "talker", "reasoner", "facts", "gate", "safety", "planner", "worker", "solver", "replanner", "M0", "M1", "M2",
+    "talker", "reasoner", "facts", "safety", "planner", "worker", "solver", "replanner", "M0", "M1", "M2",
     "decider", "importance",
 )  # fmt: skip
-"""Who may be given a model of its own; else `facts` has the reasoner's, `replanner` the planner's, `gate` none, all
+"""Who may be given a model of its own; else `facts` has the reasoner's, `replanner` the planner's, all
 others the default's. The four from `planner` on solve tasks (`planning/`); M0, M1 and M2 live (`life/`), and else have
 the reasoner's; in a town (`town/`) planner, decider, talker, reasoner and importance think; the others talk."""
-DEFAULT = "default"
+DEFAULT, RULES = "default", "rules"
+SECONDS = Field(gt=0, allow_inf_nan=False)
 FILE_VARIABLE = "MINDSTREAM_SETTINGS"
 HERE = "mindstream.toml"
 """A settings file that may lie in the working directory; see `Chosen.unread`."""
@@ -56,11 +57,13 @@ class Settings(BaseModel):
     """All that can be set.
 
     Attributes:
-        model: who answers for every role that `roles` does not name.
+        model: who answers for every role that `roles` does not name; where neither names anybody, stand-ins answer.
+        fallback: who answers in the place of a model that fails: `rules`, or another model; nobody, unless it is named.
+        patience_s: how long a model may be silent, before its first word and between two, of all models or by name;
+            else one minute and half of one, on this machine and beside it five minutes and two.
         prompts: a folder with a person's own words for prompts.
         context: how many tokens fit into a model's window, of all models or by name; longer requests are cut.
         deadline_s: how long the Talker waits for the Reasoner before it speaks without it.
-        demo_speed: how many times faster than usual the demo plays.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,21 +71,28 @@ class Settings(BaseModel):
     data: Path = Field(default_factory=_data)
     user: str = "you"
     pack: str = "sleep"
-    model: str = "rules"
+    model: str | None = None
+    fallback: str = ""
+    patience_s: Annotated[float, SECONDS] | dict[str, Annotated[float, SECONDS]] | None = None
     roles: dict[str, str] = Field(default_factory=dict)
-    gate: str = "quick"
+    gate: str = ""
     embedder: str = "wordllama"
     prompts: Path | None = None
     context: Annotated[int, Field(ge=512)] | dict[str, Annotated[int, Field(ge=512)]] | None = None
     deadline_s: float = Field(30.0, gt=0, allow_inf_nan=False)
     budget_tokens: int | None = Field(None, gt=0)
     budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
-    demo_speed: float = Field(1.0, gt=0, allow_inf_nan=False)
 
     @property
     def models(self) -> dict[str, str]:
-        """The table role -> model, the default first."""
-        return {DEFAULT: self.model, **self.roles}
+        """The table role -> model, the default first where there is one."""
+        named = {DEFAULT: self.model} if self.model else {}
+        return named | self.roles or {DEFAULT: RULES}
+
+    @property
+    def only_stand_ins(self) -> bool:
+        """No model is named for any role."""
+        return set(self.models.values()) == {RULES}
 
 
 @dataclass(frozen=True)
@@ -130,7 +140,7 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
 
 def flag_of(name: str) -> str:
     """Return the flag that sets a field."""
-    return "--" + {"roles": "role", "deadline_s": "deadline"}.get(name, name).replace("_", "-")
+    return "--" + {"roles": "role"}.get(name, name.removesuffix("_s")).replace("_", "-")
 
 
 def settings_file() -> Path | None:
@@ -184,7 +194,8 @@ def _of_file(file: Path) -> dict[str, Any]:
     for name in ("data", "prompts", "pack"):
         value = found.get(name)
         if isinstance(value, str) and (name != "pack" or is_path(value)):
-            found[name] = str(file.parent / _path(value, f"{file}: {name}"))
+            path = file.parent / _path(value, f"{file}: {name}")
+            found[name] = as_path(path) if name == "pack" else str(path)
     return found
 
 
@@ -222,7 +233,7 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     if settings.prompts is not None:
         changed["prompts"] = _path(settings.prompts, origins.get("prompts", "prompts"))
     if is_path(settings.pack):
-        changed["pack"] = str(_path(settings.pack, origins.get("pack", "pack")))
+        changed["pack"] = as_path(_path(settings.pack, origins.get("pack", "pack")))
     return settings.model_copy(update=changed)
 
 

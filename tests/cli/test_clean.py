@@ -92,6 +92,18 @@ def test_errors_are_said_without_control_and_in_measure(capsys: pytest.CaptureFi
     assert short("a\u200b\n\x1b[31mb", 10) == "a b"
 
 
+def test_that_a_model_reads_is_said_once_an_utterance(capsys: pytest.CaptureFixture[str]) -> None:
+    from mindstream.cli.screens import TextScreen
+    from mindstream.log.events import Logged, Piece, Reading
+
+    screen = TextScreen(Console(highlight=False), echo=False, timed=False, thinks=True)
+    reads, speaks = Reading(model="ollama:m\x1b[31m", answers=1), Piece(text="Hello.", answers=1)
+    for event in (reads, reads, reads, speaks):
+        screen.show(Logged(0, "ann", 1e9, "coach", event))
+    screen.broken_off()
+    assert capsys.readouterr().out.splitlines() == ["coach: … ollama:m is reading", "coach: Hello."]
+
+
 def test_events_of_kinds_that_nobody_knows_are_shown_by_their_name(capsys: pytest.CaptureFixture[str]) -> None:
     from mindstream.cli.screens import JsonScreen, TextScreen
     from mindstream.log.events import Event, Logged, Waiting

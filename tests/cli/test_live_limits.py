@@ -74,10 +74,11 @@ def test_words_that_nobody_is_shown_are_not_counted_as_said(door: FakeEndpoint, 
     ]  # fmt: skip
 
 
-def test_chinese_words_are_counted_though_nothing_stands_between_them(folder: Path) -> None:
-    data = ["--data", str(folder), "--words-per-day", "4"]
-    done = run_here("live", "--goal", "问我昨天在船上做了什么，为什么那样做", *data, "--turns", "1")
-    assert "问你（此刻不打扰）：请告诉我：昨天在船上" in done.out, done.out
+def test_chinese_words_are_counted_though_nothing_stands_between_them(door: FakeEndpoint, folder: Path) -> None:
+    door.otherwise = lives({1: [calls(call("I", tip="昨天在船上做了什么？", timeout=0)), *finish()]})
+    data = ["--model", f"{door.url}#m", "--data", str(folder), "--words-per-day", "4"]
+    done = run_here("live", "--goal", "写航海日记", *data, "--turns", "1")
+    assert "问你（此刻不打扰）：昨天在船上" in done.out, done.out
 
 
 def test_what_is_said_in_a_chat_is_not_said_to_a_life_that_hears_not(folder: Path) -> None:
@@ -107,14 +108,6 @@ def test_a_planner_solves_a_task_in_steps_with_the_other_tools(door: FakeEndpoin
     assert done.code == 0 and "→ solve_task What is 17.5 * 4?" in done.out and "E1 calculator: 70" in done.out, done.out
     told = run_here("life", "status", *data[2:], "--json").rows[0]["spent"]["calls"]
     assert told == len(door.chats), "what the planner asks stands on the bill"
-
-
-def test_rules_have_a_planner_solve_what_no_search_finds(folder: Path) -> None:
-    done = run_here("live", "--goal", "What is 17.5 * 4?", "--data", folder, "--tools", "planner,calculator")
-    assert done.code == 0 and "→ solve_task" in done.out and "70" in done.out.rpartition("✓")[2], done.out
-    assert "✓ task 1 is done: What is 17.5 * 4? → 70\n" in done.out, (
-        "what was found on the way is in the turn, not here"
-    )
 
 
 def test_it_reads_back_what_it_wrote_and_asks_before_it_deletes(

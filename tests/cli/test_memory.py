@@ -133,3 +133,15 @@ def test_a_plan_that_is_none_is_not_taken_in(folder: Path) -> None:
     plan = GOOD.replace("note", "plan").replace("1}", '1, "slot": "sleep.plan", "version": 1, "data": {"plan": 3}}')
     said = f"{HEADER}\n{plan}\n"
     assert "standard input:2: data.plan" in mistaken(run("memory", "import", "--data", folder, said=said))
+
+
+def test_what_is_kept_is_found_corrected_and_forgotten(folder: Path) -> None:
+    ann = ("--data", folder, "--user", "ann")
+    (kept,) = run("memory", "keep", "The spare key", "hangs behind the door.", *ann, "--json").rows
+    assert kept["kind"] == "note" and kept["text"] == "The spare key hangs behind the door."
+    assert run("memory", "search", "where is the key", *ann, "--json").rows[0]["id"] == kept["id"]
+    assert run("memory", "correct", kept["id"], "The spare key hangs in the shed.", *ann).code == 0
+    found = run("memory", "search", "where is the key", *ann, "--json").rows
+    assert [row["text"] for row in found] == ["The spare key hangs in the shed."]
+    assert run("memory", "forget", found[0]["id"], "--yes", *ann).code == 0
+    assert b"shed" not in (folder / "mindstream.db").read_bytes()

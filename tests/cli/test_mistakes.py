@@ -13,7 +13,7 @@ from running import mistaken, run
 
 MISTAKES = [
     (["chat", "--pack", "nowhere"], "no pack 'nowhere'"),
-    (["chat", "--gate", "iron"], "quick, belief"),
+    (["chat", "--gate", "iron"], "talker, belief"),
     (["chat", "--model", "gpt-5"], "not the name of a model"),
     (["chat", "--model", "openai:gpt-5"], "OPENAI_API_KEY"),
     (["chat", "--model", "playback:nowhere.jsonl"], "nowhere.jsonl"),

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_endpoint import Fails, FakeEndpoint, Says
+from fake_endpoint import Fails, FakeEndpoint, Says, Stalls
 from running import COMMAND, PATIENCE_S, run
 
 UTTERANCE = "The noise keeps me awake.\n"
+
+
+def talks(door: FakeEndpoint, name: str = "one") -> list[str]:
+    """The flags of a talk in which stand-ins do all but talk."""
+    return ["--model", "rules", "--role", f"talker={door.url}#{name}"]
 
 
 @pytest.fixture
@@ -21,7 +26,7 @@ def door() -> Iterator[FakeEndpoint]:
 def test_roles_are_given_one_by_one_or_in_a_row(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Says("Hello from the talker.")
     table = (f"talker={door.url}#one", "reasoner=rules")
-    for flags in (("--role", *table), ("--role", table[0], "--role", table[1])):
+    for flags in (("--role", *table), [word for each in table for word in ("--role", each)]):
         done = run("chat", "--data", folder, "--json", *flags, said=UTTERANCE)
         assert done.events("said")[0]["text"] == "Hello from the talker."
         assert {row["role"]: row["model"] for row in done.events("model_called")} == {
@@ -29,15 +34,35 @@ def test_roles_are_given_one_by_one_or_in_a_row(folder: Path, door: FakeEndpoint
         }  # fmt: skip
 
 
+def test_a_role_without_a_model_is_named_before_anything_is_heard(folder: Path) -> None:
+    done = run("chat", "--data", folder, "--role", "talker=http://127.0.0.1:9/v1#m", said=UTTERANCE)
+    assert (done.code, done.out) == (2, "") and "no model is named for the role 'reasoner'" in done.err
+
+
+def test_only_a_fallback_that_was_named_speaks_and_thinks_for_a_model_that_fails(
+    folder: Path, door: FakeEndpoint
+) -> None:
+    door.otherwise = Fails(400, "no")
+    flags = ("--model", f"{door.url}#one", "--fallback", "rules")
+    done = run("chat", "--data", folder, "--json", *flags, said=UTTERANCE)
+    assert {row["model"] for row in done.events("thought")} == {"rules"} and done.events("belief_changed")
+
+
+def test_a_model_may_be_silent_as_long_as_was_said(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Stalls()
+    done = run("chat", "--data", folder, "--json", "--model", f"{door.url}#one", "--patience", ".2", said=UTTERANCE)
+    assert "said nothing for 0.2 s" in str(done.events("error")[0]["text"])
+
+
 def test_who_answers_is_said_first(folder: Path, door: FakeEndpoint) -> None:
-    done = run("chat", "--data", folder, "--role", f"talker={door.url}#one", said=UTTERANCE)
+    done = run("chat", "--data", folder, *talks(door), said=UTTERANCE)
     assert done.out.splitlines()[0] == f"{door.url}#one answers, rules thinks"
 
 
 def test_poured_lines_are_heard_while_an_answer_is_being_written(folder: Path, door: FakeEndpoint) -> None:
     door.will(Says("Wait for it", step=True))
     process = subprocess.Popen(
-        [*COMMAND, "chat", "--data", folder, "--json", "--no-wait", "--role", f"talker={door.url}#slow"],
+        [*COMMAND, "chat", "--data", folder, "--json", "--no-wait", *talks(door, "slow")],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdin and process.stdout
@@ -60,7 +85,7 @@ def test_poured_lines_are_heard_while_an_answer_is_being_written(folder: Path, d
 def test_a_recorded_conversation_plays_back(folder: Path, tmp_path: Path, door: FakeEndpoint) -> None:
     door.otherwise = Says("Words that no rule would find.")
     calls = tmp_path / "calls.jsonl"
-    run("chat", "--data", folder, "--role", f"talker={door.url}#one", "--record", calls, said=UTTERANCE)
+    run("chat", "--data", folder, *talks(door), "--record", calls, said=UTTERANCE)
     done = run("chat", "--data", tmp_path / "new", "--json", "--model", f"playback:{calls}", said=UTTERANCE)
     assert done.events("said")[0]["text"] == "Words that no rule would find."
 
@@ -73,17 +98,18 @@ def test_a_model_that_fails_is_told_at_length_once(folder: Path, door: FakeEndpo
     assert done.out.count("\ncoach: ") == 3
 
 
-def test_a_budget_that_is_spent_leaves_the_rules_to_answer(folder: Path, door: FakeEndpoint) -> None:
+def test_a_budget_that_is_spent_leaves_the_answers_to_a_fallback_alone(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Says("Many words.", usage=(700, 300))
-    model = ("--role", f"talker={door.url}#one", "--budget-tokens", "500")
-    done = run("chat", "--data", folder, "--json", *model, said=UTTERANCE * 2)
-    assert done.code == 0
-    assert [row["model"] for row in done.events("said")] == [f"{door.url}#one", "rules"]
-    assert "500 tokens that were allowed" in done.events("error")[0]["text"]
+    for fallback, answers in (((), "unavailable"), (("--fallback", "rules"), "rules")):
+        model = ("--budget-tokens", "500", *talks(door), *fallback)
+        done = run("chat", "--data", folder, "--json", *model, said=UTTERANCE * 2)
+        assert done.code == 0
+        assert [row["model"] for row in done.events("said")] == [f"{door.url}#one", answers]
+        assert fallback or "500 tokens that were allowed" in done.events("error")[0]["text"]
 
 
 def test_a_person_s_own_words_are_put_to_the_model(folder: Path, tmp_path: Path, door: FakeEndpoint) -> None:
     (tmp_path / "talk.md").write_text("# user\nSay it in rhyme: {{ utterance }}")
-    run("chat", "--data", folder, "--role", f"talker={door.url}#one", "--prompts", tmp_path, said=UTTERANCE)
+    run("chat", "--data", folder, *talks(door), "--prompts", tmp_path, said=UTTERANCE)
     (asked,) = door.chats
     assert asked.body["messages"][-1]["content"] == "Say it in rhyme: The noise keeps me awake."

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from running import mistaken, run
 
 
@@ -17,6 +18,27 @@ def test_a_new_pack_can_be_talked_to_and_checked(tmp_path: Path, folder: Path) -
     assert run("pack", "check", mine).code in (0, 1)
     assert run("chat", "--pack", mine, "--data", folder, said="hello\n").code == 0
     assert "greet (en): " in run("pack", "check", mine, "--phrases").out
+
+
+@pytest.mark.parametrize("path", ["./mine", "mine/", "../here/mine", "{here}/mine", "~/here/mine", "{here}/mine/"])
+def test_a_new_pack_is_talked_to_by_whatever_path_it_is_named(
+    path: str, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert run("pack", "new", "mine").code == 0
+    done = run("chat", "--pack", path.format(here=here), "--json", "--data", folder, said="hello\n")
+    assert done.code == 0, done.err
+    assert [row["pack"] for row in done.events("opened")] == ["mine"]
+
+
+def test_a_settings_file_beside_a_pack_names_it(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.toml").write_text('pack = "./mine"\n')
+    assert run("pack", "new", "mine").code == 0
+    assert run("chat", "--settings", "own.toml", "--data", folder, said="hello\n").code == 0
 
 
 def test_a_pack_that_is_broken_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -26,7 +26,9 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_faults_are_printed_with_advice(file: Path) -> None:
-    assert run_here("plan", "check", file).out.startswith("2 steps, and nothing is wrong; its tools")
+    assert run_here("plan", "check", file).out == (
+        "2 steps, and nothing is wrong with its form; it runs with --tools calculator\n"
+    )
     assert run_here("plan", "check", file, "--tools", "calculator").code == 0
     file.write_text(TEXT.replace("#E1 +", "#E3 +").replace("calculator[17", "calculater[17"))
     done = run_here("plan", "check", file, "--tools", "calculator,llm")

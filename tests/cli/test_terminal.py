@@ -33,7 +33,7 @@ def thinks(thought: dict[str, Any]) -> Says:
 
 def test_a_conversation_from_the_first_line_to_the_last(folder: Path) -> None:
     with terminal("chat", "--data", folder) as screen:
-        assert screen.until(PROMPT).startswith("rules: no model is configured")
+        assert screen.until(PROMPT).startswith("no model is configured: stand-ins answer")
         screen.type("The noise keeps me awake.\r")
         screen.until("coach: ")
         screen.until("belief v1")
@@ -43,6 +43,10 @@ def test_a_conversation_from_the_first_line_to_the_last(folder: Path) -> None:
         screen.until("there is no plan yet")
         screen.type("/memory noise\r")
         screen.until("chat: ")
+        screen.type("/keep The spare key hangs in the shed.\r")
+        screen.until("kept as ")
+        screen.type("/memory spare key\r")
+        screen.until("note: The spare key hangs in the shed.")
         screen.type("/work\r")
         screen.until("nothing is being thought about")
         screen.type("/nonsense\r")
@@ -66,7 +70,7 @@ def test_a_conversation_can_be_gone_on_with(folder: Path) -> None:
 
 def test_ctrl_c_stops_an_answer_and_keeps_what_was_said_so_far(folder: Path, door: FakeEndpoint) -> None:
     door.will(Says("This goes on and on and on", step=True))
-    with terminal("chat", "--data", folder, "--role", f"talker={door.url}#slow") as screen:
+    with terminal("chat", "--data", folder, "--model", "rules", "--role", f"talker={door.url}#slow") as screen:
         screen.until(PROMPT)
         screen.type("The noise keeps me awake.\r")
         screen.until("coach: ")
@@ -84,7 +88,7 @@ def test_ctrl_c_stops_an_answer_and_keeps_what_was_said_so_far(folder: Path, doo
 
 def test_control_sequences_of_a_model_do_not_reach_the_terminal(folder: Path, door: FakeEndpoint) -> None:
     door.will(Says("I am \x1b]0;evil\x07not \x1b[31mred\x1b[0m, [bold]and[/bold] no :smile: either."))
-    with terminal("chat", "--data", folder, "--role", f"talker={door.url}#loud") as screen:
+    with terminal("chat", "--data", folder, "--model", "rules", "--role", f"talker={door.url}#loud") as screen:
         screen.until(PROMPT)
         screen.type("hello\r")
         screen.until("coach: ")
@@ -106,7 +110,7 @@ def test_a_follow_up_comes_above_what_is_being_typed(folder: Path, door: FakeEnd
         return thinks({"facts": []} if "predicate" in words else {"reason": "so", "phase": "understanding"})
 
     door.otherwise = reasoner
-    with terminal("chat", "--data", folder, "--role", f"reasoner={door.url}#deep") as screen:
+    with terminal("chat", "--data", folder, "--model", "rules", "--role", f"reasoner={door.url}#deep") as screen:
         screen.until(PROMPT)
         screen.type("The noise keeps me awake.\r")
         screen.until("coach: ")

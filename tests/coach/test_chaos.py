@@ -7,12 +7,12 @@ from pathlib import Path
 import chaos
 import pytest
 
-from mindstream import Patience
+from mindstream import Timeouts
 from mindstream.minds import mind
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.run import Run, Slot
 
-QUICKLY = Patience(deadline_s=1.0, word_s=0.4, speaking_s=1.0, thinking_s=0.6, lease_s=1.0, retry_s=0.05)
+QUICKLY = Timeouts(deadline_s=1.0, filler_s=0.4, silence_s=1.0, thinking_s=0.6, lease_s=1.0, retry_s=0.05)
 
 
 async def held(folder: Path, seed: int) -> tuple[dict[str, bool], str]:

@@ -88,7 +88,7 @@ async def test_of_a_long_life_what_the_words_bring_up_comes_before_what_is_newes
             told, tokens = await in_prompt(mind, question)
             found += answer in told
             assert tokens <= MEMORY_TOKENS
-    assert found >= 12, found
+    assert found >= 10, found  # by recall alone: with a model, its notes are there too
 
 
 @pytest.mark.parametrize(("budget", "needed", "spare"), [(5, 0, []), (6, 1, []), (13, 1, [2]), (99, 1, [0, 1, 2])])

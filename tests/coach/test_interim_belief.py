@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mindstream import Mind, Models, Patience, Scripted, tool
+from mindstream import Mind, Models, Scripted, Timeouts, tool
 from mindstream.coach.belief.interim_belief import MOST
 from mindstream.coach.coach import coach_of
 from mindstream.coach.events import Believed
@@ -138,7 +138,7 @@ async def test_a_run_that_is_taken_up_again_calls_nothing_twice(folder: Path) ->
     final = json.dumps({"thought": "ordered"})
     scripted = Scripted({"infer_phase": [PHASE, PHASE], "think_in_phase": [*think, broken, *think, final]})
     models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
-    async with Mind.open(folder, user="ann", models=models, tools=[order], patience=Patience(retry_s=0.01)) as mind:
+    async with Mind.open(folder, user="ann", models=models, tools=[order], timeouts=Timeouts(retry_s=0.01)) as mind:
         await mind.say("Something wakes me. Make me a plan.")
         await mind.settled()
         events = [row.event for row in await mind.stream.store.events("ann")]

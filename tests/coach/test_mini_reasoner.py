@@ -40,14 +40,12 @@ def test_resources_are_found_by_kind_and_in_a_language_the_user_reads() -> None:
 
 @pytest.mark.parametrize("query", ["放下手机太难", "cannot put the phone down", "something for a busy mind at night"])
 def test_a_search_gives_what_is_nearest_rather_than_nothing(query: str) -> None:
-    assert steps_in(SLEEP, query, "en", 3, set(), ())
+    assert steps_in(SLEEP, query, "en", 3)
 
 
 def test_what_was_left_out_is_not_found() -> None:
-    (first, *_) = steps_in(SLEEP, "caffeine", "en", 3, set(), ())
-    assert first["title"] not in [
-        step["title"] for step in steps_in(SLEEP, "caffeine", "en", 3, set(), [first["title"]])
-    ]
+    (first, *_) = steps_in(SLEEP, "caffeine", "en", 3)
+    assert first["title"] not in [step["title"] for step in steps_in(SLEEP, "caffeine", "en", 3, [first["title"]])]
 
 
 @pytest.mark.parametrize("phase", [0, -1])
@@ -56,3 +54,13 @@ def test_a_patch_names_the_beliefs_own_fields(phase: int) -> None:
     assert schema
     for patch in (schema["properties"]["patch"], schema["$defs"]["SubQuestion"]["properties"]["patch"]):
         assert set(patch["properties"]) == set(SLEEP.fields) and patch["additionalProperties"] is False
+
+
+def test_a_step_says_whom_it_is_for_and_whom_not() -> None:
+    """Nothing is kept from the model by words that code read: it is told, and decides."""
+    found = {step["id"]: step for step in steps_in(SLEEP, "time in bed, sleep window, newborn", "en", 8)}
+    steps = {step.id: step for step in SLEEP.steps}
+    assert any(steps[id_].not_for for id_ in found)
+    for id_, told in found.items():
+        assert ("not_for" in told) == bool(steps[id_].not_for)
+        assert ("only_for" in told) == bool(SLEEP.only_for(steps[id_]))

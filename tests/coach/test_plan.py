@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from mindstream import Mind
+import pytest
+
+from mindstream import Mind, Models, Scripted
 from mindstream.cli.commands import plan_told
-from mindstream.coach.belief.belief import plan_slot
 from mindstream.coach.belief.plan import Plan, PlanStep, StepEdit, read_plan
-from mindstream.coach.events import PlanMade
-from mindstream.coach.packs.load import load
-from mindstream.memory.record import New
+from mindstream.models.rules import Rules
 
 KEPT = "Get up at seven"
 PLAN = Plan(steps=[PlanStep(title=KEPT, do="Also on Sundays."), PlanStep(title="Lights out at eleven", state="now")])
@@ -30,18 +30,46 @@ def test_a_habit_goes_on_while_the_next_step_begins() -> None:
     assert states(crowd)[KEPT] == "going_on", "it is not closed, and makes no room for steps to come"
 
 
-async def test_rules_keep_what_goes_on_as_it_is(folder: Path) -> None:
-    pack = load("sleep")
-    plan = PLAN.edit([StepEdit(title=KEPT, state="going_on")]).mark_as_told()
-    async with Mind.open(folder, user="ann", pack=pack) as mind:
-        for text in ("The noise from the street keeps me awake.", "Can you make me a plan?"):
+async def test_the_stand_in_goes_on_at_its_word_and_keeps_what_goes_on(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", gate="belief") as mind:
+        steps = []
+        for text in ("The noise keeps me awake.", "I want a calm bedroom.", "And now?", "Next!", "ok"):
             await mind.say(text)
             await mind.settled()
-        held = {"plan": plan.model_dump(mode="json")}
-        record = New(text="a plan", kind="plan", slot=plan_slot(pack), version=2, data=held)
-        await mind.notice(PlanMade(version=2, text=""), [record])
-        for text in ("Did it. Next, please.", "I don't like that step", "Can you make me a plan?"):
+            steps.append(mind.plan.now and mind.plan.now.title)
+        first, second = steps[2], steps[3]
+        assert first and second and first != second and steps[4] == second
+        assert states(mind.plan)[first] == "going_on"
+
+
+TRIED = json.dumps({"reason": "-", "phase": "planning"})
+
+
+@pytest.mark.parametrize(
+    ("said", "polarity"),
+    [
+        ("No, I did not try the noise thing at all.", "did_not"),
+        ("My mother fell ill, I drive to her every day.", None),
+        ("我没试那个。", "did_not"),
+    ],
+)
+async def test_with_a_model_what_became_of_a_step_is_what_the_reply_says(
+    folder: Path, said: str, polarity: str | None
+) -> None:
+    feedback = [{"polarity": polarity, "target": "Listen for the noise"}] if polarity else []
+    plan = [{"title": "Listen for the noise", "state": "now", "do": "Lie down and listen."}]
+    thoughts = [
+        {"thought": "a", "patch": {"sleep_concern": ["noise"]}, "rests_on": "The noise", "plan": plan,
+         "follow_up": "Tonight, listen.", "tells_step": True},
+        {"thought": "b", "feedback": feedback},
+    ]  # fmt: skip
+    reasoner = Scripted({"infer_phase": [TRIED] * 2, "think_in_phase": list(map(json.dumps, thoughts))})
+    models = Models(Rules(), {"reasoner": reasoner, "talker": Scripted({"talk": ["Hm."] * 2})})
+    async with Mind.open(folder, user="ann", models=models, gate="belief") as mind:
+        for text in ("The noise keeps me awake.", said):
             await mind.say(text)
             await mind.settled()
-            assert states(mind.plan)[KEPT] == "going_on" and mind.plan.now.title != KEPT
-        assert states(mind.plan)["Lights out at eleven"] == "dropped", "the rules did change the plan"
+        held = [record.data["polarity"] for record in await mind.stream.latest("feedback", 9)]
+        assert held == ([polarity] if polarity else [])
+        assert mind.plan.now.told and states(mind.plan) == {"Listen for the noise": "now"}
+        assert mind.belief.value.sleep_concern == ["noise"]

@@ -1,20 +1,23 @@
-"""The main job with rules: the paper's dialogue, and other words than the paper's."""
+"""What the coach does without a model: the paper's dialogue, quotations, phrases."""
 
 from __future__ import annotations
 
 import itertools
-import random
 import re
 from pathlib import Path
 
-import pytest
-
 from mindstream import Mind
 from mindstream.coach.events import PlanMade
-from mindstream.coach.packs.load import load
-from mindstream.log.events import BeliefChanged, Event, Observed, Said, ToolCalled, Waiting
+from mindstream.log.events import BeliefChanged, Event, Said, Waiting
 
-PAPER = load("sleep").demo
+PAPER = (
+    "Hey, I need your help planning how to create a relaxing bedtime environment.",
+    "I think noise and light might be distracting me. Can you make me a plan to get rid of them?",
+    "Sure, that's useful. But I would rather go step by step. Also look for resources on how to create a quiet,"
+    " relaxing atmosphere in the bedroom.",
+    "I don't like that step, painting walls is not for me.",
+    "What do you remember about me?",
+)
 
 
 async def played(folder: Path, *utterances: str, user: str = "ann", **more: str) -> list[list[Event]]:
@@ -39,10 +42,11 @@ def said(events: list[Event]) -> Said:
     return event
 
 
-async def test_the_papers_dialogue(folder: Path) -> None:
+async def test_the_papers_dialogue_without_a_model(folder: Path) -> None:
+    """Stand-ins read a pack's words: topics fill fields, fields end phases, a step is told when the plan is there."""
     first, second, third, fourth, fifth = await played(folder, *PAPER, gate="belief")
 
-    assert "?" in said(first).text and not said(first).waited
+    assert "No language model is set up" in said(first).text and "?" in said(first).text
     version = next(event.version for event in first if isinstance(event, BeliefChanged))
     patch = next(event.patch for event in first if isinstance(event, BeliefChanged))
     assert patch["phase"] == "understanding"
@@ -55,15 +59,9 @@ async def test_the_papers_dialogue(folder: Path) -> None:
 
     assert isinstance(third[1], Waiting), "waiting comes at once"
     plan = next(event for event in third if isinstance(event, PlanMade))
-    assert of(ToolCalled, third) and of(Observed, third)
-    assert said(third).text == plan.text and said(third).waited
-    assert re.findall(r"^\d\. “.+” \(.+\): .+", said(third).text, re.MULTILINE)[1], "two resources, each with why"
-    assert "Why:" in said(third).text
+    assert said(third).text == plan.text and said(third).waited and "Why:" in said(third).text
 
-    changed = next(event for event in fourth if isinstance(event, PlanMade))
-    assert "dropped" in changed.changed and changed.text != plan.text
-    assert said(fourth).text == changed.text
-
+    assert not of(PlanMade, fourth) and "next" in said(fourth).text, "what is disliked is not heard; its word is told"
     assert "noise and light" in said(fifth).text
 
 
@@ -75,42 +73,21 @@ async def test_a_new_process_remembers_and_another_user_does_not(folder: Path) -
     assert "Mira" not in said(other).text and "harbour" not in said(other).text
 
 
-ODD = [
-    "I wake at three with racing thoughts", "we have a newborn and I drink much coffee", "ok", "no", "?", "k", "hm",
-    "u suck", "this is stupid", "i cant slep becuase of nosie", "我睡不着", "没有", "嗯", "why", "blue", "12", "🙂",
-    "thanks", "what helps?", "I don't know", "tell me more", "and then?", "my dog snores", "SLEEP!!!", "nothing works",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("seed", range(6))
-async def test_nothing_is_ever_answered_with_the_same_words_twice_running(folder: Path, seed: int) -> None:
-    chance = random.Random(seed)
-    utterances = [chance.choice(ODD) for _ in range(14)] + ["ok"] * 4 + ["no", "no", "no", "thanks", "thanks"]
-    answers = [said(turn).text for turn in await played(folder, *utterances)]
-    assert all(answers)
-    assert all(one != two for one, two in itertools.pairwise(answers))
-
-
-async def test_nothing_is_claimed_that_was_not_said(folder: Path) -> None:
-    turns = await played(
-        folder, "I can't sleep.", "blue", "no", "I don't drink coffee", "What do you remember about me?"
+async def test_a_question_is_answered_by_quoting_with_its_day(folder: Path) -> None:
+    await played(folder, "My daughter is called Mia.", "I eat late, around ten.", session="one")
+    quoted, unknown = await played(
+        folder, "What is my daughter called?", "How tall is the Eiffel tower?", session="two"
     )
-    for turn in turns:
-        for event in turn:
-            if isinstance(event, BeliefChanged):
-                assert "caffeine" not in str(event.patch.get("habits", ""))
-    assert "noise" not in said(turns[-1]).text and "stress" not in said(turns[-1]).text
+    assert "“My daughter is called Mia" in said(quoted).text and "202" in said(quoted).text
+    assert "cannot answer" in said(unknown).text or "no model" in said(unknown).text
+
+
+async def test_two_answers_running_are_not_alike(folder: Path) -> None:
+    answers = [said(turn).text for turn in await played(folder, *["ok", "hm", "no", "why", "blue"], gate="belief")]
+    assert all(answers) and all(one != two for one, two in itertools.pairwise(answers))
 
 
 async def test_the_language_of_the_user_is_answered(folder: Path) -> None:
     for turn in await played(folder, "你好", "我凌晨三点总是醒", "给我一个计划吧", "一步一步来", "你记得我什么"):
         chinese = len(re.findall(r"[\u4e00-\u9fff]", said(turn).text))
         assert chinese > 0.5 * len(re.sub(r"[\W\d]|[A-Za-z]{3,}", "", said(turn).text))
-
-
-async def test_a_wish_for_a_plan_waits_in_any_phase_and_thanks_in_none(folder: Path) -> None:
-    first, second, third = await played(
-        folder, "The noise from the street keeps me up.", "Can you make me a plan?", "thanks"
-    )
-    assert not said(first).waited and said(second).waited and not said(third).waited
-    assert next(event for event in second if isinstance(event, PlanMade)).text == said(second).text

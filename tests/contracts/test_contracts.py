@@ -273,7 +273,7 @@ async def test_a_tool_that_breaks_a_promise_is_found() -> None:
 class Hasty:
     """A reasoner that writes while it thinks."""
 
-    slot, trigger, patience_s = "hasty", Trigger(), 5.0
+    slot, trigger, timeout_s = "hasty", Trigger(), 5.0
 
     async def think(self, occasion: Occasion) -> Conclusion:
         await occasion.stream.remember("written at once", "note")

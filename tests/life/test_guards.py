@@ -195,3 +195,41 @@ def test_two_tasks_that_took_one_number_at_a_time_are_both_kept() -> None:
     for event in (first, second):
         ledger.apply(event)
     assert [task.text for task in ledger.ordered()] == ["Sweep.", "Paint."] and ledger.last == 2
+
+
+async def test_what_was_said_while_the_model_was_down_is_answered_once_it_is_back(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def answers(request: Request) -> str:
+        told.append(request.messages[-1].text)
+        return "Good evening."
+
+    async with living(tmp_path, script([FINISH, "ok", ModelUnavailable("down"), answers])) as life:
+        await life.run(turns=1)
+        await commands.say(life.stream, "Who is there?")
+        await life.run(turns=1)
+        await life.run(turns=1)
+        assert await life.run() == "done"
+        ended = await rows(life.stream, "turn_ended")
+    assert [event.words for event in ended] == ["ok", "", "Good evening."] and "Woken by: user" in told[0]
+
+
+async def test_turns_stay_as_they_are_where_no_model_folds_them(tmp_path: Path) -> None:
+    habits = Habits(prompt_tokens=2_500)
+    told = ["the sea was grey " * 60] * 20
+    model = script(told, fold_turns=[ModelUnavailable("down"), "The sea was grey."])
+    async with living(tmp_path, model, habits=habits) as life:
+        await life.run(turns=6)
+        folded = await rows(life.stream, "folded")
+        asked = [
+            event.id for event in await rows(life.stream, "replied") if event.id.startswith("fold") and event.error
+        ]
+    assert len(asked) == 1 and [event.text for event in folded[:1]] == ["The sea was grey."]
+
+
+async def test_a_task_that_cannot_be_done_is_given_up_and_not_done(tmp_path: Path) -> None:
+    wished = [call("finish_task", task=1, result="There is no tool that calls a taxi.", done=False)]
+    async with living(tmp_path, script([wished, "It cannot be done."])) as life:
+        assert await life.run() == "done"
+        (task,) = life.state.ledger.ordered()
+    assert (task.standing, task.result) == ("stopped", "There is no tool that calls a taxi.")

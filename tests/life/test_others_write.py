@@ -12,8 +12,6 @@ from mindstream.clock import SystemClock
 from mindstream.life import commands, state
 from mindstream.life.events import SLOT, Folded, TaskChanged
 from mindstream.life.ledger import Ledger
-from mindstream.life.live import Live
-from mindstream.life.rules.living import live_by_rules
 from mindstream.life.state import read_state
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
@@ -31,14 +29,6 @@ async def test_a_late_answer_names_its_question(tmp_path: Path) -> None:
         await life.run(turns=1)
         opening = (await rows(life.stream, "turn_began"))[-1].words
     assert "“How many coats?”: two" in opening and "“Which colour?”: blue" in opening
-
-
-def test_rules_remember_a_late_answer_with_its_question() -> None:
-    """Even where it looks like a question or a wish."""
-    line = f"{state.ANSWERED}“What did you do?”: write a report"
-    wished = live_by_rules(Live(goal="g", because="user", news=(line,)), [])
-    assert isinstance(wished, list) and [each.tool for each in wished] == ["U"]
-    assert "What did you do?" in wished[0].arguments and "report" in wished[0].arguments
 
 
 async def test_two_who_add_at_once_are_told_the_numbers_of_the_ledger(tmp_path: Path) -> None:

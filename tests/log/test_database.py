@@ -17,6 +17,8 @@ import pytest
 
 from mindstream import SqliteStore
 from mindstream.errors import StorageError
+from mindstream.log.events import Said
+from mindstream.memory.store import Commit, Entry
 from mindstream.memory.tables import MIGRATIONS
 
 FILE = "mindstream.db"
@@ -68,6 +70,44 @@ def test_an_old_file_is_brought_up_to_date_once_by_many(folder: Path) -> None:
             asyncio.run(store.close())
     with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
+
+
+DIES = """
+import os, signal, sys
+from pathlib import Path
+from mindstream.log.database import open_database
+from mindstream.memory.tables import MIGRATIONS
+
+def renames(connection):
+    connection.execute("UPDATE log SET kind = 'spoken' WHERE kind = 'said'")
+    if sys.argv[2] == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+open_database(Path(sys.argv[1]), [*MIGRATIONS, renames]).close()
+"""
+
+
+async def speak(folder: Path, times: int) -> None:
+    store = SqliteStore(folder)
+    said = [Entry(Said(text=f"{n}", answers=1, belief_version=0, model="m"), "coach") for n in range(times)]
+    await store.commit(Commit(mind="ann", at=0.0, entries=tuple(said)))
+    await store.close()
+
+
+def test_a_change_of_the_tables_that_dies_half_way_is_done_by_whoever_opens_it_next(folder: Path) -> None:
+    asyncio.run(speak(folder, 2_000))
+
+    def state() -> tuple[int, list[tuple[str, int]]]:
+        with contextlib.closing(sqlite3.connect(folder / FILE)) as connection:
+            (seen,) = connection.execute("PRAGMA user_version").fetchone()
+            return seen, connection.execute("SELECT kind, count(*) FROM log GROUP BY kind").fetchall()
+
+    for how, code, seen, kind in (("dies", -9, 0, "said"), ("lives", 0, 1, "spoken"), ("dies", 0, 1, "spoken")):
+        done = subprocess.run([sys.executable, "-c", DIES, str(folder / FILE), how], capture_output=True)
+        assert done.returncode == code, done.stderr
+        assert state() == (len(MIGRATIONS) + seen, [(kind, 2_000)]), "once, and wholly"
+    with pytest.raises(StorageError, match="newer mindstream"):
+        opened(folder)
 
 
 def test_a_new_folder_and_its_files_are_their_owners(folder: Path) -> None:

@@ -183,8 +183,8 @@ async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
     first = await stream.remember("Ann grows tomatoes on the roof of her house", "note")
     copies = await stream.build_records([New(text="ann grows TOMATOES on the roof of her house", kind="note")])
     near = await stream.remember("Ann grows red tomatoes on the roof of her house", "note")
-    greeting = await stream.remember("Hello!", "note")
-    prompt = await stream.remember("You are a helpful assistant that keeps notes", "note")
+    nothing = await stream.remember("…!", "note")
+    prompt = await stream.remember("<system>You are a helpful assistant that keeps notes</system>", "note")
     question = await stream.remember("Does Ann like tea?", "thought")
     seen = await stream.remember("The shop is closed on Mondays")
     echo = await stream.remember("The shop is closed on mondays.", "note")
@@ -199,7 +199,7 @@ async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
     assert await world.store.version() == before
     assert list(report.exact) == [(first.id, copies[0].id)]
     assert [set(group) for group in report.near] == [{first.id, near.id, copies[0].id}]
-    assert [junk.id for junk in report.junk] == [greeting.id, prompt.id, question.id]
+    assert [junk.id for junk in report.junk] == [nothing.id, prompt.id, question.id]
     assert [(each.id, each.of) for each in report.echoes] == [(echo.id, seen.id)]
     assert fact.id not in report.never_recalled
     assert seen.id in report.never_recalled

@@ -21,10 +21,6 @@ from mindstream.memory.belief import LONGEST, MOST, Belief, merged
 from mindstream.memory.door import MAX_BYTES, fitted_text
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
-from mindstream.models.ask import ask
-from mindstream.models.rules import Rules
-from mindstream.reasoners.facts.extract_facts import ExtractFacts
-from mindstream.reasoners.reflect.reflect import reflect
 
 
 class Shape(BaseModel):
@@ -175,31 +171,6 @@ def test_a_plan_from_elsewhere_is_read_within_limits() -> None:
     step = PlanStep.model_validate({"title": "t" * 9_999, "do": "d" * 99_999})
     assert len(step.title) <= 200
     StepEdit(title=step.title, do=step.do)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [f"my name is A{'a' * 9_000}", f"I work as a {'b' * 9_000}.", f"我叫{'王' * 900}", f"I am {'very ' * 4_000}tired"],
-)
-async def test_a_fact_of_any_length_is_no_fault(text: str) -> None:
-    found = await ask(Rules(), ExtractFacts(utterances=(text,)))
-    assert all(len(fact.text) <= 500 and len(fact.object) <= 200 for fact in found.facts)
-
-
-async def test_a_word_of_any_length_is_no_thought(folder: Path) -> None:
-    async with Stream.open(folder, "ann") as stream:
-        texts = (
-            f"the {'q' * 499}",
-            "the noise at night",
-            "the noise again",
-            f"the {'q' * 499}",
-            f"my {'q' * 499}",
-            "noise",
-        )
-        records = await stream.remember_all([New(text=text) for text in texts])
-        thoughts = await reflect(stream, Rules())
-    assert [thought.text for thought in thoughts] == ["ann has noted “noise” several times."]
-    assert len(records) == len(texts)
 
 
 async def test_a_long_name_does_not_stop_the_reasoners(folder: Path) -> None:

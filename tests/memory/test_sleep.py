@@ -14,10 +14,11 @@ from mindstream import Scripted
 from mindstream.clock import DAY_S
 from mindstream.errors import InputError, ModelUnavailable
 from mindstream.memory.duplicates import alike
-from mindstream.memory.rate_importance import Importance, RateImportance, rate_by_words
+from mindstream.memory.rate_importance import Importance, RateImportance
 from mindstream.memory.record import FADING, Kind
 from mindstream.memory.store import Revision
 from mindstream.memory.stream import New
+from mindstream.models.rules import Rules
 
 OLD = LAWS.asleep_s + 1
 
@@ -151,26 +152,9 @@ async def test_ratings_that_do_not_fit_are_not_written(world: World, reply: str 
     assert (await world.told())["importance"].error
 
 
-def test_rules_rate_by_words() -> None:
-    memories = (
-        "My father died.",
-        "I am allergic to nuts.",
-        "I like tea.",
-        "the bed is idle",
-        "a tree",
-        "Hello!",
-        "我失眠",
-    )
-    ratings = rate_by_words(RateImportance(who="ann", memories=memories)).ratings
-    assert ratings == [10, 7, 4, 1, 3, 1, 7]
-    lived = (
-        "the bed is being used",
-        "Ann is eating breakfast",
-        "Ann is reading",
-        "Ann is teaching",
-        "Ann talked with Bo",
-    )
-    assert rate_by_words(RateImportance(who="ann", memories=lived)).ratings == [1, 2, 3, 4, 5]
+def test_without_a_model_nothing_outweighs_anything() -> None:
+    told = Rules().answer(RateImportance(who="ann", memories=("My father died.", "I like tea.")))
+    assert len(set(told.ratings)) == 1
 
 
 async def test_near_duplicates_are_superseded_with_evidence(world: World) -> None:

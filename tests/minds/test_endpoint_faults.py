@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,12 +22,37 @@ from fake_endpoint import (
     Stalls,
 )
 
-from mindstream import Mind, Models
+from mindstream import Mind, Models, Timeouts
 from mindstream.clock import ManualClock
-from mindstream.log.events import Failed, Heard, Said, Thought
+from mindstream.errors import SettingsError
+from mindstream.log.events import BeliefChanged, Event, Failed, Heard, Said, SetAside, Thought
+from mindstream.models.wrappers.budget import Budget
+from mindstream.reasoners import runner
 
 HEARD = "The noise from the street wakes me."
 AGAIN = "And I drink coffee at night."
+SLOTS = {"sleep", "facts"}
+QUICKLY = Timeouts(retry_s=0.01)
+THINKS = Says('{"phase": "understanding", "thought": "t", "facts": []}')
+
+
+class Passing(ManualClock):
+    """Nobody waits: what is slept has passed."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.advance(seconds)
+
+
+async def say(mind: Mind, text: str) -> int:
+    """Say something and wait for what can come of it; return its row."""
+    heard, *_ = [row.seq async for row in mind.hear(text)]
+    async with asyncio.timeout(20):
+        await mind.settled()
+    return heard
+
+
+async def events_of(mind: Mind, *kinds: str) -> list[Event]:
+    return [row.event for row in await mind.stream.store.events("ann", kinds=kinds or None, limit=10_000)]
 
 
 @pytest.fixture
@@ -52,55 +78,114 @@ FAULTS: dict[str, Behaviour] = {
 async def test_a_wait_that_is_asked_for_is_waited_and_the_answer_comes(folder: Path, door: FakeEndpoint) -> None:
     door.will(Fails(429, "slow down", {"Retry-After": "1"}))
     door.otherwise = Says("I hear you.")
-    models = Models.named({"talker": f"{door.url}#m"})
+    models = Models.named({"default": "rules", "talker": f"{door.url}#m"})
     async with models, Mind.open(folder, user="ann", models=models) as mind:
         said = [row.event async for row in mind.hear(HEARD)][-1]
         assert isinstance(said, Said) and said.text == "I hear you."
 
 
+UNREADABLE = {"empty"}
+"""Faults of an endpoint that answers: the run has failed, and its work is set aside in the end."""
+
+
 @pytest.mark.parametrize("fault", list(FAULTS))
-async def test_the_talk_goes_on_says_so_and_loses_nothing(folder: Path, door: FakeEndpoint, fault: str) -> None:
+async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, door: FakeEndpoint, fault: str) -> None:
     door.otherwise = FAULTS[fault]
     name = f"{door.url}#m"
-    models = Models.named({"default": name}, retry=2, repair=1, silence_s=0.3)
-    async with models, Mind.open(folder, user="ann", models=models) as mind:
-        said = [row.event async for row in mind.hear(HEARD)][-1]
-        await mind.settled()
-        assert isinstance(said, Said) and said.model == "rules" and "model" in said.text
-        events = [row.event for row in await mind.stream.store.events("ann")]
+    models = Models.named({"default": name}, retry=2, repair=1, patience_s=0.3)
+    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY) as mind:
+        (heard, *_, said) = [row async for row in mind.hear(HEARD)]
+        async with asyncio.timeout(20):
+            await mind.settled()
+        assert isinstance(heard.event, Heard) and heard.event.text == HEARD
+        assert isinstance(said.event, Said) and said.event.model == "unavailable" and "is kept" in said.event.text
+        events = await events_of(mind)
         failed = {event.where: event.text for event in events if isinstance(event, Failed)}
         assert name in failed["talker"], "it is said once; while the model rests, nothing is"
-        thoughts = {event.slot: event for event in events if isinstance(event, Thought)}
-        assert {event.model for event in thoughts.values()} == {"rules"}, "rules stand in, and say so"
-        assert thoughts.keys() == {"sleep", "facts"} and "noise" in mind.belief.value.model_dump()["sleep_concern"]
-        heard = [event.text for event in events if isinstance(event, Heard)]
-        assert heard == [HEARD]
+        assert not any(isinstance(event, Thought | BeliefChanged) for event in events)
+        assert await mind.stream.latest("note") == []
+        aside = {event.slot for event in events if isinstance(event, SetAside)}
+        rests = {work.slot for work in await mind.reasoners.work()}
+        assert (aside, rests) == ((SLOTS, set()) if fault in UNREADABLE else (set(), SLOTS))
 
 
-async def test_an_endpoint_that_is_down_is_said_to_be_down(folder: Path) -> None:
-    models = Models.named({"default": "http://127.0.0.1:9/v1#m"}, retry=1)
-    async with models, Mind.open(folder, user="ann", models=models) as mind:
-        said = [row.event async for row in mind.hear(HEARD)][-1]
-        assert isinstance(said, Said) and said.model == "rules"
+async def test_an_endpoint_that_dies_for_five_minutes_in_a_talk_loses_nothing(
+    folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "LONGEST_REST_S", 0.05)
+    clock, door.otherwise = Passing(), THINKS
+    models = Models.named({"default": f"{door.url}#m"}, clock=clock, retry=2, repair=0)
+    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY) as mind:
+        heard = [await say(mind, HEARD)]
+        door.otherwise = Fails(503, "out of order")
+        for text in ("It is loud at three.", AGAIN, "What do you think?"):
+            heard.append(await say(mind, text))
+            clock.advance(100)
+        assert len(await mind.reasoners.work()) == 2 * 3
+        door.otherwise = THINKS
+        clock.advance(60)
+        async with asyncio.timeout(20):
+            while await mind.reasoners.work():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        events = await events_of(mind)
+        thoughts = [event for event in events if isinstance(event, Thought)]
+        assert {event.model for event in thoughts} == {f"{door.url}#m"}
+        said = [event.model for event in events if isinstance(event, Said)]
+        assert said == [f"{door.url}#m", *["unavailable"] * 3]
+        for slot in SLOTS:
+            about = [seq for event in thoughts if event.slot == slot for seq in event.about]
+            assert about == heard, "all of it, once, in its order"
+            assert sum(isinstance(event, Failed) and event.where == slot for event in events) <= 1, "told once"
+        assert not any(isinstance(event, SetAside) for event in events)
 
 
-async def test_an_endpoint_that_comes_back_thinks_again(folder: Path, door: FakeEndpoint) -> None:
+@pytest.mark.parametrize("fault", ["wrong key", "broken inside"])
+async def test_what_rests_is_thought_about_by_the_next_process(folder: Path, door: FakeEndpoint, fault: str) -> None:
+    door.otherwise, table = FAULTS[fault], {"default": f"{door.url}#m"}
+    for _ in range(25):  # more often than work may be taken up by processes that die of it
+        models = Models.named(table, retry=1)
+        async with models, Mind.open(folder, user="ann", models=models) as mind:
+            if not await events_of(mind, "heard"):
+                await say(mind, HEARD)
+            await mind.settled()
+    door.otherwise = THINKS
+    async with Models.named(table) as models, Mind.open(folder, user="ann", models=models) as mind:
+        await mind.settled()
+        assert {event.slot for event in await events_of(mind, "thought") if isinstance(event, Thought)} == SLOTS
+        assert await mind.reasoners.work() == [] == await events_of(mind, "set_aside")
+
+
+async def test_what_a_budget_does_not_allow_rests(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise, table = THINKS, {"default": f"{door.url}#m"}
+    models = Models.named(table, budget=Budget(calls=1))
+    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY) as mind:
+        await say(mind, HEARD)
+        assert {work.slot for work in await mind.reasoners.work()} == SLOTS
+    async with Models.named(table) as models, Mind.open(folder, user="ann", models=models) as mind:
+        await mind.settled()
+        assert await mind.reasoners.work() == []
+
+
+async def test_a_fallback_that_was_named_thinks_and_signs(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Fails(500, "oops")
-    clock = ManualClock()
-    models = Models.named({"default": f"{door.url}#m"}, clock=clock, retry=1, repair=0)
-    async with models, Mind.open(folder, user="ann", models=models) as mind:
-        first, *_ = [row.seq async for row in mind.hear(HEARD)]
-        await mind.settled()
-        door.otherwise = Says('{"phase": "understanding", "thought": "t", "facts": []}')
-        clock.advance(10)  # it has rested
-        second, *_ = [row.seq async for row in mind.hear(AGAIN)]
-        await mind.settled()
-        thoughts = [row.event for row in await mind.stream.store.events("ann", kinds=["thought"])]
-        assert {
-            (event.slot, event.about, event.model == "rules") for event in thoughts if isinstance(event, Thought)
-        } == {
-            ("facts", (first,), True),
-            ("sleep", (first,), True),
-            ("facts", (second,), False),
-            ("sleep", (second,), False),
-        }
+    models = Models.named({"default": f"{door.url}#m"}, retry=1, fallback="rules")
+    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY) as mind:
+        await say(mind, HEARD)
+        thoughts = [event for event in await events_of(mind, "thought") if isinstance(event, Thought)]
+        assert {event.slot: event.model for event in thoughts} == dict.fromkeys(SLOTS, "rules")
+        assert [event.model for event in await events_of(mind, "said") if isinstance(event, Said)] == ["rules"]
+
+
+async def test_what_a_mind_may_do_without_is_done_by_who_is_named(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise, table = THINKS, {"talker": "rules", "reasoner": f"{door.url}#m"}
+    async with Mind.open(folder, user="ann", models=table) as mind:
+        await say(mind, HEARD)
+        assert {event.slot for event in await events_of(mind, "thought") if isinstance(event, Thought)} == SLOTS
+
+
+@pytest.mark.parametrize("named", ["talker", "reasoner"])
+async def test_a_mind_without_a_model_for_a_role_does_not_open(folder: Path, named: str) -> None:
+    missing = {"talker": "reasoner", "reasoner": "talker"}[named]
+    with pytest.raises(SettingsError, match=f"no model is named for the role '{missing}'"):
+        async with Mind.open(folder, user="ann", models={named: "http://127.0.0.1:9/v1#m"}):
+            pytest.fail("it must not open")

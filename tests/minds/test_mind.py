@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mindstream import Mind, Models, Patience, Scripted
+from mindstream import Mind, Models, Scripted, Timeouts
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
 from mindstream.errors import InputError, ModelUnavailable
@@ -130,8 +130,8 @@ async def test_in_a_waiting_phase_the_reasoners_words_are_spoken_as_they_are(fol
 async def test_past_the_deadline_the_talker_says_so_and_the_mind_follows_up_once(folder: Path) -> None:
     slow = Slow(thinks(NOTHING, STEP))
     slow.let.set()
-    patience = Patience(deadline_s=0.05)
-    async with opened(folder, says("Hm.", "It takes a while."), slow, patience=patience) as mind:
+    timeouts = Timeouts(deadline_s=0.05)
+    async with opened(folder, says("Hm.", "It takes a while."), slow, timeouts=timeouts) as mind:
         await turn(mind, "hello")
         await mind.settled()
         slow.let.clear()
@@ -147,7 +147,7 @@ async def test_no_follow_up_over_a_user_who_has_said_something_newer(folder: Pat
     slow = Slow(thinks(NOTHING, STEP, NOTHING))
     slow.let.set()
     async with opened(
-        folder, says("Hm.", "It takes a while.", "Sure."), slow, patience=Patience(deadline_s=0.05)
+        folder, says("Hm.", "It takes a while.", "Sure."), slow, timeouts=Timeouts(deadline_s=0.05)
     ) as mind:
         await turn(mind, "hello")
         await mind.settled()
@@ -159,41 +159,11 @@ async def test_no_follow_up_over_a_user_who_has_said_something_newer(folder: Pat
         assert await kept(mind, FollowUp) == []
 
 
-async def test_a_talker_without_its_model_speaks_by_rule_and_says_so(folder: Path) -> None:
+async def test_a_talker_without_its_model_says_so_and_no_rule_speaks_for_it(folder: Path) -> None:
     async with opened(folder, says(ModelUnavailable("it is down")), thinks(NOTHING, phases=["asking"])) as mind:
         said = (await turn(mind, "hello there"))[-1].event
-        assert isinstance(said, Said) and said.model == "rules" and "model" in said.text
+        assert isinstance(said, Said) and said.model == "unavailable" and "What you said is kept" in said.text
         assert [row.event.text for row in await kept(mind, Failed) if isinstance(row.event, Failed)] == ["it is down"]
-
-
-async def test_a_reasoner_without_its_model_believes_plain_words_by_rule_and_says_so(folder: Path) -> None:
-    reasoner = Scripted(
-        {
-            "infer_phase": [ModelUnavailable("down"), phase("asking")],
-            "think_in_phase": [NOTHING],
-            "extract_facts": [ModelUnavailable("down"), '{"facts": []}'],
-        },
-        name="thinker",
-    )
-    async with opened(folder, says("One.", "Two."), reasoner) as mind:
-        first = (await turn(mind, "I drink green tea every day"))[0].seq
-        await mind.settled()
-        thoughts = [row.event for row in await kept(mind, Thought) if isinstance(row.event, Thought)]
-        assert {(event.slot, event.about, event.model) for event in thoughts} == {
-            ("tea", (first,), "rules"),
-            ("facts", (first,), "rules"),
-        }
-        assert all(event.text.startswith("by rule, since thinker gave no answer") for event in thoughts)
-        (note,) = await mind.stream.latest("note", 5)
-        assert note.text == "“I drink green tea every day”" and note.by == "rules"
-        assert {row.event.text for row in await kept(mind, Failed) if isinstance(row.event, Failed)} == {
-            "tea: down",
-            "facts: down",
-        }
-        second = (await turn(mind, "and a biscuit"))[0].seq
-        await mind.settled()
-        about = [row.event.about for row in await kept(mind, Thought) if isinstance(row.event, Thought)]
-        assert sorted(about) == [(first,), (first,), (second,), (second,)] and await mind.reasoners.work() == []
 
 
 async def test_a_belief_that_does_not_fit_is_not_written(folder: Path) -> None:
@@ -237,9 +207,6 @@ class Waits:
 
     def decide(self, situation: Situation) -> Decision:
         return Decision(True, why=situation.phase.name)
-
-    async def weigh(self, situation: Situation) -> Decision:
-        return self.decide(situation)
 
 
 async def test_what_is_poured_in_is_heard_at_once_and_answered_in_order(folder: Path) -> None:
@@ -317,7 +284,7 @@ class Keeping:
     """A reasoner that notes what it was woken for."""
 
     def __init__(self, trigger: Trigger) -> None:
-        self.slot, self.trigger, self.patience_s = "keeping", trigger, 5.0
+        self.slot, self.trigger, self.timeout_s = "keeping", trigger, 5.0
         self.woken: list[list[str]] = []
         self.done = asyncio.Event()
 
@@ -369,7 +336,7 @@ async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> No
     )
     slow = Slow(reasoner)
     slow.let.set()
-    async with opened(folder, says("Hm.", "late", "late"), slow, patience=Patience(deadline_s=0.02)) as mind:
+    async with opened(folder, says("Hm.", "late", "late"), slow, timeouts=Timeouts(deadline_s=0.02)) as mind:
         await turn(mind, "hello")
         await mind.settled()
         slow.let.clear()
@@ -425,7 +392,7 @@ async def test_minds_that_share_models_each_log_their_own_calls(folder: Path) ->
 
 async def test_what_is_poured_in_while_the_talker_waits_does_not_keep_it_waiting(folder: Path) -> None:
     lines: list[Line] = [f"answer {n}" for n in range(4)]
-    async with opened(folder, says(*lines), thinks(NOTHING, *[STEP] * 3), patience=Patience(deadline_s=20)) as mind:
+    async with opened(folder, says(*lines), thinks(NOTHING, *[STEP] * 3), timeouts=Timeouts(deadline_s=20)) as mind:
         await turn(mind, "hello")
         await mind.settled()
         turns = await asyncio.gather(*(turn(mind, f"make me a plan {n}") for n in range(3)))

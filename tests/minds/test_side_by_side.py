@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind, Patience, SqliteStore
+from mindstream import Mind, SqliteStore, Timeouts
 from mindstream.clock import SystemClock
 from mindstream.coach.coach import coach_of
 from mindstream.errors import Conflict, InputError, StorageError
@@ -21,13 +21,13 @@ from mindstream.memory.stream import New
 from mindstream.service import transfer
 from mindstream.service.memory import Memory
 
-PATIENCE = Patience(lease_s=1.0, deadline_s=5.0)
+TIMEOUTS = Timeouts(lease_s=1.0, deadline_s=5.0)
 GENEROUS_S = 20
 
 
 @pytest.fixture
 async def mind(folder: Path) -> AsyncIterator[Mind]:
-    async with Mind.open(folder, user="ann", patience=PATIENCE, gate="belief") as mind:
+    async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief") as mind:
         yield mind
 
 
@@ -159,14 +159,14 @@ async def test_one_that_stops_waiting_does_not_stop_the_others(mind: Mind) -> No
 
 
 async def test_a_mind_that_is_closed_by_its_own_listener_keeps_what_was_heard(folder: Path) -> None:
-    opened = Mind.open(folder, user="ann", patience=PATIENCE, gate="belief")
+    opened = Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief")
     mind = await opened.__aenter__()
     with suppress(StorageError):
         async with asyncio.timeout(GENEROUS_S):
             async for logged in mind.hear("Noise keeps me awake."):
                 if isinstance(logged.event, Heard):
                     await opened.__aexit__(None, None, None)
-    async with Mind.open(folder, user="ann", patience=PATIENCE, gate="belief") as again:
+    async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief") as again:
         await check(again)
         assert any(isinstance(row.event, Heard) for row in await rows(again))
 
@@ -176,7 +176,7 @@ async def test_opening_that_is_cancelled_leaves_nothing_behind(turns: int, folde
     threads = threading.active_count()
 
     async def live() -> None:
-        async with Mind.open(folder, user="ann", patience=PATIENCE, gate="belief") as mind:
+        async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief") as mind:
             await talk(mind)
 
     living = asyncio.ensure_future(live())
@@ -188,13 +188,13 @@ async def test_opening_that_is_cancelled_leaves_nothing_behind(turns: int, folde
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
     assert not any(each.name.startswith(f"writer of {folder}") for each in threading.enumerate())
     assert threading.active_count() <= threads + 8
-    async with Mind.open(folder, user="ann", patience=PATIENCE, gate="belief") as mind:
+    async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief") as mind:
         assert await said(mind, "Are you there?")
         await check(mind)
 
 
 async def test_two_packs_of_one_user_think_apart(mind: Mind) -> None:
-    async with Mind.open(mind.stream.store, user="ann", pack="tutor", patience=PATIENCE, gate="belief") as tutor:
+    async with Mind.open(mind.stream.store, user="ann", pack="tutor", timeouts=TIMEOUTS, gate="belief") as tutor:
         async with asyncio.timeout(GENEROUS_S):
             await asyncio.gather(talk(mind, 4), *(said(tutor, f"I learn Spanish, {n}.") for n in range(4)))
             await asyncio.gather(mind.settled(), tutor.settled())
@@ -209,14 +209,14 @@ async def test_two_packs_of_one_user_think_apart(mind: Mind) -> None:
 
 async def test_two_loops_in_two_threads_share_a_folder(folder: Path) -> None:
     async def live(name: str) -> None:
-        async with Mind.open(folder, user="ann", session=name, patience=PATIENCE, gate="belief") as mind:
+        async with Mind.open(folder, user="ann", session=name, timeouts=TIMEOUTS, gate="belief") as mind:
             for n in range(4):
                 assert await said(mind, f"Noise {name} {n}.")
             await mind.settled()
 
     async with asyncio.timeout(GENEROUS_S):
         await asyncio.gather(*(asyncio.to_thread(asyncio.run, live(name)) for name in ("a", "b")))
-    async with Mind.open(folder, user="ann", patience=PATIENCE, gate="belief") as mind:
+    async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief") as mind:
         await check(mind)
         assert sum(isinstance(row.event, Heard) for row in await rows(mind)) == 8
 
@@ -256,7 +256,7 @@ async def test_an_export_beside_writing_is_of_one_moment(mind: Mind) -> None:
 
 async def test_erasing_a_user_who_is_talking_ends_in_words_and_leaves_no_loop(folder: Path) -> None:
     store = SqliteStore(folder)
-    async with Mind.open(store, user="ann", patience=PATIENCE, gate="belief") as mind:
+    async with Mind.open(store, user="ann", timeouts=TIMEOUTS, gate="belief") as mind:
         talking = asyncio.ensure_future(talk(mind))
         for _ in range(5):
             await asyncio.sleep(0.01)

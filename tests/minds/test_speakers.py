@@ -33,7 +33,7 @@ class Echo:
     async def begin(self) -> None:
         pass
 
-    async def hear(self, text: str) -> AsyncGenerator[Logged]:
+    async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
         heard = await self.mind.take_in(text, phase="echoing", hold=True)
         yield heard
         new = New(text=text, kind="chat", by="echo", episode=self.mind.session, data={"by_user": False})
@@ -53,7 +53,7 @@ class Echo:
 class Notes:
     """Keeps what it was shown."""
 
-    slot, trigger, patience_s = "notes", Trigger(phases=("echoing",)), 5.0
+    slot, trigger, timeout_s = "notes", Trigger(phases=("echoing",)), 5.0
 
     def __init__(self) -> None:
         self.seen: list[Occasion] = []
@@ -107,7 +107,7 @@ async def test_a_speaker_of_ones_own_is_handed_over(tmp_path: Path) -> None:
 
 
 async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
-    for more in ({}, {"pack": "sleep"}, {"speaker": "coach", "gate": "quick"}, {"speaker": coach(load("sleep"))}):
+    for more in ({}, {"pack": "sleep"}, {"speaker": "coach", "gate": "belief"}, {"speaker": coach(load("sleep"))}):
         async with Mind.open(tmp_path, user="ann", **more) as mind:
             assert isinstance(coach_of(mind), Coach)
             assert await mind.say("Hello!")

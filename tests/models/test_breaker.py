@@ -167,7 +167,7 @@ async def test_all_roles_of_a_model_share_its_rest() -> None:
 async def test_one_silence_is_enough() -> None:
     with FakeEndpoint() as door:
         door.otherwise = Stalls()
-        async with Models.named({"default": f"{door.url}#any"}, silence_s=0.3) as models:
+        async with Models.named({"default": f"{door.url}#any"}, patience_s=0.3) as models:
             with pytest.raises(ModelSilent):
                 await parts_of(models.of("talker"))
             with pytest.raises(ModelResting):

@@ -121,7 +121,7 @@ async def test_the_width_is_asked_for_where_it_is_not_known(door: FakeEndpoint) 
     ids=lambda value: str(value)[:40],
 )
 async def test_an_endpoints_faults_are_model_errors(door: FakeEndpoint, behaviour: Any, kind: type[ModelError]) -> None:
-    remote = Endpoint(address(f"{door.url}#small"), silence_s=0.5)
+    remote = Endpoint(address(f"{door.url}#small"), timeout_s=0.5)
     await remote.embed(["the adapter is imported"])
     door.will(behaviour)
     with pytest.raises(kind, match="#small"):

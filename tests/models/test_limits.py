@@ -13,9 +13,8 @@ from asking import ADD, Judge, Talk, parts_of, talk, text_of
 from fake_endpoint import Behaviour, Calls, Fails, FakeEndpoint, Floods, Says, delta, forever, redirects
 
 from mindstream.errors import ModelRefused, ModelSilent, ModelUnavailable, ReplyInvalid
-from mindstream.models import limits
 from mindstream.models.ask import ask, speak
-from mindstream.models.limits import BYTES_A_TOKEN, CALLS, WORDS_TOKENS, waits
+from mindstream.models.limits import BYTES_A_TOKEN, CALLS, LOCAL, WORDS_TOKENS, Waits, waits
 from mindstream.models.model import Call, Request
 from mindstream.models.provider import Provider, provider
 from mindstream.models.wire import EVENT_BYTES
@@ -29,7 +28,7 @@ def door() -> Iterator[FakeEndpoint]:
 
 @pytest.fixture
 async def model(door: FakeEndpoint) -> AsyncIterator[Provider]:
-    model = provider(f"{door.url}#any", api_key="sk-long-enough-to-be-a-key", silence_s=5)
+    model = provider(f"{door.url}#any", api_key="sk-long-enough-to-be-a-key", patience_s=5)
     yield model
     await model.aclose()
 
@@ -150,7 +149,7 @@ from mindstream.models.provider import provider
 
 async def main():
     with FakeEndpoint() as door:
-        model = provider(f"{door.url}#any", silence_s=5)
+        model = provider(f"{door.url}#any", patience_s=5)
         for behaviour, _, _ in ENDLESS.values():
             door.will(behaviour)
             try:
@@ -181,19 +180,16 @@ asyncio.run(main())
     ids=["pings", "empty pieces", "pings after a word"],
 )
 async def test_signs_of_life_are_no_words(door: FakeEndpoint, behaviour: Behaviour) -> None:
-    model = provider(f"{door.url}#any", silence_s=0.4)
+    model = provider(f"{door.url}#any", patience_s=0.4)
     door.will(behaviour)
     with pytest.raises(ModelSilent, match=r"said nothing for 0\.4 s"):
         await parts_of(model)
     await model.aclose()
 
 
-async def test_a_reply_has_a_time_in_which_it_must_be_whole(
-    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(limits.WHOLE_S, "talker", 0.5)
-    monkeypatch.setattr("mindstream.models.limits.OTHERS_S", 0.5)
-    model = provider(f"{door.url}#any", silence_s=5)
+async def test_a_reply_has_a_time_in_which_it_must_be_whole(door: FakeEndpoint) -> None:
+    model = provider(f"{door.url}#any")
+    model.waits = Waits(5.0, 5.0, 0.5)
     door.will(*[Floods(forever(delta(content="word ")), pause_s=0.05)] * 2)
     assert text_of(await parts_of(model)).startswith("word "), "free text: what was said so far is the answer"
     with pytest.raises(ModelSilent, match=r"took longer than 0\.5 s"):
@@ -201,9 +197,30 @@ async def test_a_reply_has_a_time_in_which_it_must_be_whole(
     await model.aclose()
 
 
-def test_a_talker_waits_less_for_its_first_word_than_a_reasoner() -> None:
-    assert waits("talker").first_s < waits("reasoner").first_s
-    assert waits("talker").whole_s < waits("reasoner").whole_s
+@pytest.mark.parametrize(
+    ("name", "is_slow"),
+    [
+        ("ollama:qwen3", True),
+        ("http://localhost:8000/v1#any", True),
+        ("http://127.0.0.1:8000/v1#any", True),
+        ("http://[::1]:8000/v1#any", True),
+        ("http://192.168.1.7:8000/v1#any", True),
+        ("http://tower:8000/v1#any", True),
+        ("http://tower.local/v1#any", True),
+        ("openai:any@http://10.0.0.2/v1", True),
+        ("https://models.example.org/v1#any", False),
+        ("http://8.8.8.8/v1#any", False),
+        ("decisions:any", False),
+    ],
+)
+def test_a_machine_in_the_house_may_read_for_minutes(name: str, is_slow: bool) -> None:
+    found = provider(name).waits
+    assert found == (LOCAL if is_slow else Waits())
+    assert provider(name, patience_s=7.0).waits == Waits(7.0, 7.0, found.whole_s)
+
+
+def test_who_is_patient_waits_for_the_whole_reply_too() -> None:
+    assert waits(900.0) == Waits(900.0, 900.0, 2_700.0)
 
 
 # Who sends elsewhere.

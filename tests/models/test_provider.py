@@ -37,6 +37,7 @@ from fake_endpoint import (
 
 from mindstream.clock import SystemClock
 from mindstream.errors import (
+    ModelDenied,
     ModelRefused,
     ModelSilent,
     ModelUnavailable,
@@ -203,9 +204,9 @@ async def test_a_count_that_cannot_be_is_none(door: FakeEndpoint, model: Provide
     [
         ({"message": "slow down", "code": 429}, RateLimited),
         ({"message": "slow down", "type": "rate_limit_error"}, RateLimited),
-        ({"message": "spent", "code": "insufficient_quota"}, ModelRefused),
+        ({"message": "spent", "code": "insufficient_quota"}, ModelDenied),
         ({"message": "context_length_exceeded: too long", "code": "context_length_exceeded"}, PromptTooLong),
-        ({"message": "who are you", "code": "invalid_api_key"}, ModelRefused),
+        ({"message": "who are you", "code": "invalid_api_key"}, ModelDenied),
         ({"message": "boom"}, ModelUnavailable),
     ],
 )
@@ -265,12 +266,12 @@ def test_a_provider_serves_one_event_loop_after_the_other(door: FakeEndpoint) ->
 # What goes wrong.
 
 FAULTS: list[tuple[Behaviour, type[Exception], str]] = [
-    (NO_SUCH_MODEL, ModelRefused, "not there"),
-    (WRONG_KEY, ModelRefused, "OPENAI_API_KEY"),
-    (Fails(403, "not for you"), ModelRefused, "not for you"),
+    (NO_SUCH_MODEL, ModelDenied, "not there"),
+    (WRONG_KEY, ModelDenied, "OPENAI_API_KEY"),
+    (Fails(403, "not for you"), ModelDenied, "not for you"),
     (Fails(400, "temperature must be 1"), ModelRefused, "temperature must be 1"),
     (Fails(400, "too long", code="context_length_exceeded"), PromptTooLong, "too long"),
-    (Fails(429, "no credit", code="insufficient_quota"), ModelRefused, "no credit left"),
+    (Fails(429, "no credit", code="insufficient_quota"), ModelDenied, "no credit left"),
     (Fails(429, "slow down"), RateLimited, "slow down"),
     (Fails(408), ModelUnavailable, "HTTP 408"),
     (Fails(500, "oops"), ModelUnavailable, "oops"),
@@ -339,7 +340,7 @@ async def test_retry_after_is_read_in_seconds_and_as_a_date(door: FakeEndpoint, 
 
 @pytest.mark.parametrize("after", ["", "a word"])
 async def test_silence_is_unavailable(door: FakeEndpoint, after: str) -> None:
-    model = provider(f"{door.url}#any", silence_s=0.2)
+    model = provider(f"{door.url}#any", patience_s=0.2)
     await parts_of(model)  # the adapter is imported
     door.will(Stalls(after))
     with pytest.raises(ModelSilent, match=r"said nothing for 0\.2 s"):
@@ -349,7 +350,7 @@ async def test_silence_is_unavailable(door: FakeEndpoint, after: str) -> None:
 
 
 async def test_a_slow_answer_may_take_longer_than_the_silence(door: FakeEndpoint) -> None:
-    model = provider(f"{door.url}#any", silence_s=1.0)
+    model = provider(f"{door.url}#any", patience_s=1.0)
     await parts_of(model)
     door.will(Says("a b c d e f", pause_s=0.25))
     assert text_of(await parts_of(model)) == "a b c d e f"

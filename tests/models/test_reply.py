@@ -16,7 +16,6 @@ from pydantic import BaseModel, Field
 from mindstream.coach.belief.infer_phase import InferPhase
 from mindstream.coach.belief.plan import Plan
 from mindstream.coach.belief.think_in_phase import ThinkInPhase
-from mindstream.coach.gates.needs_reasoner import NeedsReasoner
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.memory.dream import Dream
@@ -36,7 +35,6 @@ from mindstream.reasoners.reflect.salient_questions import SalientQuestions
 SLEEP = load("sleep")
 PROMPTS: list[Prompt[Any]] = [
     ExtractFacts(utterances=("I drink coffee.",)),
-    NeedsReasoner(pack=SLEEP, phase="understanding", known=(), has_plan=False, said="", utterance="hi"),
     RateImportance(who="ann", memories=("a", "b")),
     SalientQuestions(who="ann", memories=("a",)),
     Insights(who="ann", question="why?", memories=("a",)),

@@ -12,6 +12,7 @@ from fake_endpoint import WRONG_KEY, Breaks, Calls, Fails, FakeEndpoint, Says
 from mindstream.clock import ManualClock
 from mindstream.errors import BudgetSpent, ModelRefused, ModelUnavailable, SettingsError
 from mindstream.models.ask import act, ask, speak
+from mindstream.models.limits import Waits
 from mindstream.models.model import Call, Request
 from mindstream.models.prompt import RULES, rule
 from mindstream.models.roles import Models
@@ -58,8 +59,47 @@ async def test_a_model_that_is_named_twice_is_built_once(door: FakeEndpoint) -> 
     name = f"{door.url}#any"
     async with Models.named({"talker": name, "planner": name}) as models:
         assert models.of("talker") is models.of("planner")
-        assert models.of("other").name == "rules"
         assert not models.only_rules
+
+
+def test_a_role_without_a_model_is_named() -> None:
+    models = Models.named({"talker": "http://127.0.0.1:9/v1#m"})
+    assert models.of("facts", "talker").name == "http://127.0.0.1:9/v1#m" and not models.only_rules
+    with pytest.raises(SettingsError, match=r"no model is named for the role 'reasoner': .*--role reasoner=MODEL"):
+        models.of("reasoner")
+    assert models.waits("reasoner") == Waits()
+
+
+async def test_each_model_is_waited_for_as_long_as_is_said_of_it() -> None:
+    slow, quick = "ollama:slow", "https://models.example.org/v1#quick"
+    async with Models.named({"default": slow, "talker": quick}, patience_s={slow: 900}) as models:
+        assert models.waits("reasoner").first_s == 900 and models.waits("talker") == Waits()
+        shared = models.with_listener(lambda _: None)
+        assert shared.waits("reasoner") == models.waits("reasoner") and shared.names == models.names
+
+
+async def test_only_a_fallback_that_was_named_answers_for_a_model_that_fails(
+    door: FakeEndpoint, graded_by_rule: None
+) -> None:
+    door.otherwise = Fails(400, "no")
+    name = f"{door.url}#any"
+    for fallback in ("", "rules"):
+        calls = list[Metered]()
+        async with Models.named({"default": name}, on_call=calls.append, fallback=fallback) as models:
+            model = models.with_listener(lambda _: None).of("scorer")
+            assert model.name == name
+            if not fallback:
+                with pytest.raises(ModelRefused):
+                    await ask(model, Judge())
+                continue
+            assert (await ask(model, Judge())).score == 1
+            assert [call.model for call in calls] == [name, "rules"] and model.name == "rules"
+
+
+async def test_the_fallback_may_be_another_model(door: FakeEndpoint) -> None:
+    down, up = "http://127.0.0.1:9/v1#down", f"{door.url}#up"
+    async with Models.named({"default": down}, retry=1, fallback=up) as models:
+        assert (text_of(await parts_of(models.of("talker"))), models.of("talker").name) == ("ok", up)
 
 
 async def test_each_attempt_is_measured(door: FakeEndpoint) -> None:
@@ -168,3 +208,10 @@ def test_an_unknown_name_lists_the_forms(name: str) -> None:
         SettingsError, match=r"rules, playback:PATH, local, gguf:FILE, openai:NAME.*http://host:port/v1#NAME"
     ):
         Models.named({"talker": name})
+
+
+def test_what_is_missing_is_found_before_anything_begins() -> None:
+    models = Models.named({"talker": "ollama:a", "reasoner": "ollama:b"})
+    models.check("talker", "reasoner")
+    with pytest.raises(SettingsError, match="'planner'"):
+        models.check("talker", "planner", "reasoner")

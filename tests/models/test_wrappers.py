@@ -423,13 +423,23 @@ async def test_a_listener_that_leaves_makes_room() -> None:
 
 
 async def test_the_next_model_answers_where_one_fails() -> None:
-    told: list[tuple[str, list[str]]] = []
-    model = Fallback(
-        [Scripted({"talk": [ModelUnavailable("down")]}, "first"), Scripted({"talk": ["here"]}, "second")],
-        lambda name, failures: told.append((name, [str(failure) for failure in failures])),
-    )
-    assert text_of(await parts_of(model)) == "here"
-    assert told == [("second", ["down"])]
+    first = Scripted({"talk": [ModelUnavailable("down"), "there again"]}, "first")
+    model = Fallback([first, Scripted({"talk": ["here"]}, "second")])
+    assert model.name == "first"
+    assert (text_of(await parts_of(model)), model.name) == ("here", "second")
+    assert (text_of(await parts_of(model)), model.name) == ("there again", "first")
+
+
+async def test_whoever_asks_beside_others_is_told_who_answered_them() -> None:
+    first = Scripted({"talk": [ModelUnavailable("down"), "there again"]}, "first")
+    model = Fallback([first, Scripted({"talk": ["here"]}, "second")])
+
+    async def asked() -> tuple[str, str]:
+        text = text_of(await parts_of(model))
+        await asyncio.sleep(0.01)
+        return text, model.name
+
+    assert {*await asyncio.gather(asked(), asked())} == {("here", "second"), ("there again", "first")}
 
 
 async def test_a_model_that_has_begun_is_not_replaced() -> None:

@@ -353,7 +353,7 @@ async def test_a_run_that_is_cancelled_anywhere_leaves_no_task_behind(tmp_path: 
             for _ in range(50):
                 await asyncio.sleep(0)
             others = asyncio.all_tasks() - {asyncio.current_task()}
-            left = [task for task in others if "/planning/" in repr(task) or "/tools/" in repr(task)]
+            left = [task for task in others if "stream/planning/" in repr(task) or "stream/tools/" in repr(task)]
             assert not left, (steps, left)
     finally:
         await store.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind, Patience, SqliteStore, SystemClock
+from mindstream import Mind, SqliteStore, SystemClock, Timeouts
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Failed, Heard, Logged, Said, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S
@@ -26,8 +26,8 @@ async def nothing() -> Writing:
 class Thinks:
     """A reasoner that does what it is told to."""
 
-    def __init__(self, think: Callable[[Occasion], object], slot: str = "extra", patience_s: float = 5.0) -> None:
-        self.slot, self.patience_s, self.trigger = slot, patience_s, EVERY_TURN
+    def __init__(self, think: Callable[[Occasion], object], slot: str = "extra", timeout_s: float = 5.0) -> None:
+        self.slot, self.timeout_s, self.trigger = slot, timeout_s, EVERY_TURN
         self._think = think
         self.about: list[tuple[str, ...]] = []
 
@@ -47,7 +47,7 @@ async def until(so: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-QUICKLY = Patience(retry_s=0.01)
+QUICKLY = Timeouts(retry_s=0.01)
 
 
 async def turn(mind: Mind, text: str) -> list[Logged]:
@@ -94,7 +94,7 @@ RAISED = [
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error: BaseException) -> None:
     bad = Thinks(lambda occasion: error)
-    async with Mind.open(folder, user="ann", reasoners=[bad], patience=QUICKLY) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY) as mind:
         first = (await turn(mind, "I wake at three"))[0].seq
         await mind.settled()
         assert len(bad.about) == 3, "it was tried a bounded number of times"
@@ -107,7 +107,7 @@ async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error
 
 async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(folder: Path) -> None:
     reasoner = Thinks(lambda occasion: ValueError() if any("bad" in u.text for u in occasion.utterances) else None)
-    async with Mind.open(folder, user="ann", reasoners=[reasoner], patience=QUICKLY) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[reasoner], timeouts=QUICKLY) as mind:
         turns = await asyncio.gather(*(turn(mind, text) for text in ("one", "two", "a bad one", "four")))
         await mind.settled()
         heard = [events[0].seq for events in turns]
@@ -118,13 +118,13 @@ async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(
 async def test_what_was_tried_in_another_process_counts(folder: Path) -> None:
     for _ in range(2):
         async with Mind.open(
-            folder, user="ann", reasoners=[Thinks(lambda _: ValueError("always"))], patience=QUICKLY
+            folder, user="ann", reasoners=[Thinks(lambda _: ValueError("always"))], timeouts=QUICKLY
         ) as mind:
             if not await rows(mind, Heard):
                 await turn(mind, "hello")
             await until(lambda: rows(mind, Failed))
     again = Thinks(lambda _: ValueError("always"))
-    async with Mind.open(folder, user="ann", reasoners=[again], patience=QUICKLY) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[again], timeouts=QUICKLY) as mind:
         await mind.settled()
         assert len(await rows(mind, SetAside)) == 1 and len(await rows(mind, Failed)) + len(again.about) <= 4
 
@@ -139,8 +139,8 @@ async def test_a_reasoner_that_will_not_stop_is_left_behind(folder: Path) -> Non
                     raise
 
     done = asyncio.Event()
-    bad = Thinks(lambda _: stubborn(), patience_s=0.05)
-    async with Mind.open(folder, user="ann", reasoners=[bad], patience=QUICKLY) as mind:
+    bad = Thinks(lambda _: stubborn(), timeout_s=0.05)
+    async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY) as mind:
         await turn(mind, "hello")
         await mind.settled()
         assert "no conclusion within" in str((await rows(mind, SetAside))[0].event)
@@ -165,7 +165,7 @@ async def test_a_lease_from_a_clock_that_ran_ahead_does_not_count(folder: Path) 
     )
     await store.claim("ann", "extra", "dead", clock.now(), lease)
     await store.close()
-    async with Mind.open(folder, user="ann", reasoners=[Thinks(lambda _: None)], patience=QUICKLY) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[Thinks(lambda _: None)], timeouts=QUICKLY) as mind:
         await mind.settled()
         assert await about(mind, Thought) == Counter([row.seq])
 
@@ -173,7 +173,7 @@ async def test_a_lease_from_a_clock_that_ran_ahead_does_not_count(folder: Path) 
 async def test_an_idle_run_that_fails_ends_nothing(folder: Path) -> None:
     idle = Thinks(lambda occasion: StorageError("locked") if not occasion.utterances else None)
     idle.trigger = Trigger(every=0, idle_s=0.05)
-    async with Mind.open(folder, user="ann", reasoners=[idle], patience=QUICKLY, gate="belief") as mind:
+    async with Mind.open(folder, user="ann", reasoners=[idle], timeouts=QUICKLY, gate="belief") as mind:
         await turn(mind, "hello")
 
         async def has_failed() -> bool:
@@ -197,7 +197,7 @@ async def test_steering_leaves_alone_what_the_talker_is_about_to_answer(folder: 
         found.append(await occasion.newer())
 
     async with Mind.open(
-        folder, user="ann", reasoners=[Thinks(lambda occasion: look(occasion))], patience=QUICKLY
+        folder, user="ann", reasoners=[Thinks(lambda occasion: look(occasion))], timeouts=QUICKLY
     ) as mind:
         await turn(mind, "one")
         await begun.wait()
@@ -221,8 +221,8 @@ async def test_cancelling_takes_what_was_steered_in_with_it(folder: Path) -> Non
         steered.set()
         await asyncio.sleep(60)
 
-    reasoner = Thinks(lambda occasion: take(occasion), patience_s=60)
-    async with Mind.open(folder, user="ann", reasoners=[reasoner], patience=QUICKLY) as mind:
+    reasoner = Thinks(lambda occasion: take(occasion), timeout_s=60)
+    async with Mind.open(folder, user="ann", reasoners=[reasoner], timeouts=QUICKLY) as mind:
         await turn(mind, "one")
         await begun.wait()
         await turn(mind, "two")
@@ -240,7 +240,7 @@ async def test_a_conclusion_that_cannot_be_written_is_a_failed_run(folder: Path)
         async def think(self, occasion: Occasion) -> Conclusion:
             return Conclusion("x", "test", never)
 
-    async with Mind.open(folder, user="ann", reasoners=[Writes(lambda _: None)], patience=QUICKLY) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[Writes(lambda _: None)], timeouts=QUICKLY) as mind:
         await turn(mind, "hello")
         await mind.settled()
         assert "RuntimeError: no" in str((await rows(mind, SetAside))[0].event)
@@ -249,7 +249,7 @@ async def test_a_conclusion_that_cannot_be_written_is_a_failed_run(folder: Path)
 
 async def test_settled_returns_when_the_mind_is_closed(folder: Path) -> None:
     wait = asyncio.Event()
-    async with Mind.open(folder, user="ann", reasoners=[Thinks(lambda _: wait.wait())], patience=Patience()) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[Thinks(lambda _: wait.wait())], timeouts=Timeouts()) as mind:
         await turn(mind, "hello")
         settling = asyncio.ensure_future(mind.settled())
         await asyncio.sleep(0.05)

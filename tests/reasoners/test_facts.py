@@ -1,35 +1,58 @@
-"""Facts by rule: a name is a name, and a clause can hold two facts."""
+"""Facts: a model says what is new, what it replaces and what is let go; without one nothing is noted."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import pytest
 
-from mindstream.models.ask import ask
+from mindstream import Scripted, Stream
+from mindstream.clock import ManualClock
+from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.facts.extract_facts import ExtractFacts
+from mindstream.reasoners.facts.extract_facts import Fact, Facts
+from mindstream.reasoners.facts.facts import FactsReasoner
+from mindstream.reasoners.reasoner import Occasion, Utterance
 
 
-async def facts(text: str, *known: str) -> list[str]:
-    return [fact.text for fact in (await ask(Rules(), ExtractFacts(utterances=(text,), known=known))).facts]
+@pytest.fixture
+async def stream(folder: Path) -> AsyncIterator[Stream]:
+    async with Stream.open(folder, "ann", clock=ManualClock()) as made:
+        yield made
 
 
-@pytest.mark.parametrize(
-    ("said", "held"),
-    [
-        ("My name is Ann", ["name: Ann"]),
-        ("Hi, I'm Marta, I teach maths", ["name: Marta", "“I teach maths”"]),
-        ("i'm Ann by the way, I have two kids", ["name: Ann", "“I have two kids”"]),
-        ("Hi I'm tired", ["“Hi I'm tired”"]),
-        ("I'm 34 years old", ["age: 34"]),
-        ("我叫小明", ["name: 小明"]),
-        ("我叫什么名字？", []),
-    ],
-)
-async def test_what_is_stated_is_held(said: str, held: list[str]) -> None:
-    assert await facts(said) == held
+async def think(stream: Stream, model: Model, said: str) -> list[str]:
+    """Let the reasoner think about an utterance; return the notes that hold afterwards, oldest first."""
+    record = await stream.remember(said, "chat", by="ann")
+    utterance = Utterance(seq=0, text=said, record=record.id, session="s", at=stream.clock.now())
+    conclusion = await FactsReasoner(model).think(Occasion("facts", stream, [utterance], []))
+    entries, revisions = await conclusion.write()
+    await stream.commit(*entries, revisions=revisions)
+    return [note.text for note in await stream.latest("note", 9)]
 
 
-async def test_a_new_name_takes_the_place_of_the_old_one() -> None:
-    asked = ExtractFacts(utterances=("My name is Anna",), known=("name: Ann",))
-    (fact,) = (await ask(Rules(), asked)).facts
-    assert fact.replaces == [1]
+def replies(*found: Facts) -> Scripted:
+    return Scripted({"extract_facts": list(found)})
+
+
+async def test_a_fact_takes_the_place_of_those_that_it_makes_untrue(stream: Stream) -> None:
+    lives = Fact(text="The user lives in Paris.", rests_on="I live in Paris")
+    await think(stream, replies(Facts(facts=[lives])), "I live in Paris")
+    moved = Fact(text="The user lives in Lyon.", rests_on="Wir sind jetzt in Lyon", replaces=[1])
+    notes = await think(stream, replies(Facts(facts=[moved])), "Wir sind jetzt in Lyon, nicht mehr in Paris")
+    assert notes == ["The user lives in Lyon."]
+    assert await think(stream, replies(Facts(let_go=[1, 7])), "算了，别记我住哪里") == []
+
+
+async def test_a_fact_that_rests_on_nothing_the_user_said_is_not_noted(stream: Stream) -> None:
+    made_up = Fact(text="The user has a yacht.", rests_on="my yacht")
+    assert await think(stream, replies(Facts(facts=[made_up])), "I cannot sleep.") == []
+
+
+async def test_without_a_model_nothing_is_noted_and_what_was_said_is_recalled_with_its_day(stream: Stream) -> None:
+    assert await think(stream, Rules(), "I moved to Paris.") == []
+    stream.clock.advance(86_400)  # type: ignore[attr-defined]
+    assert await think(stream, Rules(), "I live in Lyon.") == []
+    found = await stream.recall("Where do I live?", 2)
+    assert {each.record.text for each in found} == {"I moved to Paris.", "I live in Lyon."}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
-from mindstream import Mind
+from mindstream import Mind, Scripted
 from mindstream.clock import ManualClock
 from mindstream.models.rules import Rules
 from mindstream.reasoners.night import SleepReasoner
+from mindstream.reasoners.reflect.insights import Found, Insight
 from mindstream.reasoners.reflect.reflect import ReflectReasoner
+from mindstream.reasoners.reflect.salient_questions import Questions
 from mindstream.reasoners.trigger import Trigger
 
 
@@ -29,12 +32,16 @@ async def test_a_mind_sleeps_when_nobody_speaks_and_dreams_of_what_it_forgets(fo
 
 
 async def test_a_mind_reflects_beside_a_conversation(folder: Path) -> None:
-    reflecting = ReflectReasoner(Rules(), start=12, trigger=Trigger(every=2))
+    model = Scripted({
+        "rate_importance": [lambda request: json.dumps({"ratings": [6] * len(request.prompt.memories)})] * 9,  # type: ignore[attr-defined]
+        "salient_questions": [Questions(questions=["What about coffee?"])],
+        "insights": [Found(insights=[Insight(text="Coffee keeps Ann from sleeping.", because=[1, 2])])],
+    })  # fmt: skip
+    reflecting = ReflectReasoner(model, start=12, trigger=Trigger(every=2))
     async with Mind.open(folder, user="ann", reasoners=[reflecting]) as mind:
         for text in ("Coffee keeps me awake.", "I drink coffee at night.", "I love coffee.", "Is coffee bad at night?"):
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        assert "ann has brought up “coffee” several times." in [
-            thought.text for thought in await mind.stream.latest("thought", 9)
-        ]
+        thoughts = [thought.text for thought in await mind.stream.latest("thought", 9)]
+        assert "Coffee keeps Ann from sleeping." in thoughts

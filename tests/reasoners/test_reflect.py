@@ -19,7 +19,6 @@ from mindstream.models.model import Request
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import Occasion
 from mindstream.reasoners.reflect.insights import Insight, Insights
-from mindstream.reasoners.reflect.recurring import recurring
 from mindstream.reasoners.reflect.reflect import START, ReflectReasoner, counter, reflect, reflect_if_due
 from mindstream.reasoners.reflect.salient_questions import Questions
 
@@ -108,7 +107,12 @@ async def test_not_before_enough_has_gathered(stream: Stream) -> None:
 
 async def test_what_is_not_rated_is_rated_first(stream: Stream) -> None:
     await stream.remember_all([New(text=f"My father died, {n}") for n in range(15)])
-    assert await reflect_if_due(stream, Rules())
+    found = json.dumps({"insights": [{"text": "Ann has lost her father", "because": [1]}]})
+    model = Scripted({
+        "rate_importance": [json.dumps({"ratings": [10] * 15})],
+        "salient_questions": [Questions(questions=["Who died?"])], "insights": [found],
+    })  # fmt: skip
+    assert await reflect_if_due(stream, model)
     assert await counter(stream) == 150
 
 
@@ -153,31 +157,23 @@ async def test_a_stream_with_nothing_in_it_has_nothing_to_reflect_on(stream: Str
     assert await reflect(stream, Scripted({})) == []
 
 
-async def test_rules_quote_what_recurs(stream: Stream) -> None:
-    await seen(
-        stream, "Ann drinks coffee at night", "Ann cannot sleep after coffee", "The coffee is strong at night",
-        "Bob repairs a chair", "Ann sleeps badly",
-    )  # fmt: skip
-    thoughts = await reflect(stream, Rules())
-    assert [thought.text for thought in thoughts] == ["ann has noted “coffee” several times."]
-    evidence = await stream.store.records("ann", thoughts[0].evidence)
-    assert len(evidence) == 3
-    assert all("coffee" in record.text for record in evidence)
-    assert await reflect(stream, Rules()) == []  # its own thoughts are no topics, and it is known
-
-
-def test_what_recurs_is_a_word_that_stands_as_a_topic() -> None:
-    topics = recurring(["I ran to the river.", "The river was cold, I ran home.", "Again I ran."])
-    assert [(topic.word, topic.within) for topic in topics] == [("river", [1, 2])]
+async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Stream) -> None:
+    await stream.remember_all([New(text=f"My father died, {n}") for n in range(30)])
+    assert await reflect_if_due(stream, Rules(), start=0) == []
+    conclusion = await ReflectReasoner(Rules(), start=0).think(Occasion("reflect", stream, (), ()))
+    assert conclusion.thought == ""
+    assert await conclusion.write() == ((), ())
+    assert await stream.store.last("ann", "reflected") is None
+    assert await counter(stream) == 150
 
 
 async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Stream) -> None:
-    reasoner = ReflectReasoner(Rules())
+    reasoner = ReflectReasoner(answering("the boat?", Insight(text="Ann loves boats", because=[1])))
     occasion = Occasion("reflect", stream, (), ())
     assert (await reasoner.think(occasion)).thought == "not yet: 150 of 150 to go"
     await seen(stream, *(f"Ann is painting the boat, {n}" for n in range(30)))
     conclusion = await reasoner.think(occasion)
     entries, revisions = await conclusion.write()
     await stream.commit(*entries, revisions=revisions)
-    assert await stream.latest("thought", 9)
+    assert [thought.text for thought in await stream.latest("thought", 9)] == ["Ann loves boats"]
     assert await counter(stream) == 150

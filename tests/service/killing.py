@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream import ManualClock, Mind, Patience, Scripted, SqliteStore, Stream
+from mindstream import ManualClock, Mind, Scripted, SqliteStore, Stream, Timeouts
 from mindstream.cli.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
 from mindstream.coach.packs.load import load
@@ -123,8 +123,8 @@ def with_memory(doing: Callable[[Memory, Path], Any], user: str = "ann") -> Doin
 
 def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
     async def run(folder: Path) -> None:
-        patience = Patience(lease_s=0.5)
-        async with Mind.open(folder, user="ann", session="s", pack=pack, gate=gate, patience=patience) as mind:
+        timeouts = Timeouts(lease_s=0.5)
+        async with Mind.open(folder, user="ann", session="s", pack=pack, gate=gate, timeouts=timeouts) as mind:
             for text in texts:
                 async for _ in mind.hear(text):
                     pass
@@ -146,7 +146,7 @@ async def take_in(opened: Memory, folder: Path) -> None:
 
 async def take_in_mind(opened: Memory, folder: Path) -> None:
     packed = backup.parse_backup((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
-    await backup.take_in(opened, folder, packed, lambda _: None)
+    await transfer.take_in(opened, packed, lambda _: None)
 
 
 async def export(opened: Memory, folder: Path) -> None:
@@ -261,7 +261,7 @@ def answers(pack: str = "sleep") -> Doing:
 
 
 async def _answers(folder: Path, pack: str) -> None:
-    async with Mind.open(folder, user="ann", session="s", pack=pack, patience=Patience(lease_s=0.5)) as mind:
+    async with Mind.open(folder, user="ann", session="s", pack=pack, timeouts=Timeouts(lease_s=0.5)) as mind:
         async for _ in mind.hear("Are you there?"):
             pass
         await asyncio.wait_for(mind.settled(), 20)
@@ -334,7 +334,7 @@ def begin(work: Path) -> Path:
     opened = memory(work / "elsewhere", "carol")
     asyncio.run(opened.stream.remember_all([New(text=text, kind="note") for text in CAROLS]))
     asyncio.run(write_lines(work / "export.jsonl", transfer.export(opened)))
-    mind = backup.export(opened, source, Settings(data=source, user="carol"))
+    mind = backup.export(opened, Settings(data=source, user="carol"))
     asyncio.run(write_lines(work / "mind.jsonl", mind))
     asyncio.run(opened.stream.close())
     asyncio.run(opened.store.close())

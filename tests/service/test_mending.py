@@ -32,7 +32,7 @@ HELD = "SELECT id, stream, kind, text, slot, version FROM records ORDER BY numbe
 
 
 async def talk(folder: Path, user: str, words: str) -> None:
-    async with Mind.open(folder, user=user) as mind:
+    async with Mind.open(folder, user=user, gate="belief") as mind:
         async for _ in mind.hear(words):
             pass
         await mind.settled()
@@ -40,7 +40,7 @@ async def talk(folder: Path, user: str, words: str) -> None:
 
 async def fill(folder: Path) -> None:
     """Two users, with beliefs and plans of several versions, notes, and records that were superseded and forgotten."""
-    for words in ("I wake at three and my thoughts race. Make me a plan.", "Coffee at night. I don't like that step."):
+    for words in ("The noise wakes me. I want to sleep through the night.", "Coffee at night. Is there a plan?"):
         await talk(folder, "ann", words)
     store, clock = SqliteStore(folder), ManualClock()
     async with Stream(store, "bob", WordLlama(), clock, strength=Strength()) as stream:

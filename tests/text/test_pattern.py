@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 import re2
-import yaml
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from mindstream.coach.moves import moves as moves_module
 from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.text.pattern import Patterns, pattern
 from mindstream.text.relax import Form
@@ -21,17 +19,13 @@ TESTS = Path(__file__).parents[1]
 
 
 def sources() -> list[str]:
-    """Return every pattern that ships: moves, alarms, and what spares them."""
-    moves = yaml.load(Path(moves_module.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
-    found = [source for by in moves.values() for each in by.values() for source in each]
-    for name in shipped_packs():
-        for alarm in load(name).alarms:
-            found += [source for part in (alarm.patterns, alarm.unless) for each in part.values() for source in each]
-    return found
+    """Return every pattern that ships: alarms, hints, and what spares them."""
+    found = [source for name in shipped_packs() for alarm in load(name).alarms for source in alarm.sources()]
+    return list(dict.fromkeys(found))
 
 
 def sentences() -> list[str]:
-    said = [line.split("\t")[-1] for path in sorted(TESTS.rglob("unseen_*.tsv")) for line in _lines(path)]
+    said = [line.split("\t")[-1] for path in sorted(TESTS.rglob("seen_*.tsv")) for line in _lines(path)]
     return list(dict.fromkeys(said))
 
 
@@ -42,7 +36,7 @@ def _lines(path: Path) -> list[str]:
 def test_every_shipped_pattern_finds_what_pythons_engine_finds() -> None:
     compiled = [(source, pattern(source), re.compile(source, re.IGNORECASE)) for source in sources()]
     said = sentences()[::4]
-    assert len(compiled) > 150 and len(said) > 150
+    assert len(compiled) >= 40 and len(said) > 100
     differ = [
         (source, sentence)
         for sentence in said

@@ -128,23 +128,6 @@ async def test_chinese_needs_find_by_pairs_of_characters() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("need", "named"),
-    [("查找文档，引用能回答的原文：谁开的", "search_documents"), ("把给出的文字原样写入文件：简报.md", "write_file")],
-)
-async def test_a_chinese_need_finds_what_tools_do_in_english(need: str, named: str) -> None:
-    def search_documents(query: str) -> str:
-        """Search the documents; returns the passages that fit best, each with its file and its place."""
-        return query
-
-    def write_file(name: str, text: str) -> str:
-        """Write a text into a file of the folder."""
-        return name + text
-
-    shelf = ToolShelf((*invented(), tool(search_documents), tool(write_file)), shared_embedder())
-    assert named in [each.spec.name for each in await shelf.find(need)]
-
-
 async def test_few_tools_are_all_given_as_they_stand() -> None:
     few = invented()[:6]
     assert list(await ToolShelf(few, shared_embedder()).find("anything")) == few

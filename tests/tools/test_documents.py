@@ -12,6 +12,7 @@ import pytest
 
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
+from mindstream.tools import folder
 from mindstream.tools.documents import Documents, open_documents
 from mindstream.tools.folder import PASSAGE, Document, Folder, passages
 
@@ -107,6 +108,26 @@ async def test_a_pdf_is_read_page_by_page(documents: Documents, files: Path) -> 
     (files / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing")
     assert "broken" not in await call(documents, "search_documents", query="nothing", count=5)
     assert "the PDF cannot be read" in await call(documents, "list_documents")
+
+
+async def test_of_a_web_page_only_what_people_read_is_found(documents: Documents, files: Path) -> None:
+    pytest.importorskip("selectolax")
+    head = "<head><title>Opening</title><style>p{color:red}</style></head>"
+    (files / "shop.html").write_text(f"<html>{head}<body><nav>Home</nav><p>Open from <b>nine</b>.</p></body>")
+    found = await call(documents, "search_documents", query="when does the shop open?", count=1)
+    assert found == "shop.html, lines 1-2:\nOpening\nOpen from nine."
+
+
+async def test_files_that_need_a_package_are_named_with_what_was_found(
+    documents: Documents, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "find_spec", lambda _: None)
+    (files / "house.pdf").write_bytes(pdf("The roof is red."))
+    (files / "shop.HTM").write_text("<p>Open from nine.")
+    found = await call(documents, "search_documents", query="what is the boat called?", count=1)
+    assert found.startswith("boat.txt, lines 1-2:\nThe boat is called Marie.") and "<p>" not in found
+    said = "(not searched: house.pdf, shop.HTM; they need a package: pip install 'mindstream[documents]')"
+    assert found.endswith(said)
 
 
 async def test_a_long_document_comes_in_parts(documents: Documents, files: Path) -> None:

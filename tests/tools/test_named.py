@@ -36,10 +36,10 @@ async def test_every_tool_can_be_had_by_its_name(tmp_path: Path, monkeypatch: py
         async with named_tools(names, Means(Scripted({}), stream)) as tools:
             assert [each.spec.name for each in tools] == [
                 "calculator", "web_search", "wikipedia", "wolfram", "read_page", "search_documents", "list_documents",
-                "read_document", "LLM", "recall", "extract", "compare",
+                "read_document", "LLM", "recall",
             ]  # fmt: skip
             own = [each.spec.name for each in tools if not traits_of(each).foreign]
-            assert own == ["calculator", "LLM", "recall", "extract", "compare"], "others give what strangers wrote"
+            assert own == ["calculator", "LLM", "recall"], "others give what strangers wrote"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,8 @@ async def test_memory_is_looked_into_with_days_and_nothing_is_strengthened(tmp_p
     clock = ManualClock()
     async with Stream.open(tmp_path / "data", "ada", clock=clock) as stream:
         tool = recall_tool(stream)
-        assert await call(tool, query="where is the key?") == "nothing is remembered"
+        with pytest.raises(ToolError, match="nothing is remembered"):
+            await call(tool, query="where is the key?")
         await stream.remember("The spare key hangs\nbehind the door.", "note", by="facts")
         await stream.remember("A page says that keys rust.", "evidence", data={"tainted": True})
         clock.advance(86_400)

@@ -73,6 +73,14 @@ lifestyle = "Odd Berg rises at 3:30 and is in bed by half past eight in the even
 routine = """Odd Berg fishes from the quay of the Harbour from 4:30am to 11am. \
 He drinks a beer at the Gull Inn after lunch."""
 home = "Red House:living room"
+bed = "bed"
+day = [
+    { from = "03:30", to = "03:45", what = "brushing teeth", where = "washroom:basin" },
+    { from = "03:45", to = "04:20", what = "having breakfast", where = "table" },
+    { from = "04:30", to = "11:00", what = "fishing", where = "Harbour:quay:boat", duty = true },
+    { from = "12:00", to = "13:30", what = "drinking a beer", where = "Gull Inn:taproom:corner table" },
+    { from = "17:00", to = "20:30", what = "mending nets", where = "sofa" },
+]
 knows = ["Harbour:quay", "Harbour:quay:boat", "Gull Inn:taproom:corner table", "Gull Inn:taproom:bar counter"]
 relations = [{ who = "Per Berg", as = "son" }]
 
@@ -84,6 +92,14 @@ learned = "Per Berg is a pupil of the Village School."
 currently = "Per Berg is building a raft."
 lifestyle = "Per Berg gets up at seven."
 home = "Red House:living room"
+day = [
+    { from = "07:00", to = "07:20", what = "brushing teeth", where = "washroom:basin" },
+    { from = "08:00", to = "15:00", what = "taking classes", where = "Village School:classroom:desks", on = [
+        "monday", "tuesday", "wednesday", "thursday", "friday",
+    ], duty = true },
+    { from = "15:30", to = "18:00", what = "building a raft", where = "Harbour:quay" },
+    { from = "18:30", to = "20:30", what = "playing" },
+]
 knows = ["Village School:classroom:desks", "Harbour:quay"]
 relations = [{ who = "Odd Berg", as = "father" }]
 
@@ -96,6 +112,15 @@ currently = "Lars Holm is writing a book of weathers."
 lifestyle = "Lars Holm sleeps from 7am to 2pm."
 routine = "Lars Holm keeps watch in the lamp room of the Lighthouse from 8pm to 5am. At 1am he eats at the Lighthouse."
 home = "Net Cottage:room"
+bed = "bed"
+day = [
+    { from = "14:00", to = "15:00", what = "having breakfast", where = "table" },
+    { from = "16:00", to = "17:30", what = "walking about", where = "Harbour:quay" },
+    { from = "20:00", to = "01:00", what = "keeping watch", where = "Lighthouse:lamp room:lamp", duty = true },
+    { from = "01:00", to = "01:30", what = "eating", where = "Lighthouse:lamp room:stool" },
+    { from = "01:30", to = "05:00", what = "keeping watch", where = "Lighthouse:lamp room:lamp", duty = true },
+    { from = "06:00", to = "07:00", what = "having supper", where = "table" },
+]
 knows = ["Lighthouse:lamp room:lamp", "Lighthouse:lamp room:stool", "Gull Inn:taproom:corner table", "Harbour:quay"]
 '''
 

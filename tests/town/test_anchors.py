@@ -45,13 +45,13 @@ def test_a_figure_tells_why_there_is_nothing_to_compare(tmp_path: Path) -> None:
     assert list(results["refused"]) == ["broken"] and "meta.json: line 1" in results["refused"]["broken"]
     found = {name.split()[0]: by_save["save"] for name, by_save in results.items() if "save" in by_save}
     why = {name: each["why"] for name, each in found.items() if not each["cases"]}
-    assert set(why) == {"A3", "A4", "A11", "poignancy"} and "no step is recorded" in why["A4"]
+    assert set(why) == {"A3", "A4", "A11"} and "no step is recorded" in why["A4"]
     assert "embeddings.json" in why["A11"] and found["A10"]["cases"] == 4
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
 def test_the_recorded_days_are_reproduced() -> None:
     results = measure(SHARED, None)
-    assert {name.split()[0] for name in results} >= {*(f"A{number}" for number in range(1, 12)), "poignancy"}
+    assert {name.split()[0] for name in results} >= {f"A{number}" for number in range(1, 12)}
     assert [key for key, by_save in results.items() for found in by_save.values() if found["wrong"]] == []
     assert {found["cases"] for found in results["A1 import"].values()} == {304}

@@ -11,8 +11,6 @@ from hamlet import hamlet
 from mindstream.errors import InputError
 from mindstream.town.events import Acted, Perceived, Talked
 from mindstream.town.journal import read_town, rows_after
-from mindstream.town.prompts.should_act import ShouldAct
-from mindstream.town.rules.mishaps import likely_to_act
 from mindstream.town.town import Town
 
 NOON = 12 * 360
@@ -83,15 +81,3 @@ async def test_a_folder_has_one_town(tmp_path: Path) -> None:
     async with Town.open(tmp_path) as town:
         with pytest.raises(InputError, match="there is no"):
             await town.set_object("Hamlet:nowhere", "leaking")
-
-
-@pytest.mark.parametrize(
-    ("condition", "acts"),
-    [
-        ("leaking", True), ("on fire", True), ("empty", True), ("out of order", True), ("not working", True),
-        ("off", False), ("clean and tidy", False), ("working again", False), ("closed", False),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_with_a_thing_is_seen_to(condition: str, acts: bool) -> None:
-    ask = ShouldAct(who="Ada", identity="", doing="cooking", sees=f"the stove is {condition}", uses_it=True)
-    assert (likely_to_act(ask)["yes"] > 0.5) is acts

@@ -1,235 +1,145 @@
-"""Days of people who are described in words: when they sleep, what they do where, what was agreed on."""
+"""Days without a model: the usual day of the town's file, and what one gives or has agreed to."""
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
+from hamlet import HAMLET, hamlet
 
-from mindstream.town.person import Person, Relation
-from mindstream.town.prompts.plan_day import DayPlan, Place, PlanDay
-from mindstream.town.rules.appointments import read_appointment_today, read_appointments
-from mindstream.town.rules.currently import next_currently
-from mindstream.town.rules.day import plan_by_habit
-from mindstream.town.rules.habits import gerund, read_habits
-from mindstream.town.rules.sleep import read_sleep
-from mindstream.town.rules.times import read_days, read_stretches, read_weekdays
-from mindstream.town.world.hours import clock
+from mindstream.models.rules import Rules
+from mindstream.town.appointment import Appointment
+from mindstream.town.events import DayPlanned, TasksPlanned
+from mindstream.town.formats.town_file import parse_town
+from mindstream.town.journal import rows_after
+from mindstream.town.places import find_home, known_places, may_use
+from mindstream.town.plan import take_up
+from mindstream.town.prompts.break_down import BreakDown
+from mindstream.town.prompts.memory import Memory
+from mindstream.town.prompts.plan_day import DayPlan, PlanDay, Usual
+from mindstream.town.source import setting_of
+from mindstream.town.town import Town
+from mindstream.town.turn import Turn
 
-PLACES = (
-    Place(words="main room of Mill Street 4", things=("bed", "desk", "stove", "table"), home=True),
-    Place(words="bathroom of Mill Street 4", things=("toilet", "shower", "sink"), home=True),
-    Place(words="bakery of Fischer's Bakery", things=("oven", "behind the bakery counter", "chair")),
-    Place(words="reading room of Town Library", things=("table", "bookshelf")),
-    Place(words="tavern of The Blue Anchor", things=("bar seating", "behind the bar counter")),
-    Place(words="classroom of Lakeside School", things=("blackboard", "student seating")),
-    Place(words="Rowan Park", things=("bench",)),
-)
-NAMES = ["", *(place.words for place in PLACES)]
-
-
-@pytest.mark.parametrize(
-    ("text", "wake", "bed"),
-    [
-        ("goes to bed around 11pm, awakes up around 6am", "06:00", "23:00"),
-        ("gets up at half past five and turns in by nine in the evening", "05:30", "21:00"),
-        ("She sleeps from 2 am to 10 am.", "10:00", "02:00"),
-        ("sleeps from 8 in the morning to 4 in the afternoon", "16:00", "08:00"),
-        ("Up at 04:30, lights out at 20:30", "04:30", "20:30"),
-        ("goes to bed at 1", "09:00", "01:00"),
-        ("goes to bed at 10 and rises at 6", "06:00", "22:00"),
-        ("gets up at seven, goes to bed at midnight", "07:00", "24:00"),
-        ("a night owl", "10:00", "02:00"),
-        ("likes soup", "07:00", "23:00"),
-    ],
-)
-def test_hours_of_sleep_are_read_in_whatever_words(text: str, wake: str, bed: str) -> None:
-    assert tuple(map(clock, read_sleep(text))) == (wake, bed)
+FEAST = Appointment(
+    what="feiern", place="v:Inn:Saal", start=datetime(2024, 5, 14, 18, tzinfo=UTC),
+    end=datetime(2024, 5, 14, 20, tzinfo=UTC), host="Mara Voss", who=("Jo Kim",),
+)  # fmt: skip
+TOLD = Memory(text="祭りがある", appointment=FEAST)
+WORK = Usual(start=540, end=1020, what="Brot backen", place=2, duty=True)
+USUAL = (Usual(start=360, end=420, what="frühstücken", place=1), WORK)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("from 5pm to 7pm", [(1020, 1140)]),
-        ("works 9 to 5", [(540, 1020)]),
-        ("from 10 to 2pm", [(600, 840)]),
-        ("from 22:00 until 06:00", [(1320, 360)]),
-        ("between nine and half past eleven", [(540, 690)]),
-        ("at 8am, and stands there until 8pm", [(480, None), (None, 1200)]),
-        ("meet at six this evening", [(1080, None)]),
-        ("February 14th, 2023", []),
-        ("tells stories to two friends, has 3 cats", []),
-    ],
-)
-def test_times_of_the_day_are_read(text: str, expected: list[tuple[int | None, int | None]]) -> None:
-    assert [(each.start, each.end) for each in read_stretches(text)] == expected
+def planned(
+    who: str, *memories: Memory, usual: tuple[Usual, ...] = USUAL, date: str = "Tuesday May 14, 2024"
+) -> DayPlan:
+    ask = PlanDay(who=who, identity=who, date=date, memories=memories, usual=usual, places=())
+    return Rules().answer(ask)
 
 
-def test_days_are_counted_from_when_they_were_told() -> None:
-    tuesday = date(2024, 5, 14)
-    assert read_days("come tomorrow at 5", date(2024, 5, 13)) == [tuesday]
-    assert read_days("come tomorrow at 5", tuesday) == [date(2024, 5, 15)]
-    assert read_days("on Tuesday at noon", date(2024, 5, 10)) == read_days("May 14th", tuesday) == [tuesday]
-    assert not read_days("works Monday to Friday", tuesday) and not read_days("every Tuesday", tuesday)
-    assert read_weekdays("on weekdays and on Saturdays") == frozenset(range(6))
+def said(plan: DayPlan) -> list[tuple[str, str, int]]:
+    return [(item.start, item.what, item.place) for item in plan.items]
 
 
-def test_verbs_are_said_as_what_is_being_done() -> None:
-    said = [gerund(each) for each in ("goes for a run", "studies law", "sits there", "eat and study", "lies down")]
-    assert said == ["going for a run", "studying law", "sitting there", "eating and studying", "lying down"]
+def test_the_usual_day_is_kept_in_any_language_and_what_lies_between_is_spent_at_home() -> None:
+    plan = planned("Jo Kim")
+    assert said(plan) == [("06:00", "frühstücken", 1), ("07:00", "being at home", 0), ("09:00", "Brot backen", 2)]
+    assert (plan.wake, plan.bed, plan.currently) == ("06:00", "17:00", "")
+    night = planned("Jo Kim", usual=(Usual(start=1200, end=1380, what="a"), Usual(start=1380, end=1680, what="b")))
+    assert (night.wake, night.bed, len(night.items)) == ("20:00", "04:00", 2)
+    nothing = planned("Jo Kim", usual=())
+    assert (nothing.wake, nothing.bed, len(nothing.items)) == ("07:00", "23:00", 1)
 
 
-def test_habits_have_their_hours_and_places() -> None:
-    told = (
-        "Jo opens the bakery at 5am, stands behind the counter until noon, and then goes to Rowan Park to feed the"
-        " ducks."
-    )
-    work, after = read_habits([told], "Jo Kim", PLACES)
-    assert (work.start, work.end, NAMES[work.place], work.duty) == (300, 720, "bakery of Fischer's Bakery", True)
-    assert (after.what, after.start, NAMES[after.place]) == ("feeding the ducks", 720, "Rowan Park")
+@pytest.mark.parametrize(("who", "comes"), [("Mara Voss", True), ("Jo Kim", True), ("Al Day", False)])
+def test_who_gives_or_has_agreed_comes(who: str, comes: bool) -> None:
+    kept = [item for item in planned(who, TOLD).items if item.keeps]
+    assert [(item.start, item.minutes, item.what, item.keeps) for item in kept] == [("18:00", 120, "feiern", 1)] * comes
+    assert not any(item.keeps for item in planned(who, TOLD, date="Monday May 13, 2024").items)
 
 
-def planned(identity: str, *memories: str, day: str = "Tuesday May 14, 2024", who: str = "Jo Kim") -> DayPlan:
-    plan: DayPlan = plan_by_habit(PlanDay(who=who, identity=identity, date=day, memories=memories, places=PLACES))
-    return plan
+def test_what_is_agreed_on_takes_the_place_of_what_is_usual_and_leaves_the_rest() -> None:
+    evening = Usual(start=1020, end=1320, what="lesen", place=1)
+    plan = planned("Jo Kim", TOLD, usual=(*USUAL, evening))
+    assert said(plan)[-3:] == [("17:00", "lesen", 1), ("18:00", "feiern", 0), ("20:00", "lesen", 1)]
+    assert plan.bed == "22:00"
 
 
-def where(plan: DayPlan, at: str) -> tuple[str, str]:
-    item = [item for item in plan.items if item.start <= at][-1]
-    return item.what, NAMES[item.place]
+def tasks(minutes: int, here: tuple[int, ...], when: str = "08:00", is_home: bool = False) -> list[tuple[int, int]]:
+    told = {"who": "Jo", "identity": "", "what": "Brot backen", "around": ("a", "b", "c")}
+    ask = BreakDown.model_validate(told | {"when": when, "minutes": minutes, "here": here, "is_home": is_home})
+    reply = Rules().answer(ask)
+    assert {task.what for task in reply.tasks} == {"Brot backen"}
+    return [(task.minutes, task.place) for task in reply.tasks]
 
 
-def test_work_is_done_at_its_hours_on_its_days() -> None:
-    teacher = (
-        "Jo Kim, 40 years old\nJo Kim is a teacher.\nJo Kim teaches at Lakeside School from 8am to 3pm on weekdays."
-    )
-    what, place = where(planned(teacher), "09:30")
-    assert "teaching" in what and place == "classroom of Lakeside School"
-    assert all(NAMES[item.place] != place for item in planned(teacher, day="Sunday May 19, 2024").items)
+def test_a_part_of_the_day_is_spent_at_the_things_of_its_place() -> None:
+    assert tasks(90, (2,)) == [(90, 2)] and tasks(50, ()) == [(50, 0)]
+    spread = tasks(240, (1, 2, 3))
+    assert sum(minutes for minutes, _ in spread) == 240 and {place for _, place in spread} == {1, 2, 3}
+    assert tasks(90, (1, 2, 3), is_home=True) == [(90, 0)], "nobody has breakfast in the shower"
+    assert tasks(240, (1, 2, 3)) == spread != tasks(240, (1, 2, 3), when="12:00")
 
 
-def test_who_works_at_night_sleeps_by_day() -> None:
-    plan = planned("Jo Kim, 50 years old\nJo Kim is a nurse.\nShe works at the library from 10pm to 6am every day.")
-    assert "06:00" < plan.bed < plan.wake < "18:00"
-    assert [NAMES[item.place] for item in plan.items if item.start == "22:00"] == ["reading room of Town Library"]
+async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet(talks=False)) as town:
+        await town.run(until=3 * 8640)
+        rows = [row async for row in rows_after(town.store)]
+        homes = {name: person.home for name, person in town.setting.people.items()}
+    plans = [(row.mind, row.event) for row in rows if isinstance(row.event, DayPlanned)]
+    assert len(plans) == 3 * 4 or len(plans) == 3 * 3
+    for who, plan in plans:
+        today = [block for block in plan.blocks if block.start < 1440]
+        assert today[0].start == 0 and all(a.end == b.start for a, b in pairwise(today))
+        assert today[-1].end >= 1440 and sum(block.minutes for block in plan.blocks if block.asleep) >= 300
+        assert all(block.place.startswith(homes[who]) for block in plan.blocks if block.asleep)
+    evening = {who: [b.what for b in plan.blocks if b.start == 17 * 60] for who, plan in plans if plan.day == 1}
+    assert evening["Ada Brook"] == ["reading to each other"] and evening["Ben Hale"] == [], "nobody has told him"
 
 
-def test_children_go_to_school_and_to_no_tavern() -> None:
-    plans = [planned(f"Jo Kim, 8 years old\n{n}", day=f"Tuesday May {n}, 2024") for n in (7, 14, 21, 28)]
-    assert all(where(plan, "10:00")[1] == "classroom of Lakeside School" for plan in plans)
-    assert not any("tavern" in NAMES[item.place] for plan in plans for item in plan.items)
+async def test_what_is_agreed_on_for_tonight_comes_into_the_day(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(until=12 * 360)
+        resident = town.residents["Cleo Marsh"]
+        turn = Turn(resident, 12 * 360, town.setting, resident.state)
+        quiz = Appointment(
+            what="attending the quiz", place="Hamlet:Oak Cafe:cafe",
+            start=datetime(2023, 2, 13, 19), end=datetime(2023, 2, 13, 20, 30),
+        )  # fmt: skip
+        assert take_up(turn, quiz, "there is a quiz")
+        event = turn.rows[-1].event
+        assert isinstance(event, TasksPlanned) and event.blocks[0].place == "Hamlet:Oak Cafe:cafe"
+        block = turn.state.block_at(19 * 60 + 10)
+        assert block is not None and block.what == "attending the quiz"
+        tomorrow = {"start": datetime(2023, 2, 14, 19, tzinfo=UTC), "end": datetime(2023, 2, 14, 20, tzinfo=UTC)}
+        over = {"start": datetime(2023, 2, 13, 9, tzinfo=UTC), "end": datetime(2023, 2, 13, 10, tzinfo=UTC)}
+        for change in (tomorrow, over, {"place": "Hamlet:Mill House:room"}, {"place": "Hamlet:nowhere"}):
+            assert not take_up(turn, quiz.model_copy(update=change), "it is not now, or not where she may go")
+        at_ada = {"place": "Hamlet:Mill House:room", "who": ("Ada Brook", "Cleo Marsh")}
+        assert take_up(turn, quiz.model_copy(update=at_ada), "who lives there lets her in")
 
 
-@pytest.mark.parametrize(
-    "identity", ["Jo", "李 雷", "Jo Kim, 0 years old\n.;,,\n" + "at 5pm " * 300, "Jo, 103 years old\nretired"]
-)
-def test_who_is_hardly_described_has_a_day_too(identity: str) -> None:
-    plan = planned(identity)
-    assert len(plan.items) >= 5 and plan.items[0].what.startswith("waking up")
-    assert any(item.what == "having lunch" for item in plan.items)
-
-
-def test_days_differ_and_a_day_stays_the_same() -> None:
-    days = [planned("Jo Kim, 30 years old", day=f"Monday May {n}, 2024") for n in (6, 13, 20)]
-    assert len({plan.model_dump_json() for plan in days}) == 3
-    assert days[0] == planned("Jo Kim, 30 years old", day="Monday May 6, 2024")
-
-
-PARTY = "(Monday 2024-05-13) Mara Voss is holding a lantern feast at The Blue Anchor on May 14th from 6pm to 8pm."
-
-
-def test_the_host_gets_ready_and_is_there() -> None:
-    plan = planned("Mara Voss, 30 years old", PARTY, who="Mara Voss")
-    assert where(plan, "17:30") == ("preparing and decorating for the lantern feast", "tavern of The Blue Anchor")
-    assert where(plan, "18:30") == ("hosting the lantern feast", "tavern of The Blue Anchor")
-
-
-def test_who_promised_goes_and_of_those_who_heard_some_do() -> None:
-    promise = "(Monday 2024-05-13) Jo Kim will go to the lantern feast at The Blue Anchor tomorrow at 6pm."
-    assert where(planned("Jo Kim, 30 years old", promise), "18:30")[0] == "attending the lantern feast"
-    names = [f"Jo{n} Kim" for n in range(40)]
-    come = [
-        where(planned(f"{who}, 30 years old", PARTY, who=who), "18:30")[0] == "attending the lantern feast"
-        for who in names
-    ]
-    assert 8 <= sum(come) <= 30
-    late = [
-        planned(f"{who}, 30 years old\nHe works at the library from 2pm to 10pm every day.", PARTY, who=who)
-        for who in names
-    ]
-    assert sum("feast" in where(plan, "18:30")[0] for plan in late) < sum(come)
-
-
-def test_one_event_told_twice_is_one_and_a_refusal_counts() -> None:
-    day = date(2024, 5, 14)
-    help_ = "Jo Kim will help Mara Voss to decorate for the lantern feast tomorrow at 6pm at The Blue Anchor."
-    told = [(date(2024, 5, 13), PARTY.partition(") ")[2]), (date(2024, 5, 13), help_)]
-    (one,) = read_appointments("Jo Kim", day, told, PLACES)
-    assert (one.role, one.start, one.end, NAMES[one.place]) == ("helper", 1080, 1200, "tavern of The Blue Anchor")
-    no = (date(2024, 5, 13), "Jo Kim cannot come to the lantern feast at The Blue Anchor tomorrow at 6pm.")
-    assert read_appointments("Jo Kim", day, [told[0], no], PLACES) == []
-
-
-def test_what_somebody_is_about_changes_with_the_days() -> None:
-    before = "Jo is writing a song. Jo plans a concert on May 13th at 8pm."
-    told = [(date(2024, 5, 13), "Jo Kim talked with Mara Voss about her feast")]
-    after = next_currently(before, "Jo Kim", date(2024, 5, 14), told, ["attending the feast"])
-    assert "song" in after and "concert" not in after and "Mara Voss" in after and "Today, Jo Kim" in after
-    later = next_currently(after, "Jo Kim", date(2024, 5, 15), [], [])
-    assert later == "Jo is writing a song."
-
-
-def test_a_meal_is_eaten_when_and_where_it_is_told() -> None:
-    told = "Jo Kim has dinner at The Blue Anchor at 7pm. Jo Kim has lunch at Fischer's Bakery at 1pm."
-    plan = planned(f"Jo Kim, 30 years old\n{told}")
-    assert where(plan, "19:10") == ("having dinner", "tavern of The Blue Anchor")
-    assert where(plan, "13:10") == ("having lunch", "bakery of Fischer's Bakery")
-
-
-def test_what_is_done_in_a_part_of_the_day_is_done_then() -> None:
-    plans = [planned("Jo Kim, 30 years old\nJo Kim is mending nets in the evenings and hopes for rain.",
-                     day=f"Tuesday May {day}, 2024") for day in (7, 14, 21, 28)]  # fmt: skip
-    mending = [item for plan in plans for item in plan.items if "mending" in item.what]
-    assert mending and all(item.what == "mending nets" and item.start >= "17:00" for item in mending)
-
-
-def test_hours_at_a_place_are_work_whatever_the_verb() -> None:
-    plan = planned("Jo Kim, 40 years old\nJo Kim is a baker.\nJo Kim kneads dough in the bakery from 4am to noon.")
-    assert plan.wake < "04:00" and all("kneading dough" in where(plan, at)[0] for at in ("05:00", "09:00"))
-    assert not any(item.what == "working" for item in plan.items)
-
-
-def test_a_break_that_is_told_is_taken_and_work_goes_on() -> None:
-    told = "Jo Kim works at the Town Library from 9am to 5pm. She has coffee in Fischer's Bakery at 3pm."
-    plan = planned(f"Jo Kim, 40 years old\n{told}")
-    what, place = where(plan, "15:10")
-    assert what.startswith("having coffee") and place == "bakery of Fischer's Bakery"
-    assert where(plan, "16:10")[1] == "reading room of Town Library"
-
-
-def test_a_pronoun_for_another_becomes_a_name() -> None:
-    jo = Person(name="Jo Kim", home="x", relations=(Relation("Mara Voss", "friend"),),
-                memories=("Jo Kim sings with Mara Voss. He is fond of her. He carries her harp.",))  # fmt: skip
-    assert {"Jo Kim is fond of Mara Voss.", "Jo Kim carries her harp."} & set(jo.first_memories()) >= {
-        "Jo Kim is fond of Mara Voss."
-    }
-
-
-def test_what_somebody_will_do_is_said_as_what_one_does() -> None:
-    agreed = read_appointment_today("Jo Kim", date(2024, 5, 14), "Jo Kim will meet Ida Fischer at 3pm.", PLACES)
-    assert agreed is not None and (agreed.what, agreed.start) == ("meeting Ida Fischer", 900)
-
-
-def test_what_is_over_is_not_done_again() -> None:
-    told = [(date(2024, 5, 13), "Jo Kim will be there: Ida Fischer is hosting a feast at The Blue Anchor on May 13th")]
-    feast = "Jo Kim is hosting a feast at The Blue Anchor from 5pm to 7pm on May 13th."
-    currently = f"Jo Kim is mending a boat. {feast} Today, Jo Kim will be attending the feast."
-    identity = f"Jo Kim, 40 years old\nJo Kim is a fisher.\n{currently}"
-    after = plan_by_habit(
-        PlanDay(
-            who="Jo Kim", identity=identity, date="Tuesday May 14, 2024", places=PLACES, currently=currently,
-            memories=tuple(f"({when:%A %Y-%m-%d}) {text}" for when, text in told),
-        )
-    )  # fmt: skip
-    assert not any("feast" in item.what for item in after.items)
-    assert "feast" not in after.currently
+def test_who_may_go_where_is_said_by_keys() -> None:
+    keys = """
+[[places]]
+address = "Elm House:room"
+public = true
+[[places]]
+address = "Elm House:room:desk"
+owners = ["Cleo Marsh"]
+[[places]]
+address = "Oak Cafe:cafe:counter"
+public = false
+"""
+    setting = setting_of(parse_town(HAMLET.replace("[[residents]]", keys + "\n[[residents]]", 1), Path()))
+    ben, ada = setting.people["Ben Hale"], setting.people["Ada Brook"]
+    assert may_use(setting, ben, "Hamlet:Elm House:room") and not may_use(setting, ben, "Hamlet:Elm House:room:desk")
+    assert not may_use(setting, ben, "Hamlet:Oak Cafe:cafe:counter")
+    assert may_use(setting, ada, "Hamlet:Oak Cafe:cafe:counter"), "her own day leads there"
+    assert not may_use(hamlet(), ben, "Hamlet:Elm House:room"), "where nobody says, a home is for who lives there"
+    _, knows = find_home(hamlet(), hamlet().people["Cleo Marsh"])
+    places = known_places(hamlet(), hamlet().people["Cleo Marsh"], knows, hamlet().when(0))
+    assert not any("Mill" in address for address, _ in places)
+    assert ("Hamlet:Elm House:room:desk", "desk in the room of Elm House") in [(at, each.words) for at, each in places]

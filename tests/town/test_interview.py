@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 from hamlet import hamlet
 
 from mindstream.errors import InputError
+from mindstream.models.model import Part, Piece, Request
+from mindstream.models.roles import Models
 from mindstream.town.history import read_history
 from mindstream.town.interview import Condition, interview, open_interview
+from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.town import Town
 
 NIGHT = 2 * 8_640 - 1
@@ -50,36 +54,44 @@ async def test_an_interview_leaves_no_trace(tmp_path: Path) -> None:
         assert await town.digest() == asked, "nor does what it remembers, or does next, change"
 
 
-async def test_who_somebody_is_comes_from_the_description(folder: Path) -> None:
-    for condition in ("full", "none"):
-        assert "piano tuner" in await answer(folder, "What is your occupation?", condition=condition)
-    assert "Ada Brook is my wife" in await answer(folder, "Who do you live with?")
-    assert "around 11pm" in await answer(folder, "Describe your typical weekday schedule.")
+async def test_without_a_model_what_comes_to_mind_is_quoted_with_its_day(folder: Path) -> None:
+    said = await answer(folder, "Is there a reading evening at the Oak Cafe?")
+    assert said.startswith("(No model answers.") and "reading evening" in said and "(Monday 2023-02-13" in said
+    assert await answer(folder, "Is there a reading evening?", condition="none") == (
+        "(No model answers. Ben Hale remembers: nothing of it)"
+    )
+    assert "reading evening" not in await answer(folder, "Is there a reading evening?", step=10), (
+        "it knew nothing of it"
+    )
 
 
-async def test_what_was_told_is_known_and_what_was_not_is_not(folder: Path) -> None:
-    assert (await answer(folder, "Is there a reading evening?")).startswith("Yes. ")
-    assert "wife" in await answer(folder, "Who is Ada Brook?")
-    assert await answer(folder, "Who is Dora Finch?") == "I do not know who Dora Finch is."
-    assert await answer(folder, "Who is running for mayor?") == "I do not know."
-    assert await answer(folder, "Is there a flower show?") == "I do not know."
-    assert await answer(folder, "Is there a reading evening?", condition="none") == "I do not know."
+class Keeps:
+    """A model that answers nothing of worth, and keeps what it was asked."""
+
+    name = "keeps"
+
+    def __init__(self) -> None:
+        self.asked: list[AnswerInterview] = []
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        assert isinstance(request.prompt, AnswerInterview)
+        self.asked.append(request.prompt)
+        yield Piece("Well.")
 
 
-async def test_at_an_earlier_step_it_knows_what_it_knew_then(folder: Path) -> None:
-    assert await answer(folder, "Is there a reading evening?", step=10) == "I do not know."
-
-
-async def test_what_one_will_do_comes_from_the_plan(folder: Path) -> None:
+async def test_a_model_is_shown_who_it_is_its_day_and_what_came_to_mind(folder: Path) -> None:
+    model = Keeps()
     block = (await read_history(folder, NOON)).state("Ben Hale", NOON).block_at(18 * 60)
     assert block is not None
-    async with open_interview(folder, NOON) as interviewer:
-        asked = await interviewer.ask("Ben Hale", "What will you be doing at 6 pm today?")
-        assert block.what in asked.answer
-        hidden = await interviewer.ask("Ben Hale", "What will you be doing at 1 pm today?", "no_reflection_no_plan")
-        assert hidden.answer == "I do not know."
-        night = await interviewer.ask("Ben Hale", "What will you be doing at 3 am tomorrow?", "none")
-        assert night.answer == "I will be sleeping.", "of that its description speaks"
+    async with open_interview(folder, NOON, models=Models(model)) as interviewer:
+        first, second = await interviewer.converse("Ben Hale", ["Who is ada?", "What does she plan?"])
+        await interviewer.ask("Ben Hale", "What will you do?", "none")
+    shown, again, bare = model.asked
+    assert "piano tuner" in shown.identity and any(block.what in line for line in shown.day)
+    assert any("Ada Brook is planning a reading evening" in each for each in shown.memories), "by her first name"
+    assert any("reading evening" in each for each in again.memories), "what was asked before comes to mind, too"
+    assert again.lines == ("Interviewer: Who is ada?", "Ben Hale: Well.") and first.answer == second.answer == "Well."
+    assert not (bare.memories or bare.day or bare.near or bare.doing)
 
 
 async def test_what_is_hidden_does_not_come_to_mind(folder: Path) -> None:
@@ -99,14 +111,8 @@ async def test_what_is_hidden_does_not_come_to_mind(folder: Path) -> None:
 async def test_an_answer_names_the_memories_that_it_rests_on(folder: Path) -> None:
     asked = await interview(folder, "Ben Hale", "Is there a reading evening?")
     assert any("reading evening" in record.text for record in asked.rests_on)
-    none = await interview(folder, "Ben Hale", "Who is Dora Finch?")
+    none = await interview(folder, "Ben Hale", "Who is Dora Finch?", models=Models(Keeps()))
     assert none.rests_on == ()
-
-
-async def test_several_questions_are_one_conversation(folder: Path) -> None:
-    async with open_interview(folder) as interviewer:
-        first, second = await interviewer.converse("Ben Hale", ["Who is Ada Brook?", "Your stove is on fire!"])
-        assert "wife" in first.answer and second.answer.startswith("I would ")
 
 
 async def test_what_cannot_be_asked_is_said(folder: Path) -> None:

@@ -13,7 +13,7 @@ from hamlet import HAMLET, hamlet
 from kill_town import JOURNAL, Slow, compare, live, lose_rows
 
 from mindstream.errors import BudgetSpent, InputError, StorageError
-from mindstream.log.events import Logged, Reflected
+from mindstream.log.events import Logged
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit
 from mindstream.models.model import Part, Request, Usage
@@ -92,7 +92,6 @@ async def test_any_step_can_be_read_again_whatever_was_saved_later(tmp_path: Pat
             lived[step] = {name: each.state for name, each in town.residents.items()}, dict(town._clockwork.conditions)
         rows = [row.event async for row in rows_after(town.store)]
         assert sum(isinstance(row, TownSaved) for row in rows) == len(lived)
-        assert any(isinstance(row, Reflected) for row in rows)
         for step, (states, conditions) in lived.items():
             again = await read_town(town.store, town.setting.profile, upto=step)
             assert (again.states, again.conditions) == (states, conditions), step

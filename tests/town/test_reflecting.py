@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from hamlet import hamlet
+from thinking import reflecting
 
+from mindstream.log.events import Reflected
 from mindstream.reasoners.reflect.reflect import OWN
 from mindstream.town.events import Talked
 from mindstream.town.history import read_history
@@ -15,7 +17,7 @@ FOUR_DAYS = 4 * 8_640 - 1
 
 
 async def test_what_one_thinks_of_oneself_is_not_passed_on(folder: Path) -> None:
-    async with Town.open(folder, hamlet(reflect_at=20.0)) as town:
+    async with Town.open(folder, hamlet(reflect_at=20.0), models=reflecting()) as town:
         await town.run(until=FOUR_DAYS)
     history = await read_history(folder)
     own = 0
@@ -26,3 +28,10 @@ async def test_what_one_thinks_of_oneself_is_not_passed_on(folder: Path) -> None
         assert not kept & {id_ for _, talk in history.events(name, Talked) for line in talk.lines for id_ in line.told}
         own += len(kept)
     assert own
+
+
+async def test_without_a_model_nobody_reflects(folder: Path) -> None:
+    async with Town.open(folder, hamlet(reflect_at=20.0)) as town:
+        await town.run(until=FOUR_DAYS // 4)
+    history = await read_history(folder)
+    assert not any(event for name in history.names for event in history.events(name, Reflected))

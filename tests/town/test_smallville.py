@@ -30,7 +30,7 @@ def town() -> TownFile:
 
 
 def texts(person: Person) -> list[str]:
-    return [*person.first_memories(), person.innate]
+    return [*(each.text for each in person.first_memories()), person.innate]
 
 
 def test_a_town_is_found_by_name_or_path_and_nothing_else(tmp_path: Path) -> None:

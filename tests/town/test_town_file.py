@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from mindstream.errors import InputError
+from mindstream.town.appointment import Appointment
 from mindstream.town.formats.maps import save_map
 from mindstream.town.formats.town_file import load_town, parse_town
 from mindstream.town.formats.town_tables import (
+    ConditionsTable,
+    DayTable,
     MapTable,
     PlaceTable,
     RelationTable,
     ResidentTable,
     RoadTable,
+    SeedTable,
     TownTable,
 )
 from mindstream.town.formats.whispers import read_whispers
+from mindstream.town.missing_keys import missing_keys
+from mindstream.town.packs import open_setting
+from mindstream.town.source import setting_of
 from mindstream.town.world.address import parse_address
 from mindstream.town.world.tiles import TileWorld
 
+TABLES = (
+    TownTable, MapTable, RoadTable, PlaceTable, ConditionsTable, RelationTable, DayTable, SeedTable, ResidentTable,
+)  # fmt: skip
 MAP = '''
 [map]
 rows = """
@@ -57,8 +67,13 @@ TOWN = (
 [[places]]
 address = "Lin family's house"
 owners = ["Mei Lin", "Eddy Lin"]
+[conditions]
+danger = ["on fire"]
+fine = ["decorated"]
+
 [[places]]
 address = "the Ville:Lin family's house:kitchen"
+purpose = ["eat"]
 hours = "06:00-22:00"
 capacity = 3
 
@@ -69,7 +84,15 @@ innate = "kind"
 about = "Mei Lin teaches philosophy."
 home = "Lin family's house:bedroom"
 relations = [{ who = "Eddy Lin", as = "son" }]
-seeds = ["Eddy writes music."]
+day = [
+    { from = "07:00", to = "08:00", what = "cooking", where = "kitchen:stove", on = ["monday", "friday"] },
+    { from = "08:00", to = "01:00", what = "writing", duty = true },
+]
+seeds = [
+    "Eddy writes music.",
+    { text = "Tea at five.", weight = 7, what = "having tea", where = "kitchen", host = "Eddy Lin",\
+ from = 2023-02-13T17:00:00, to = 2023-02-13T18:00:00 },
+]
 
 [[residents]]
 name = "Eddy Lin"
@@ -103,7 +126,19 @@ def test_a_town_is_read_from_one_file(tmp_path: Path) -> None:
     mei, eddy = town.residents
     assert mei.home == "the Ville:Lin family's house:bedroom" and mei.start == (6, 1)
     assert mei.relations[0].what == "son"
-    assert (mei.about, mei.memories) == ("Mei Lin teaches philosophy.", ("Eddy writes music.",))
+    cooking, writing = mei.day
+    assert (cooking.place, cooking.on, cooking.duty) == (f"{mei.home[:-7]}kitchen:stove", (0, 4), False)
+    assert (writing.start, writing.end, writing.place, writing.duty) == (480, 60, mei.home, True)
+    news, tea = mei.memories
+    assert (mei.about, news.text, tea.weight) == ("Mei Lin teaches philosophy.", "Eddy writes music.", 7)
+    agreed = Appointment(
+        what="having tea", place=f"{mei.home[:-7]}kitchen", start=datetime(2023, 2, 13, 17), host="Eddy Lin",
+        end=datetime(2023, 2, 13, 18),
+    )  # fmt: skip
+    assert tea.appointment == agreed and agreed.start.tzinfo is UTC
+    assert town.conditions.danger == ("on fire",) and town.conditions.is_fine(" Decorated")
+    assert not town.conditions.is_fine("decorated badly")
+    assert eddy.bed == "" and eddy.day == ()
     assert eddy.start == (1, 1) == town.world.spots(parse_address("the Ville:Lin family's house:kitchen:stove"))[0]
     kitchen = parse_address(eddy.home).upto(2).child("kitchen")
     assert town.rules.capacity(kitchen.child("stove")) == 3 and town.rules.owners(kitchen) == {"Mei Lin", "Eddy Lin"}
@@ -149,6 +184,12 @@ def test_a_town_may_have_roads_in_place_of_tiles() -> None:
         ),
         ('who = "Eddy Lin"', 'who = "Mei Lin"', "Mei Lin: relations: with themselves"),
         ('owners = ["Mei Lin", ', 'owners = ["Tom", ', "places.1 .*no resident is called 'Tom'"),
+        ('"07:00", to', '"7 am", to', "residents.1.day.1.from: "),
+        ("kitchen:stove", "kitchen:oven", "Mei Lin: day: 07:00 cooking: .*no place"),
+        ('to = "08:00"', 'to = "07:00"', "day: 07:00 cooking: it takes no time"),
+        ('host = "Eddy Lin"', 'host = "Eddie"', "seeds: Tea at five.: no resident is called 'Eddie'"),
+        ('what = "having tea", ', "", "seeds: Tea at five.: an appointment needs what, from and to"),
+        ("weight = 7", "wight = 7", "residents.1.seeds.2.wight: .*did you mean 'weight'"),
         ("06:00-22:00", "six", "places.2 .*'six' are no opening hours"),
         ("capacity = 3", "capacity = 0", "places.2.capacity: "),
         ("age = 43", 'age = "43"', "residents.1.age: "),
@@ -198,7 +239,13 @@ def test_the_towns_of_the_documentation_are_read() -> None:
 
 def test_every_key_of_a_town_file_is_in_the_documentation() -> None:
     page = (Path(__file__).parents[2] / "docs/own-town.md").read_text("utf-8")
-    for table in (TownTable, MapTable, RoadTable, PlaceTable, RelationTable, ResidentTable):
+    for table in TABLES:
         for name, field in table.model_fields.items():
             key = field.alias or name
             assert f"`{key}`" in page or f"`[map.{key}]`" in page, f"{table.__name__}: {key}"
+
+
+def test_a_town_says_which_keys_it_lacks() -> None:
+    assert missing_keys(open_setting("smallville")) == ()
+    lacking = missing_keys(setting_of(parse_town(ROADS, Path())))
+    assert lacking == ("day of Ann", "danger of [conditions]", "purpose of places (eat, shop)")

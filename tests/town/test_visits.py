@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -126,8 +127,12 @@ def answer(asked: Asked) -> Behaviour:
     """Answer as a resident that a visitor invites."""
     if asked.body["model"] == "fast":
         return Says("I would love to come.")
-    plan = "Ada Brook will go to the concert in the Oak Cafe today at 3pm."
-    return Says(json.dumps({"about": "a concert", "memo": "There is one at Oak Cafe today.", "plan": plan}))
+    cafe = re.search(r"(\d+)\. cafe of Oak Cafe", asked.body["messages"][-1]["content"])
+    assert cafe
+    agreed = {"text": "Ada will go to the concert at 3pm.", "what": "listening to the concert", "place": int(cafe[1])}
+    hours = {"day": "2023-02-13", "start": "15:00", "end": "16:30", "who": ["Ada Brook", "Maya"]}
+    memo = [{"text": "There is a concert at Oak Cafe today."}]
+    return Says(json.dumps({"about": "a concert", "memo": memo, "agreed": [agreed | hours]}))
 
 
 async def test_a_model_answers_at_once_and_what_was_agreed_on_is_done(tmp_path: Path) -> None:
@@ -170,6 +175,26 @@ async def test_what_nobody_could_think_about_is_thought_about_before_the_town_go
         thoughts = [row.at async for row in rows_after(town.store) if isinstance(row.event, Thought)]
         assert thoughts == [town.setting.moment(NOON)]
         assert "3pm" in (await interview(town, "Ada Brook", "When is the fair in the park?")).answer
+
+
+@pytest.mark.parametrize("says", [Fails(401, "wrong key"), Says("")])
+async def test_who_cannot_answer_a_visitor_says_nothing_and_keeps_what_was_said(
+    tmp_path: Path, says: Behaviour
+) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(NOON)
+    with FakeEndpoint() as door:
+        door.otherwise = says
+        async with Town.open(tmp_path, models={"default": "rules", "talker": f"{door.url}#any"}) as town:
+            with pytest.raises(ModelError):
+                async with visit(town, "Ada Brook", by="Maya") as mind:
+                    await mind.say(SAID[1])
+            rows = [row.event async for row in rows_after(town.store)]
+    assert [each.text for each in rows if isinstance(each, Heard)] == [SAID[1]]
+    assert not any(isinstance(each, Said) for each in rows), "and no rule answers in her place"
+    async with Town.open(tmp_path) as town:
+        await town.run(LATER)
+        assert any([isinstance(row.event, Thought) async for row in rows_after(town.store)])
 
 
 async def test_a_visitor_has_a_name_of_its_own(tmp_path: Path) -> None:

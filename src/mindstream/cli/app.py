@@ -9,7 +9,20 @@ from typing import Annotated, Literal
 import typer
 
 import mindstream as package
-from mindstream.cli.flags import MOST, STYLE, AsJson, Data, Embedder, OneUser, PoolName, User, choose, settings
+from mindstream.cli.flags import (
+    MOST,
+    STYLE,
+    AsJson,
+    Data,
+    Embedder,
+    Fallback,
+    OneUser,
+    Patience,
+    PoolName,
+    User,
+    choose,
+    settings,
+)
 from mindstream.cli.groups.gate import gate
 from mindstream.cli.groups.life import life
 from mindstream.cli.groups.living import EPILOG as LIVING
@@ -91,10 +104,8 @@ def mindstream(
 
 @app.command(
     epilog="""Without a terminal one utterance a line is read from standard input, the
-next one after the answer and all thinking. With nothing on standard input
-the pack's own dialogue is played, with the gate belief (the paper's own)
-unless you name one, into a temporary folder unless --data is given; never
-into the memory of somebody who has talked before.
+next one after the answer and all thinking. `mindstream demo` plays a
+recorded talk with a model.
 
 Exit code: 0; 1 where a line could not be taken; 2 where the conversation
 could not be held; 130 after Ctrl-C, 143 after SIGTERM.
@@ -126,9 +137,11 @@ def chat(
         list[str] | None,
         typer.Option(
             metavar="ROLE=NAME",
-            help="Who answers in one role: talker, reasoner, facts, gate, safety (listens for danger); repeatable.",
+            help="Who answers in one role: talker, reasoner, facts, safety (listens for danger); repeatable.",
         ),
     ] = None,
+    fallback: Fallback = None,
+    patience: Patience = None,
     data: Data = None,
     user: User = None,
     session: Annotated[
@@ -136,7 +149,9 @@ def chat(
     ] = None,
     gate: Annotated[
         str | None,
-        typer.Option(metavar="GATE", help="When the talker waits for the reasoner: quick, belief or learned [quick]."),
+        typer.Option(
+            metavar="GATE", help="When the talker waits for the reasoner: talker or belief [talker with a model]."
+        ),
     ] = None,
     deadline: Annotated[
         float | None, typer.Option(metavar="S", help="How long it waits at most, in seconds [30].")
@@ -161,7 +176,6 @@ def chat(
     budget_usd: Annotated[
         float | None, typer.Option(metavar="X", help="Stop asking models after so many US dollars.")
     ] = None,
-    demo_speed: Annotated[float | None, typer.Option(metavar="X", help="Play the demo X times as fast [1].")] = None,
 ) -> int:
     """Talk: it answers at once, thinks behind, remembers.
 
@@ -173,13 +187,47 @@ def chat(
     chosen = choose(
         {
             "pack": pack, "model": model, "roles": [*(role or []), *(more_roles or [])], "data": data, "user": user,
-            "gate": gate, "deadline_s": deadline, "prompts": prompts, "embedder": embedder,
-            "budget_tokens": budget_tokens, "budget_usd": budget_usd, "demo_speed": demo_speed,
+            "fallback": fallback, "patience_s": patience, "gate": gate, "deadline_s": deadline,
+            "prompts": prompts, "embedder": embedder, "budget_tokens": budget_tokens, "budget_usd": budget_usd,
         }
     )  # fmt: skip
-    own_data, own_gate = data is not None, "gate" in chosen.origins
-    wishes = Wishes(session, not no_wait, json, record, own_data=own_data, own_gate=own_gate, pool=pool)
-    return chat(chosen.settings, wishes)
+    return chat(chosen.settings, Wishes(session, not no_wait, json, record, pool))
+
+
+@app.command(
+    epilog="""Each is a log that was recorded with a language model, and says so.
+
+\b
+Examples:
+  mindstream demo
+  mindstream demo town --speed 3
+  mindstream demo coach --json"""
+)
+def demo(
+    name: Annotated[
+        Literal["coach", "plan", "life", "town", "pool"], typer.Argument(metavar="[NAME]", help="Which one.")
+    ] = "coach",
+    speed: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=1000, metavar="X", help="So many times as fast [1; at once where nobody watches]."),
+    ] = None,
+    json: AsJson = False,
+    talk: Annotated[bool, typer.Option("--talk", help="Then go on with you; Ctrl-C skips the recording.")] = False,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="With --talk: as for chat.")] = None,
+    pack: Annotated[str | None, typer.Option(metavar="PACK", help="With --talk: as for chat.")] = None,
+    data: Data = None,
+    user: User = None,
+) -> int:
+    """Play a recording of the coach, a plan, a life, a town or a pool.
+
+    No model is asked, no key is needed, and nothing of yours is touched.
+    """
+    from mindstream.cli.demo import demo
+    from mindstream.cli.first_sight import first_sight
+
+    if not talk:
+        return demo(name, speed, json)
+    return first_sight(choose({"model": model, "pack": pack, "data": data, "user": user}).settings, name, speed)
 
 
 app.command(epilog=EPILOG)(solve)

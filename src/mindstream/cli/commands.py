@@ -15,6 +15,7 @@ from mindstream.minds.mind import Mind
 COMMANDS = {
     "/belief": "what is believed of you",
     "/plan": "the plan as it stands",
+    "/keep": "WORDS: remember that, as a note",
     "/memory": "WORDS: what memory holds of that",
     "/sessions": "the talks that are remembered",
     "/forget": "WORDS: forget for good what mentions that; shows it first, and asks",
@@ -43,6 +44,8 @@ class Commands:
                     self._belief()
                 case "/plan":
                     self._screen.text(plan_told(self._mind.plan) or "there is no plan yet")
+                case "/keep":
+                    await self._keep(rest.strip())
                 case "/memory":
                     await self._memory(rest.strip())
                 case "/sessions":
@@ -74,6 +77,13 @@ class Commands:
         }
         lines = [f"belief v{belief.version}"] if belief.version else ["nothing is believed yet"]
         self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
+
+    async def _keep(self, words: str) -> None:
+        if not words:
+            self._screen.complain("/keep WORDS: say what is to be remembered, as in /keep the key hangs in the shed")
+            return
+        note = await self._mind.stream.remember(words, "note", by=self._mind.stream.name)
+        self._screen.text(f"kept as {note.id}")
 
     async def _memory(self, words: str) -> None:
         if not words:

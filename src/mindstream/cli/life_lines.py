@@ -93,6 +93,8 @@ def describe_task(event: TaskChanged, language: str = "en") -> str:
             return words("done", language, event.task, event.text) + (
                 f" → {short(event.result, 600)}" if event.result else ""
             )
+        case "stopped" if event.result:
+            return words("not_done", language, event.task, event.text, short(event.result, 600))
         case "stopped":
             return words("dropped", language, event.task, event.text)
     return words("task", language, event.task, event.text)

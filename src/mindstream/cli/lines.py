@@ -8,13 +8,11 @@ import os
 import select
 import threading
 from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
 from mindstream.cli.conversation import Conversation
 from mindstream.errors import MindstreamError, StorageError
-from mindstream.service.pace import Pace
 
 CHUNK = 1 << 16
 LONGEST = 8_000_000
@@ -119,14 +117,6 @@ async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, 
                 line = await lines.next()
     await conversation.settled()
     return all(taken)
-
-
-async def play(conversation: Conversation, texts: Sequence[str], pace: Pace) -> None:
-    """Say the utterances of a dialogue, each after the answer to the one before and all thinking about it."""
-    for text in texts:
-        await asyncio.sleep(pace.turn_s)
-        await conversation.say(text)
-        await conversation.settled()
 
 
 async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Event | None) -> bool:

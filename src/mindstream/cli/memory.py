@@ -13,7 +13,7 @@ from rich.text import Text
 
 from mindstream.cli import files
 from mindstream.cli.asides import describe_patch as told_of
-from mindstream.cli.clean import clean, short
+from mindstream.cli.clean import clean, say, short
 from mindstream.cli.commands import plan_told
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.progress import progress
@@ -48,6 +48,21 @@ def search(settings: Settings, words: str, kinds: Sequence[str], k: int, json: b
         parts_told = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
         _entry(console, f"{each.score:6.2f}", each.record)
         console.print(Text(f"        {each.record.id}: {parts_told}", "dim"), soft_wrap=True)
+    return 0
+
+
+def keep(settings: Settings, words: str, json: bool) -> int:
+    """Remember words as they stand, and print the record's id."""
+
+    async def kept() -> Record:
+        async with memory(settings, new=True) as opened:
+            return await opened.stream.remember(words, "note", by=opened.user)
+
+    record = asyncio.run(kept())
+    if json:
+        print_json(plain(record))
+    else:
+        say(f"kept as {record.id}")
     return 0
 
 

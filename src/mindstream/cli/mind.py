@@ -14,6 +14,7 @@ from mindstream.cli.json_lines import print_json
 from mindstream.cli.progress import progress
 from mindstream.service import backup
 from mindstream.service.memory import memory
+from mindstream.service.transfer import Imported, take_in
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
@@ -23,7 +24,7 @@ def export(settings: Settings, file: Path | None) -> int:
 
     async def write() -> None:
         async with memory(settings) as opened:
-            await files.write_lines(file, backup.export(opened, settings.data, settings))
+            await files.write_lines(file, backup.export(opened, settings))
 
     asyncio.run(write())
     if written := files.real_file(file):
@@ -37,24 +38,20 @@ def import_mind(settings: Settings, file: Path | None, user: str | None, data: P
     packed = backup.parse_backup(files.read_lines(file), files.source(file))
     settings = settings.model_copy(update={"user": user or packed.header.user or settings.user})
 
-    async def take() -> backup.Moved:
+    async def take() -> Imported:
         async with memory(settings, new=True) as opened:
-            with progress("taking in", len(packed.records)) as told:
-                return await backup.take_in(opened, settings.data, packed, told)
+            with progress("taking in", len(packed)) as told:
+                return await take_in(opened, packed, told)
 
-    with packed.records:
+    with packed:
         done = asyncio.run(take())
     habits = packed.header.settings
     go_on, pack = backup.next_words(habits, settings.user, data), backup.missing_pack(habits)
     if json:
-        print_json({"user": settings.user, **asdict(done.records), "gates": done.gates, "go_on": go_on})
+        print_json({"user": settings.user, **asdict(done), "go_on": go_on})
         return 0
-    own = f", {done.records.own} belief or plan versions left out, as this mind has its own" if done.records.own else ""
-    print(f"{settings.user}: {count_of(done.records.written, 'record')} taken in, {done.records.known} were known{own}")
-    for name in packed.gates:
-        print(f"{name}: {'taken in' if name in done.gates else 'this folder has its own, which stays'}")
-    for name in packed.outdated:
-        print(f"{name}: left out, as another version of mindstream learned it; it is learned anew")
+    own = f", {done.own} belief or plan versions left out, as this mind has its own" if done.own else ""
+    print(f"{settings.user}: {count_of(done.written, 'record')} taken in, {done.known} were known{own}")
     if pack:
         print(f"its pack {pack!r} does not come with mindstream: bring its folder along and add --pack FOLDER")
     say(f"go on with it:\n  {go_on}")

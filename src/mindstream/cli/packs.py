@@ -13,7 +13,7 @@ from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
 from mindstream.coach.packs.check import new, thin_spots
 from mindstream.coach.packs.load import load, shipped_packs
-from mindstream.coach.packs.saying import moves, phrases
+from mindstream.coach.packs.saying import phrase_names, phrases
 from mindstream.text.counting import count_of
 
 THIN = 1
@@ -47,10 +47,10 @@ def check(name_or_folder: str, all_phrases: bool) -> int:
     """Say what is wrong with a pack, or thin."""
     pack = load(name_or_folder)
     if all_phrases:
-        for move in moves():
+        for name in phrase_names():
             for language in pack.languages:
-                for text in phrases(pack, move, language):
-                    say(f"{move} ({language}): {text}")
+                for text in phrases(pack, name, language):
+                    say(f"{name} ({language}): {text}")
         return 0
     thin = thin_spots(pack)
     for spot in thin:

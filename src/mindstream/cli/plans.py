@@ -15,6 +15,7 @@ from rich.text import Text
 
 from mindstream.cli.clean import clean, complain, say
 from mindstream.cli.files import open_writer
+from mindstream.cli.flags_solving import flags_for
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.run_screens import show_changes
 from mindstream.errors import InputError
@@ -49,8 +50,8 @@ def check_plan(settings: Settings, file: Path, task: Task, as_json: bool) -> int
     for fault in faults:
         say(str(fault))
     if not faults:
-        tools = "" if specs else "; its tools are looked at where --tools, --docs or --mcp name them"
-        say(f"{count_of(len(found.plan.steps), 'step')}, and nothing is wrong{tools}")
+        flags = "" if specs else f" with its form; it runs with {flags_for(step.tool for step in found.plan.steps)}"
+        say(f"{count_of(len(found.plan.steps), 'step')}, and nothing is wrong{flags}")
     return FAULTY if faults else 0
 
 

@@ -14,7 +14,7 @@ from mindstream.cli.clean import clean, short
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.plain import Flow
 from mindstream.coach.talker import AGENT
-from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Said, Waiting
+from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Reading, Said, Waiting
 
 
 class Thinker(Protocol):
@@ -70,6 +70,8 @@ class TextScreen:
         self._later: list[Callable[[], None]] = []  # what must not stand in the middle of an answer
         self._thinker: Thinker | None = None
         self._failures: set[str] = set()
+        self._read = 0
+        """The utterance of which it was said that the model reads."""
 
     def watch(self, thinker: Thinker) -> None:
         self._thinker = thinker
@@ -100,6 +102,11 @@ class TextScreen:
             case Waiting():
                 self._piece(logged.by, event.text)
                 self.broken_off()
+            case Reading():
+                if event.answers != self._read:
+                    self._read = event.answers
+                    self._piece(logged.by, f"… {event.model} is reading")
+                    self.broken_off()
             case FollowUp():
                 self._when_free(lambda: self._spoken(logged.by, event.text))
             case _:

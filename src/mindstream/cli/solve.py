@@ -15,12 +15,14 @@ from rich.text import Text
 from mindstream.chance import token
 from mindstream.cli.clean import clean, complain, short
 from mindstream.cli.files import open_writer
+from mindstream.cli.flags_solving import flags_for
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.permission import Asker, is_somebody_there, server_approval
 from mindstream.cli.run_screens import LiveScreen, PlainScreen, QuietScreen, RunScreen
 from mindstream.cli.stopping import Stopping
 from mindstream.cli.tables import print_table
-from mindstream.errors import InputError
+from mindstream.errors import InputError, ModelError
+from mindstream.planning.answer_from_evidence import QUOTED
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
 from mindstream.planning.journal import Begun
@@ -71,13 +73,17 @@ def solve(settings: Settings, task: Task, wishes: Wishes, begun: Begun | None = 
         )
     task = task if task.run else replace(task, run=token(6))
     stopping = Stopping()
+    goes_on = shlex.join(["mindstream", "solve", "--resume", task.run, *wishes.again])
+    kept = f"what was found is kept, and this goes on with it:\n  {goes_on}"
     try:
         return asyncio.run(_solve(settings, task, wishes, stopping, begun or Begun(task.run)))
+    except ModelError:
+        complain(kept)
+        raise
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
             raise
-    goes_on = shlex.join(["mindstream", "solve", "--resume", task.run, *wishes.again])
-    complain(f"stopped; what was found is kept, and this goes on with it:\n  {goes_on}")
+    complain(f"stopped; {kept}")
     return stopping.code
 
 
@@ -108,7 +114,9 @@ def list_runs(settings: Settings, json: bool) -> int:
 
 
 def _state(run: Begun) -> str:
-    return "broken off" if run.answer is None else "stopped" if run.stopped else "answered"
+    if run.answer is None or run.stopped:
+        return "stopped" if run.stopped else "broken off"
+    return "quoted" if run.answer.startswith(QUOTED) else "answered"
 
 
 async def _solve(settings: Settings, task: Task, wishes: Wishes, stopping: Stopping, begun: Begun) -> int:
@@ -142,7 +150,7 @@ async def _solve(settings: Settings, task: Task, wishes: Wishes, stopping: Stopp
             write(solution.plan.save())
     _show(solution, screen, wishes, expected)
     has_failed = bool(solution.evidence) and len(solution.missing) == len(solution.evidence)
-    return NO_ANSWER if solution.stopped or not solution.answer or has_failed else 0
+    return NO_ANSWER if solution.stopped or not solution.answer or solution.is_quotation or has_failed else 0
 
 
 def _screen(wishes: Wishes) -> RunScreen:
@@ -176,6 +184,8 @@ def _can_run(solver: Solver) -> bool:
     faults = check(solver.task.plan, solver.specs) if solver.task.plan else ()
     for fault in faults:
         complain(str(fault))
+    if solver.task.plan and any(fault.kind == "tool" for fault in faults):
+        complain(f"the plan's tools come with {flags_for(step.tool for step in solver.task.plan.steps)}")
     return not faults
 
 
@@ -214,17 +224,22 @@ def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estim
         console = Console(highlight=False)
         console.print(Text(clean(solution.answer)), soft_wrap=not console.is_terminal)
         sys.stdout.flush()
-    if solution.unanswered:
+    if solution.is_quotation:
+        goes_on = shlex.join(["mindstream", "solve", "--resume", solution.run, *wishes.again, "--model", "NAME"])
+        screen.note(f"a quotation, and no answer; a model answers from it:\n  {goes_on}", "yellow")
+    elif solution.unanswered:
         screen.note(f"not found: {short(solution.unanswered, 300)}", "yellow")
     if solution.stopped:
         screen.note(f"stopped: {solution.stopped}", "bold red")
+        if not expected.calls:
+            screen.note("without a model documents are quoted: name a folder with --docs, or a model with --model")
     screen.note(_spent(solution, expected))
 
 
 def _spent(solution: Solution, expected: Estimate) -> str:
     spent = solution.spent
     parts = [
-        count_of(spent.model_calls, "model call") if expected.calls else "rules",
+        count_of(spent.model_calls, "model call") if expected.calls else "no model",
         count_of(spent.tool_calls, "tool call"),
     ]
     if spent.tokens:
@@ -236,7 +251,7 @@ def _spent(solution: Solution, expected: Estimate) -> str:
 def _as_json(solution: Solution) -> dict[str, object]:
     return {
         "run": solution.run, "task": solution.task, "how": solution.how, "answer": solution.answer,
-        "stopped": solution.stopped, "unanswered": solution.unanswered,
+        "is_quotation": solution.is_quotation, "stopped": solution.stopped, "unanswered": solution.unanswered,
         "missing": list(solution.missing),
         "plan": solution.plan.model_dump(mode="json", exclude_defaults=True),
         "evidence": [asdict(each) for each in solution.evidence.values()],

@@ -215,3 +215,12 @@ def silent_keys() -> Iterator[None]:
     finally:
         with contextlib.suppress(termios.error):  # the terminal may have gone away
             termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+
+def forget_typed() -> None:
+    """Let go of what was typed before a question was there: it is no answer to it."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import termios
+
+        with contextlib.suppress(termios.error):
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)

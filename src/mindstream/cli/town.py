@@ -24,6 +24,7 @@ from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.events import Talked
 from mindstream.town.lookup import find_object, find_resident, find_step
+from mindstream.town.missing_keys import missing_keys
 from mindstream.town.setting import Setting
 from mindstream.town.time_words import format_time
 
@@ -83,13 +84,24 @@ def begin(
     asyncio.run(towns.begin(settings, setting))
     if json:
         print_json(
-            {"town": setting.name, "data": str(settings.data), "residents": sorted(setting.people), "seed": seed}
-        )
+            {"town": setting.name, "data": str(settings.data), "residents": sorted(setting.people), "seed": seed,
+             "lacks": list(missing_keys(setting))}
+        )  # fmt: skip
         return 0
+    _complain_of_keys(setting)
     objects = sum(each.level == 4 for each in setting.addresses.values())
     say(f"{setting.name} lives in {settings.data}: {count_of(len(setting.people), 'resident')}, {objects} objects")
     say(f"it is {format_time(setting, -1)} there; let it live:\n  {_command('run', settings, '--days', '1')}")
     return 0
+
+
+def _complain_of_keys(setting: Setting) -> None:
+    """Say which keys a town lacks where it is to live without a model."""
+    if lacks := missing_keys(setting):
+        complain(
+            f"without a model nobody lives by prose: keys are missing for {'; '.join(lacks)}"
+            " (mindstream town prepare FILE lets a model write them)"
+        )
 
 
 class Watcher:
@@ -137,6 +149,8 @@ def run(settings: Settings, span: Span, wishes: Wishes) -> int:
     """
     stopping = Stopping()
     setting, now, last = asyncio.run(_plan(settings, span))
+    if towns.is_free(settings) and not any(person.day for person in setting.people.values()):
+        _complain_of_keys(setting)
     if not towns.is_free(settings) and not wishes.yes and not _has_leave(settings, setting, last - now, wishes):
         return 0
     with progress(setting.name, max(1, last - now)) as told:
@@ -182,7 +196,7 @@ async def _live(settings: Settings, watcher: Watcher, wishes: Wishes, stopping: 
 def _stopped(settings: Settings, watcher: Watcher, code: int, why: str) -> int:
     """Say what ended it and how it goes on."""
     left = watcher.last - watcher.step
-    again = _command("run", settings, "--steps", str(left))
+    again = _command("resume", settings, "--steps", str(left))
     try:
         complain(f"{why}; what is done is kept, and this goes on with it:\n  {again}")
     except OSError:
@@ -262,20 +276,19 @@ def _say_free(setting: Setting, steps: int, json: bool) -> int:
     return 0
 
 
-def change_object(settings: Settings, place: str, condition: str, json: bool) -> int:
+def change_object(settings: Settings, place: str, condition: str, danger: bool | None, json: bool) -> int:
     """Put an object into a condition."""
 
-    async def change() -> str:
+    async def change() -> tuple[str, bool]:
         async with towns.open_town(settings) as town:
             address = find_object(town.setting, place)
-            await town.set_object(address, condition.strip())
-            return address
+            return address, await town.set_object(address, condition.strip(), danger=danger)
 
-    address = asyncio.run(change())
+    address, is_danger = asyncio.run(change())
     if json:
-        print_json({"place": address, "condition": condition.strip()})
+        print_json({"place": address, "condition": condition.strip(), "danger": is_danger})
     else:
-        say(f"{address} is {condition.strip() or 'as it should be'}")
+        say(f"{address} is {condition.strip() or 'as it should be'}{', a danger' if is_danger else ''}")
     return 0
 
 
@@ -304,4 +317,5 @@ def _models(settings: Settings, name: str) -> list[str]:
     if name not in ("run", "resume") or towns.is_free(settings):
         return []
     roles = [word for role, model in settings.roles.items() for word in ("--role", f"{role}={model}")]
-    return [*(["--model", settings.model] if settings.model != "rules" else []), *roles]
+    more = {"--model": settings.model, "--fallback": settings.fallback}
+    return [*(word for flag, name in more.items() if name for word in (flag, name)), *roles]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream.cli.clean import complain, say
+from mindstream.cli.clean import say
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
 from mindstream.cli.town_looking import read
@@ -25,7 +25,7 @@ from mindstream.town.metrics.conduct import Conduct, examine_conduct, trace_adhe
 from mindstream.town.metrics.counts import Counts, count_events
 from mindstream.town.metrics.curves import Mark, curves_csv, draw_curves, hours
 from mindstream.town.metrics.diffusion import Diffusion, trace_fact, write_csv
-from mindstream.town.metrics.fact import read_fact
+from mindstream.town.metrics.fact import find_fact
 from mindstream.town.metrics.relationships import Acquaintance, trace_acquaintance
 from mindstream.town.places import with_article, words_of
 from mindstream.town.time_words import format_time
@@ -69,9 +69,6 @@ def show(settings: Settings, asked: Asked, json: bool) -> int:
     for folder, ending in ((asked.csv, "csv"), (asked.plot, "svg")):
         for path, text in _files(measured, ending).items() if folder else ():
             write_text(folder / path, text) if folder else None
-    for each in measured.diffusions:
-        if not each.knowers:
-            complain(f"nobody has a memory that says {each.fact!r:.99}: is it in the words that people there use?")
     if json:
         print_json(_as_json(measured))
         return 0
@@ -85,7 +82,7 @@ def _measure(settings: Settings, asked: Asked) -> Measured:
     history = read(settings)
     if asked.at:
         history = read(settings, find_past_step(history.setting, asked.at, history.step))
-    facts = [read_fact(text, history.setting) for text in asked.facts]
+    facts = [find_fact(text, history) for text in asked.facts]
     diffusions = tuple(trace_fact(history, fact) for fact in facts)
     attendance = mark = None
     if asked.event:
@@ -96,7 +93,7 @@ def _measure(settings: Settings, asked: Asked) -> Measured:
         if end == start:
             raise InputError(f"--to {asked.end!r:.99} is not after --from {asked.start!r:.99}")
         mark = Mark(start, end, f"{asked.event}, {format_time(history.setting, start)}")
-        attendance = trace_attendance(history, Event(facts[0], address, start, end), diffusions[0])
+        attendance = trace_attendance(history, Event(address, start, end), diffusions[0])
     return Measured(
         history,
         count_events(history),
@@ -153,7 +150,6 @@ def _as_json(measured: Measured) -> dict[str, Any]:
         "reflections_a_day": round(counts.reflections_a_day, 3), "density_begun": round(begun, 4),
         "density": round(now, 4), "adherence": round(conduct.adherence, 4),
         "believable": round(conduct.believable_share, 4), "conduct": asdict(conduct), "calls": counts.calls,
-        "stood_in": counts.stood_in,
         "facts": [
             {"fact": each.fact, "knowers": len(each.knowers), "by_how": each.by_how(),
              "who": [asdict(knower) for knower in each.knowers]}
@@ -178,7 +174,6 @@ def _print(measured: Measured) -> None:
         ("steps in walls", f"{conduct.in_walls}"),
         ("sleeps away from home", f"{conduct.asleep_elsewhere}"),
         ("talks asleep", f"{conduct.talking_asleep}"),
-        ("rules that stood in for a model", f"{sum(counts.stood_in.values())}"),
     ])  # fmt: skip
     for each in measured.diffusions:
         say(f"“{each.fact}”: known to {len(each.knowers)} of {each.residents}")
@@ -189,7 +184,6 @@ def _print(measured: Measured) -> None:
     if (attended := measured.attendance) is not None:
         say(f"there: {_names(f'{name} ({n} min)' for name, n in attended.minutes.items())}")
         say(f"invited: {_names(attended.invited)}; of them came: {_names(attended.came_invited)}")
-        say(f"prepared: {_names(f'{name}, {acts[0]}' for name, acts in attended.prepared.items())}")
 
 
 def _names(names: Any) -> str:

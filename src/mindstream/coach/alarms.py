@@ -1,4 +1,4 @@
-"""What an alarm comes to in a session: sure or a hint, told before or not, affirmed or taken back."""
+"""What an alarm comes to: sure or a hint, told before or not, asked about until answered, affirmed, taken back."""
 
 from __future__ import annotations
 
@@ -9,42 +9,33 @@ from dataclasses import dataclass
 
 from mindstream.coach.events import Alarmed, Basis, Strength
 from mindstream.coach.gates.gate import Situation
-from mindstream.coach.open_question import SENTENCE
-from mindstream.coach.packs.pack import Alarm, Pack, in_language
+from mindstream.coach.packs.pack import Alarm, Pack, Texts, in_language
 from mindstream.coach.packs.safety import Raised, find_alarm, find_hint, find_raised
 from mindstream.coach.packs.saying import phrases
+from mindstream.coach.suggests_danger import AFFIRMS, DENIES, TAKES_BACK
 from mindstream.text.language import Language, language_of
 
-BEGINNING = 200
-"""Within so many characters it is said that a question is affirmed or denied, or that something was not meant."""
-SHORT = 40
-"""An answer that is no longer than this says nothing besides; a Chinese one has half as many characters."""
-AFFIRMS = re.compile(
-    r"^\W*(?:well\W+|honestly\W+)?"
-    r"(?:yes|yeah|yep|yea|yup|true|i (?:do|have|am|guess|suppose|think so)|it is|it does)\b(?! not)"
-    r"|^\W*(?:是(?!不)|嗯|对(?!了|不)|会(?!不)|想过|有过|有想过)",
+SHORT = 60
+"""Words that take back what was said, and no more, are no longer than this: no fact is noted of them."""
+YES = re.compile(
+    r"^\W*(?:(?:well|honestly)\W+)?(?:(?:yes|yeah|yep)\b"
+    r"|(?:i (?:do|have|am|guess so|think so)|sometimes|often|at times|maybe)"
+    r"(?:\W*$|\W+(?:yes|yeah|i do|i have|sometimes)\b))"
+    r"|^\W*(?:是|嗯|对|会|有过?|有时候?|有?想过|经常|偶尔|可能|也许)[会想有过的吧啊]*(?:\W|$)",
     re.IGNORECASE,
 )
-AFFIRMS_IN_SHORT = re.compile(
-    r"^\W*(?:well\W+|honestly\W+)?"
-    r"(?:sometimes|at times|often|maybe|perhaps|kind ?of|kinda|sort of|a (?:bit|little))\b(?! not)"
-    r"|^\W*(?:有(?!什么|点[困累])|经常|偶尔|时不时|可能(?!是)|也许|差不多|算是)",
+NO = re.compile(
+    r"^\W*(?:oh\W+)?(?:no|nope|nah|never|not (?:really|at all|that))\b|^\W*(?:不是?|没有?|不会)[的过想啊]*(?:\W|$)",
     re.IGNORECASE,
 )
-"""Words that say yes where little else is said."""
-DENIES = re.compile(
-    r"^\W*(?:oh\W+|god\W+)?(?:no|nope|nah|never|not (?:really|at all|like that|that)|of course not|i do ?n[o']?t"
-    r"|i'?m (?:ok|okay|fine|not)|(?:it'?s|that'?s) not that|nothing like that)\b"
-    r"|^\W*(?:不是|没有|没(?!意)|不会|不想|不至于|当然不|没事|不(?:[,，。!！\s]|$))",
+BACK = re.compile(
+    r"\b(?:did ?n[o']?t|do ?n[o']?t|did not|do not|never) mean\b|\bnot what i mean|\b(?:jok|kidding|figure of speech)"
+    r"|不是(?:这|那)?个?意思|没有?(?:这|那)个?意思|开玩笑|说着玩",
     re.IGNORECASE,
 )
-TAKES_BACK = re.compile(
-    r"\b(?:did ?n[o']?t|do ?n[o']?t|did not|do not|never) mean\b|\bnot what i (?:meant|mean|said)\b"
-    r"|\bfigure of speech\b|\bgot (?:me|that|it) wrong\b"
-    r"|\b(?:just|only) (?:a )?(?:jok\w+|kidding|expression|saying|exaggerat\w+)\b|\bmisunder\w+"
-    r"|不是(?:这个|那个|这|那)?个?意思|没有?(?:那|这)个?意思|开玩笑|误会|说着玩|随口|夸张|理解错|你想多了",
-    re.IGNORECASE,
-)
+"""The surest ways to say yes, no, or that it was not meant, as an answer to what was asked because of a hint."""
+GAPS = (0, 2, 4)
+"""So many answers after a question about danger was put, and not answered, it is put again; then each time the last."""
 
 
 def is_about_danger(pack: Pack, text: str) -> bool:
@@ -52,7 +43,7 @@ def is_about_danger(pack: Pack, text: str) -> bool:
     sure = find_alarm(pack, text)
     if (sure and sure.stops) or find_hint(pack, text):
         return True
-    return len(text) <= SHORT and bool(TAKES_BACK.search(text.replace("’", "'")))
+    return len(text) <= SHORT and bool(BACK.search(text.replace("’", "'")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,40 +84,66 @@ NOTHING = Verdict()
 
 
 class Alarms:
-    """Decides for each utterance of a session what its alarms come to; remembers what was said because of them."""
+    """Decides for each utterance what its alarms come to; remembers what was said because of them.
+
+    A question about danger stays open, whatever else is said and in whatever session, until it is answered.
+    """
 
     def __init__(self, pack: Pack, session: str) -> None:
         self._pack, self.session = pack, session
         self._told: Counter[str] = Counter()
-        """How often each alarm's words were said."""
+        """How often each alarm's words were said in this session."""
         self._asked: set[tuple[str, Basis]] = set()
+        """What was asked about in this session."""
         self._taken_back = 0
         """How often that was said, and believed: once without more, once more with a reservation."""
-        self._open: Verdict = NOTHING
-        """What was said or asked in the last answer, if that was because of an alarm."""
-        self._before = ""
-        """What the mind had asked before that."""
+        self._open: tuple[Alarm, Basis] | None = None
+        """The alarm whose question is not answered yet."""
+        self._put, self._since = 0, 0
+        """How often that was put, and how many answers have been given since."""
+        self._last: Alarm | None = None
+        """The alarm whose words were the last answer: it may not have been meant."""
+
+    @property
+    def question(self) -> str:
+        """What was asked because of a hint and is not answered yet, or what was said for sure just now; else ""."""
+        alarm = self._open[0] if self._open else self._last
+        texts = alarm and (alarm.hint_ask if self._open else alarm.say)
+        return in_language(texts, "en") if texts else ""
+
+    @property
+    def is_open(self) -> bool:
+        """A question about danger is not answered yet."""
+        return self._open is not None
 
     def restore(self, events: Iterable[Alarmed]) -> None:
-        """Take up a session where its log ends."""
+        """Take up where the log ends; `events`: those of all sessions, oldest first."""
         for event in events:
-            if event.session == self.session:
-                self._count(event)
+            self._count(event)
+        self._since = GAPS[-1]  # whoever comes back is asked again
 
-    def judge(self, situation: Situation) -> Verdict:
-        """Decide what an utterance raises, from its words and from what was said and asked before; changes nothing."""
+    def judge(self, situation: Situation, read: str | None = None) -> Verdict:
+        """Decide what an utterance raises, from its words and from what was said and asked before; changes nothing.
+
+        Args:
+            read: what the second listener has read in it (of suggests_danger.ANSWERS); None: nobody listens.
+        """
         text, language = situation.text, language_of(situation.text, self._pack.languages)
         raised = find_raised(self._pack, text)
         alarm = raised.alarm if raised else None
         if alarm and alarm.stops:
             return Verdict(alarm, whole=self._words(alarm, language), urgent=True)
-        if self._open.alarm and (answer := self._answer(self._open, text, language)):
+        if answer := self._answer(situation, language, read):
             return answer
         first = in_language(alarm.say, language) if alarm and not self._told[alarm.id] else ""
         if hint := find_hint(self._pack, text):
             silent = (hint.alarm.id, hint.basis) in self._asked or self._told[hint.alarm.id]
             ask = "" if silent else in_language(hint.alarm.hint_ask, language)
-            return Verdict(hint.alarm, "hint", hint.basis, first=first, ask=ask, beside=raised)
+            if not (silent and self._is_due):
+                return Verdict(hint.alarm, "hint", hint.basis, first=first, ask=ask, beside=raised)
+        if self._open and (self._is_due or YES.search(text)):
+            open_, basis = self._open
+            return Verdict(open_, "hint", basis, first=first, ask=self._again(open_, language), beside=raised)
         return Verdict(beside=raised, first=first)
 
     def agree(self, alarm: Alarm, text: str) -> Verdict | None:
@@ -138,19 +155,24 @@ class Alarms:
         known = self._told[alarm.id] or any(alarm.id == asked for asked, _ in self._asked)
         return None if known or not ask else Verdict(alarm, "hint", "model", ask=ask)
 
-    def keep(self, verdict: Verdict, situation: Situation) -> None:
+    def keep(self, verdict: Verdict) -> None:
         """Remember what is being said."""
-        begins = self._open.alarm is None or self._open.strength == "taken_back"
-        if (verdict.ask or verdict.urgent) and begins:
-            asked = [each.strip() for each in SENTENCE.findall(situation.said) if each[-1] in "?？"]
-            self._before = next(reversed(asked), "")
-        back = verdict.strength == "taken_back"
-        self._open = verdict if verdict.ask or verdict.urgent or back else NOTHING
-        self._before = "" if back else self._before
+        self._since += 1
+        told = verdict.strength == "taken_back" or (verdict.whole and verdict.strength == "sure")
+        self._last = verdict.alarm if told else None
         for event in verdict.events(self.session, 0):
             self._count(event)
 
     def _count(self, event: Alarmed) -> None:
+        """Take in what was said because of an alarm; what was in another session is only followed."""
+        if event.strength == "hint" and event.spoken:
+            alarm = next((each for each in self._pack.alarms if each.id == event.alarm), None)
+            self._put = self._put + 1 if self._open else 1
+            self._open, self._since = (alarm, event.basis) if alarm else None, 0
+        elif event.strength == "taken_back" or (self._open and event.spoken and event.alarm == self._open[0].id):
+            self._open = None
+        if event.session != self.session:
+            return
         if event.strength == "taken_back":
             self._taken_back += 1
         elif event.spoken and event.strength == "hint":
@@ -158,26 +180,44 @@ class Alarms:
         elif event.spoken:
             self._told[event.alarm] += 1
 
-    def _answer(self, open_: Verdict, text: str, language: Language) -> Verdict | None:
-        """Read an utterance as the answer to what an alarm said or asked; None where it is none."""
-        said, alarm = text[:BEGINNING].replace("’", "'"), open_.alarm
-        hinted = open_.strength == "hint"
-        short = len(text) * (2 if language == "zh" else 1) <= SHORT
-        affirmed = AFFIRMS.search(said) or (short and AFFIRMS_IN_SHORT.search(said))
-        if alarm and hinted and affirmed and not TAKES_BACK.search(said):
+    @property
+    def _is_due(self) -> bool:
+        """It is time to put the open question again."""
+        return self._open is not None and self._since >= GAPS[min(self._put, len(GAPS)) - 1]
+
+    def _again(self, alarm: Alarm, language: Language) -> str:
+        """Return an open question as it is put again: gently, and not each time alike."""
+        ask, ways = in_language(alarm.hint_ask, language), phrases(self._pack, "alarm_ask_again", language)
+        return ways[(self._put - 1) % len(ways)].replace("{ask}", ask) if ways else ask
+
+    def _answer(self, situation: Situation, language: Language, read: str | None) -> Verdict | None:
+        """Read an utterance as the answer to what an alarm said or asked; None where it is none.
+
+        The surest yes to what was just asked counts, whoever listens; all else is for the listener to read, if there is
+        one.
+        """
+        alarm, asked = (self._open[0], True) if self._open else (self._last, False)
+        if alarm is None:
+            return None
+        text, said = situation.text.replace("’", "'"), situation.said
+        back, just = bool(BACK.search(text)), any(ask in said for ask in _all(alarm.hint_ask))
+        if asked and not back and (read == AFFIRMS or ((just or not said) and YES.search(text))):
             return Verdict(alarm, basis="answer", whole=self._words(alarm, language), urgent=True)
-        denied = (hinted and DENIES.search(said)) or TAKES_BACK.search(said)
-        believe = "".join(phrases(self._pack, "alarm_taken_back", language)[self._taken_back :][:1])
+        denied = (asked and read == DENIES) or read == TAKES_BACK
+        if read is None:
+            denied = back or bool(asked and just and NO.search(text))
         if not denied or find_hint(self._pack, text):
             return None
-        if not short or "?" in text or "？" in text:
-            return Verdict(alarm, "taken_back", "answer", first=believe)
-        more = phrases(self._pack, "ask_more", language)
-        on = self._before or (more[self._taken_back % len(more)] if more else "")
-        return Verdict(alarm, "taken_back", "answer", whole=f"{believe}\n\n{on}".strip())
+        believe = "".join(phrases(self._pack, "alarm_taken_back", language)[self._taken_back :][:1])
+        return Verdict(alarm, "taken_back", "answer", first=believe)
 
     def _words(self, alarm: Alarm, language: Language) -> str:
         """Return an alarm's words: its own once in a session, then shorter ones that point back to them."""
         again = phrases(self._pack, "alarm_again", language)
         times = self._told[alarm.id]
         return again[(times - 1) % len(again)] if times and again else in_language(alarm.say, language)
+
+
+def _all(texts: Texts) -> list[str]:
+    """Return a text in all its languages."""
+    return [texts] if isinstance(texts, str) else list(texts.values())

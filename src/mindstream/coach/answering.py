@@ -1,32 +1,28 @@
-"""How an utterance is answered: at once, or after the Reasoner; with words meanwhile; by rule where all else fails."""
+"""How an utterance is answered: at once, or after the Reasoner; with words meanwhile, and where no model answers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Iterator
+from dataclasses import replace
 
-from mindstream.coach.alarms import Alarms, Verdict
-from mindstream.coach.answer import Answer, Aside
+from mindstream.coach.alarms import NOTHING, Alarms, Verdict
+from mindstream.coach.answer import UNAVAILABLE, Answer, Aside
+from mindstream.coach.answer_log import AnswerLog
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
+from mindstream.coach.handover import Handover
 from mindstream.coach.packs.safety import SAFETY
-from mindstream.coach.packs.saying import phrases
 from mindstream.coach.second_listener import SecondListener
-from mindstream.coach.talker import AGENT, Talker, after, as_pieces, then
-from mindstream.errors import ModelError, ModelRefused, ModelResting, ModelUnavailable, StorageError
-from mindstream.isolation import describe, is_ours
-from mindstream.log.events import Failed, Logged, Piece, Said, Thought, Waiting
-from mindstream.memory.record import New
-from mindstream.memory.store import Entry
-from mindstream.minds.patience import Patience
+from mindstream.coach.talker import AGENT, Talker, as_pieces
+from mindstream.errors import ModelUnavailable
+from mindstream.isolation import is_ours
+from mindstream.log.events import Logged, Piece, Reading, Waiting
+from mindstream.minds.timeouts import Timeouts
 from mindstream.models.model import Model
 from mindstream.reasoners.background import Background
-from mindstream.text.language import language_of
-
-WRITES = 3
-"""So often an answer that was shown is tried to be kept."""
 
 
 class Answering:
@@ -43,19 +39,18 @@ class Answering:
         gate: Gatekeeper,
         reasoners: Background,
         floor: asyncio.Lock,
-        patience: Patience,
+        timeouts: Timeouts,
         listener: Model | None = None,
     ) -> None:
         self._talker, self._gate, self._reasoners = talker, gate, reasoners
-        self._floor, self._patience = floor, patience
+        self._floor, self._timeouts = floor, timeouts
         self._stream, self._pack = talker.stream, talker.pack
+        self._log = AnswerLog(talker, gate, reasoners)
         self.alarms = Alarms(talker.pack, talker.session)
-        self._listener = SecondListener(talker, self.alarms, floor, listener, self._log_failure)
+        self._listener = SecondListener(talker, self.alarms, floor, listener, self._log.fail)
         self._in_turn = asyncio.Lock()  # one answer at a time, in the order of what was heard
         self._answering: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
-        self._excused = ""
-        """Which excuse was made last; it is made once, until the Talker's model answers again."""
         self._last_word_s = _now_s()
         """When something was said last, by whomever, in seconds of the loop's clock."""
 
@@ -63,21 +58,27 @@ class Answering:
         """Tell whether an utterance (its seq) is being answered now."""
         return heard in self._answering
 
-    def begin(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> asyncio.Task[None]:
+    def begin(
+        self, situation: Situation, heard: int, first: Decision, exchange: Exchange, *, one_answer: bool = False
+    ) -> asyncio.Task[None]:
         """Begin the turn of an utterance, in a task of its own; it hands its events over and closes the exchange.
 
         Whoever is being answered, or waits for it, when an alarm stops the talk hears no more of that answer.
+
+        Args:
+            one_answer: nothing can follow the answer.
         """
         if not self._in_turn.locked():  # else the silence since the last word goes on, whatever the user adds
             self._last_word_s = _now_s()
+        answer = Answer(heard, self._talker.model.name, first, one_answer)
         verdict = self.alarms.judge(situation)
         if verdict.urgent:
             self._break_off()
-            turn = asyncio.ensure_future(self._sound(verdict, situation, heard, first, exchange))
+            turn = asyncio.ensure_future(self._sound(verdict, situation, answer, exchange))
         else:
-            turn = asyncio.ensure_future(self._take_turn(situation, heard, first, exchange))
+            turn = asyncio.ensure_future(self._take_turn(situation, answer, exchange))
             self._turns.add(turn)
-            self._listener.begin(situation, heard, turn)
+            self._listener.begin(situation, heard, turn, one_answer)
 
         def end(turn: asyncio.Task[None]) -> None:
             self._turns.discard(turn)
@@ -101,223 +102,228 @@ class Answering:
             turn.cancel()
         return turns
 
-    async def _sound(
-        self, verdict: Verdict, situation: Situation, heard: int, first: Decision, exchange: Exchange
-    ) -> None:
+    async def _sound(self, verdict: Verdict, situation: Situation, answer: Answer, exchange: Exchange) -> None:
         """Say what an alarm says, whoever is speaking or waited for."""
-        self.alarms.keep(verdict, situation)
-        with contextlib.suppress(Exception):  # the gate's decision is logged if that can be; the words come either way
-            await self._gate.waits(situation, heard, first, alarmed=True)
-        await self._say(Answer(heard, SAFETY, verdict=verdict), as_pieces(verdict.whole), exchange)
+        self.alarms.keep(verdict)
+        answer.model, answer.verdict, answer.decision = SAFETY, verdict, _at_once(answer.decision)
+        await self._say(answer, situation, as_pieces(verdict.whole), exchange)
 
-    async def _take_turn(self, situation: Situation, heard: int, first: Decision, exchange: Exchange) -> None:
+    async def _take_turn(self, situation: Situation, answer: Answer, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
-        queued = self._in_turn.locked() or self._floor.locked()
-        answer = Answer(heard, self._talker.model.name)
+        queued, heard = self._in_turn.locked() or self._floor.locked(), answer.heard
         async with self._in_turn:
             self._answering.add(heard)
             try:
-                with self._filling_silence(answer, situation.text, exchange) as silence:
+                with self._filling_silence(answer, situation, exchange):
                     if queued:  # what is believed may have moved on
                         situation = await self._talker.situation(situation.text)
-                    await self._wait(answer, situation, first, exchange)
+                        answer.decision = replace(self._gate.decide(situation), thinks=answer.decision.thinks)
+                    if self.alarms.is_open:
+                        await self._listener.hear_out(heard)
+                    if self._waits_first(answer, situation):
+                        await self._wait(answer, situation, exchange)
                     async with self._floor:
-                        await self._speak(answer, situation, exchange, silence)
+                        await self._speak(answer, situation, exchange)
+                    if answer.hands_over:
+                        await self._wait(answer, situation, exchange)
+                        async with self._floor:
+                            await self._speak(answer, situation, exchange)
             finally:
                 self._answering.discard(heard)
+                if answer.words.strip() and not answer.written:  # broken off while it waited
+                    await self._log.keep(answer, situation)
 
-    async def _wait(self, answer: Answer, situation: Situation, first: Decision, exchange: Exchange) -> None:
-        """Wait for the Reasoner where the gate says so; the answer tells whether it did, and whether in vain."""
-        heard = answer.heard
+    def _waits_first(self, answer: Answer, situation: Situation) -> bool:
+        """Tell whether the gate waits before anybody speaks. An alarm waits for nobody.
+
+        Where nothing can follow the answer, a gate that does not hear what is wished for always waits.
+        """
+        decision, verdict = answer.decision, self.alarms.judge(situation)
+        if verdict.whole or verdict.beside:
+            answer.decision = replace(_at_once(decision), hands_over=decision.hands_over)
+            return False
+        return decision.thinks and (decision.waits or (answer.one_answer and not decision.hands_over))
+
+    async def _wait(self, answer: Answer, situation: Situation, exchange: Exchange) -> None:
+        """Wait for the Reasoner; the answer tells whether it did, and whether in vain."""
         try:
-            verdict = self.alarms.judge(situation)
-            if not await self._gate.waits(situation, heard, first, alarmed=bool(verdict.whole or verdict.beside)):
-                return
-            answer.waited = True
-            await exchange.show(await self._say_waiting(situation.text, heard, "wait"))
-            self._reasoners.release(heard)
-            answer.late = not await self._settled(heard)
+            answer.waited, answer.speaking = True, False
+            answer.decision = replace(answer.decision, waits=True)
+            filler = await self._talker.filler(situation.text)
+            await exchange.show(await self._log.wait(answer, situation, filler))
+            self._reasoners.release(answer.heard)
+            answer.late = not await self._settled(answer)
         except BaseException as error:  # whatever failed in waiting, an answer follows
             if is_ours(error):
                 raise
-            answer.waited = False
-            await self._log_failure(error)
+            await self._log.fail(error)
+            answer.late = True
 
-    async def _settled(self, heard: int) -> bool:
+    async def _settled(self, answer: Answer) -> bool:
         """Wait for the belief; return whether all was done about it before the deadline."""
+        deadline_s = self._timeouts.thinking_s if answer.one_answer else self._timeouts.deadline_s
         try:
-            async with asyncio.timeout(self._patience.deadline_s):
-                await self._listener.until_sure(heard, self._reasoners.settled(heard, [self._pack.name]))
+            async with asyncio.timeout(deadline_s):
+                settled = self._reasoners.settled(answer.heard, [self._pack.name])
+                await self._listener.until_sure(answer.heard, settled)
         except TimeoutError:
             return False
         return True
 
-    async def _speak(
-        self, answer: Answer, situation: Situation, exchange: Exchange, silence: asyncio.Task[None]
-    ) -> None:
+    async def _speak(self, answer: Answer, situation: Situation, exchange: Exchange) -> None:
         """Choose whose words answer: the Reasoner's, the Talker's own, or an alarm's, which may come beside them."""
-        text, thought = situation.text, None
-        answer.verdict = verdict = self._listener.verdict(answer.heard, text) or self.alarms.judge(situation)
-        self.alarms.keep(verdict, situation)
+        first = self._judge(answer, situation)
+        verdict = answer.verdict or NOTHING
         if verdict.whole:
             answer.model = SAFETY
-            silence.cancel()
-            await self._say(answer, as_pieces(verdict.whole), exchange)
+            await self._say(answer, situation, as_pieces(verdict.whole), exchange)
             return
-        first, ask = (verdict.first and f"{verdict.first}\n\n"), (verdict.ask and f"\n\n{verdict.ask}")
+        thought = None
         if answer.waited and not answer.late:
             with contextlib.suppress(Exception):  # the Talker finds words of its own
-                thought = await self._thought(answer.heard)
+                thought = await self._log.thought(answer.heard)
         if thought and thought.words and thought.about[-1] == answer.heard:
             answer.model = thought.model
-            silence.cancel()
-            await self._say(answer, as_pieces(first + thought.words + ask), exchange)
-            return
-        own = self._talker.speak(
-            text, answer.heard, answer.late, thought=thought is not None, before=verdict.first, asked_after=verdict.ask
-        )
-        await self._say(answer, then(self._or_by_rule(answer, text, after(first, own), silence), ask), exchange)
+            own = as_pieces(thought.words)
+        else:
+            own = self._or_excuse(answer, situation, self._own(answer, situation, thought is not None))
+        await self._say(answer, situation, self._whole(answer, situation, first, own), exchange)
 
-    async def _or_by_rule(
-        self, answer: Answer, text: str, own: AsyncGenerator[str], silence: asyncio.Task[None]
-    ) -> AsyncGenerator[str]:
-        """Give the Talker's words; where its model, or anything else, fails, a rule's, and say so once."""
+    def _judge(self, answer: Answer, situation: Situation) -> str:
+        """Say what alarms add to the answer, in its verdict; return what comes before it and was not said yet."""
+        heard = self._listener.verdict(answer.heard, situation)
+        before = answer.verdict
+        if before is None:
+            answer.verdict = heard or self.alarms.judge(situation)
+        elif heard and (heard.whole or (heard.ask and not before.ask)):
+            answer.verdict = heard
+        else:
+            return ""
+        self.alarms.keep(answer.verdict)
+        return answer.verdict.first
+
+    async def _own(self, answer: Answer, situation: Situation, thought: bool) -> AsyncGenerator[str]:
+        """Give the Talker's own words; nobody who holds the floor may be silent for ever."""
+        may_wait = answer.decision.hands_over and not answer.waited
+        answer.handover, verdict = Handover(may_wait=may_wait), answer.verdict or NOTHING
+        unsaid = await self._talker.unsaid() if answer.one_answer else ""
+        words = self._talker.speak(
+            situation.text, answer.heard, answer.handover, decides=answer.decision.hands_over, late=answer.late,
+            thought=thought, unsaid=unsaid, one_answer=answer.one_answer, before=verdict.first,
+            asked_after=verdict.ask,
+        )  # fmt: skip
+        answer.reading = True
+        async with contextlib.aclosing(words) as pieces:
+            while True:
+                try:
+                    async with asyncio.timeout(self._timeouts.silence_s):
+                        piece = await anext(pieces, None)
+                except TimeoutError:
+                    name, silence_s = self._talker.model.name, self._timeouts.silence_s
+                    raise ModelUnavailable(f"{name} said nothing for {silence_s:g} s") from None
+                answer.model, answer.reading = self._talker.model.name, False  # it may be a fallback's
+                if piece is None:
+                    return
+                yield piece
+
+    async def _or_excuse(self, answer: Answer, situation: Situation, own: AsyncGenerator[str]) -> AsyncGenerator[str]:
+        """Give the Talker's words; where its model, or anything else, fails, say so: shorter after the first time."""
         try:
             async with contextlib.aclosing(own) as pieces:
-                while (piece := await self._next(pieces)) is not None:
-                    silence.cancel()
+                async for piece in pieces:
                     yield piece
-            self._excused = ""
+            self._talker.failures = 0
             return
         except BaseException as error:  # the outermost edge of a turn: whatever failed, somebody waits
             if is_ours(error):
                 raise
             failure = error
-        silence.cancel()
-        answer.model = "rules"
-        await self._log_failure(failure)
-        if excuse := self._excuse(failure, text):
-            yield Aside(f"\n{excuse} " if answer.words else f"{excuse} ")
-        yield await self._rule_words(answer, text)
+        answer.model, answer.handover = UNAVAILABLE, Handover()
+        await self._log.fail(failure)
+        excuse = self._talker.excuse(failure, situation.text)
+        yield Aside(f"\n{excuse}" if answer.words else excuse)
 
-    async def _next(self, pieces: AsyncGenerator[str]) -> str | None:
-        """Return the next piece, None after the last; whoever holds the floor may not be silent for ever."""
-        try:
-            async with asyncio.timeout(self._patience.speaking_s):
-                return await anext(pieces, None)
-        except TimeoutError:
-            name, patience_s = self._talker.model.name, self._patience.speaking_s
-            raise ModelUnavailable(f"{name} said nothing for {patience_s:g} s") from None
+    async def _whole(
+        self, answer: Answer, situation: Situation, first: str, own: AsyncGenerator[str]
+    ) -> AsyncGenerator[str]:
+        """Give what an alarm says before an answer, the answer, and what is asked after it."""
+        async with contextlib.aclosing(own) as pieces:
+            if first:
+                yield f"{first}\n\n"
+            begins = bool(answer.words) and not first
+            async for piece in pieces:
+                yield f"\n\n{piece}" if begins else piece
+                begins = False
+        if answer.hands_over:
+            return
+        if answer.one_answer:  # what is heard later could not be said
+            await self._listener.hear_out(answer.heard)
+            late = self._judge(answer, situation)
+            if answer.verdict and answer.verdict.whole:
+                yield f"\n\n{answer.verdict.whole}"
+            elif late:
+                yield f"\n\n{late}"
+        if answer.verdict and answer.verdict.ask:
+            yield f"\n\n{answer.verdict.ask}"
 
-    async def _say(self, answer: Answer, words: AsyncGenerator[str], exchange: Exchange) -> None:
+    async def _say(self, answer: Answer, situation: Situation, words: AsyncGenerator[str], exchange: Exchange) -> None:
         """Speak, piece by piece, and keep what was shown, however it ends."""
         said: Logged | None = None
         try:
             async with contextlib.aclosing(words) as pieces:
                 async for piece in pieces:
-                    self._last_word_s = _now_s()
+                    self._last_word_s, answer.speaking = _now_s(), True
                     answer.words += piece
                     answer.kept += "" if isinstance(piece, Aside) else piece
                     await exchange.show(self._stream.show(Piece(text=piece, answers=answer.heard), AGENT))
         finally:
-            if answer.words.strip():
-                said = await self._write(answer)
+            if answer.words.strip() and not answer.hands_over:
+                said = await self._log.keep(answer, situation)
         if said:
             await exchange.show(said)
 
-    async def _write(self, answer: Answer) -> Logged:
-        """Commit what was said, and remember it."""
-        kept = answer.kept.strip()
-        new = New(text=kept, kind="chat", by=AGENT, episode=self._talker.session, data={"by_user": False})
-        records = await self._stream.build_records([new]) if kept else []
-        event = Said(
-            text=answer.words.strip(), answers=answer.heard, belief_version=self._belief_version(), model=answer.model,
-            waited=answer.waited, late=answer.late, record=records[0].id if records else "",
-        )  # fmt: skip
-        raised = [Entry(each, AGENT) for each in answer.verdict.events(self._talker.session, answer.heard)]
-        entries = [Entry(event, AGENT, tuple(records)), *raised, *self._gate.decision(answer.heard)]
-        for attempt in range(1, WRITES + 1):
-            try:
-                return (await self._stream.commit(*entries))[0]
-            except StorageError:
-                if attempt == WRITES:
-                    raise
-                await asyncio.sleep(0.1 * attempt)
-        raise AssertionError("unreachable")
-
-    def _belief_version(self) -> int:
-        """Return the version of the belief that was read last, which is what an answer is spoken from."""
-        record = self._stream.last_version(self._pack.name)
-        return (record.version or 0) if record else 0
-
-    async def _thought(self, heard: int) -> Thought | None:
-        """Return what the Reasoner came to about an utterance."""
-        for logged in await self._stream.store.events(self._stream.name, after=heard, kinds=["thought"]):
-            event = logged.event
-            if isinstance(event, Thought) and event.slot == self._pack.name and heard in event.about:
-                return event
-        return None
-
-    async def _say_waiting(self, text: str, heard: int, move: str) -> Logged:
-        filler = await self._talker.filler(text, move)
-        event = Waiting(text=filler, slots=(self._pack.name,), answers=heard, belief_version=self._belief_version())
-        return (await self._stream.commit(Entry(event, AGENT), *self._gate.decision(heard)))[0]
-
-    async def _say_longer(self, answer: Answer, text: str) -> Logged:
+    async def _say_longer(self, answer: Answer, situation: Situation) -> Logged:
         """Say that it takes longer, whether that can be logged or not; who waits for no thought, claims none."""
-        move, heard = "wait_longer" if answer.waited else "a_moment", answer.heard
+        move = "wait_longer" if answer.waited else "a_moment"
         try:
-            return await self._say_waiting(text, heard, move)
+            return await self._log.wait(answer, situation, await self._talker.filler(situation.text, move))
         except BaseException as error:  # no fault is a reason to be silent
             if is_ours(error):
                 raise
-            words = next(iter(phrases(self._pack, move, language_of(text, self._pack.languages))), "…")
-            return self._stream.show(Waiting(text=words, slots=(), answers=heard, belief_version=0), AGENT)
+            words = self._talker.phrase(move, situation.text)
+            return self._stream.show(Waiting(text=words, slots=(), answers=answer.heard, belief_version=0), AGENT)
 
     @contextlib.contextmanager
-    def _filling_silence(self, answer: Answer, text: str, exchange: Exchange) -> Iterator[asyncio.Task[None]]:
-        """Say now and then that the answer takes longer, where nothing else is said; until the task is cancelled.
+    def _filling_silence(self, answer: Answer, situation: Situation, exchange: Exchange) -> Iterator[None]:
+        """Say now and then that the answer takes longer, while nothing of it has been said.
 
-        Only whoever's turn it is says so: what is queued behind a thought ("thanks") is not itself thought about.
+        Only whoever's turn it is says so: what is queued behind a thought ("thanks") is not itself thought about. That
+        a model still reads is said once; then screens show it.
         """
 
         async def fill() -> None:
+            told = False
             while True:
-                if (quiet_s := _now_s() - self._last_word_s) < self._patience.word_s:
-                    await asyncio.sleep(self._patience.word_s - quiet_s)
+                quiet_s = 0.0 if answer.speaking else _now_s() - self._last_word_s
+                if quiet_s < self._timeouts.filler_s:
+                    await asyncio.sleep(self._timeouts.filler_s - quiet_s)
                     continue
                 self._last_word_s = _now_s()
-                exchange.put(await self._say_longer(answer, text))
+                if told and answer.reading:
+                    exchange.put(self._stream.show(Reading(model=answer.model, answers=answer.heard), AGENT))
+                else:
+                    told = told or answer.reading
+                    exchange.put(await self._say_longer(answer, situation))
 
         filling = asyncio.ensure_future(fill())
         try:
-            yield filling
+            yield
         finally:
             filling.cancel()
 
-    async def _log_failure(self, failure: BaseException) -> None:
-        if isinstance(failure, ModelResting):  # that it is down was said when it was found out
-            return
-        event = Failed(text=describe(failure), where="talker")
-        try:
-            await self._stream.commit(Entry(event, AGENT))
-        except Exception:  # noqa: BLE001 (a failure that cannot be logged is shown)
-            self._stream.show(event, AGENT)
 
-    def _excuse(self, failure: BaseException, text: str) -> str:
-        """Say what is true of the failure, once, until it has passed."""
-        move = "model_failed" if isinstance(failure, ModelError) else "fault"
-        move = "model_refused" if isinstance(failure, ModelRefused) else move
-        if move == self._excused:
-            return ""
-        self._excused = move
-        return next(iter(phrases(self._pack, move, language_of(text, self._pack.languages))), "")
-
-    async def _rule_words(self, answer: Answer, text: str) -> str:
-        try:
-            return await self._talker.answer_by_rule(text, answer.heard, answer.late)
-        except Exception:  # noqa: BLE001 (not even what memory holds can be read: something true is said all the same)
-            return next(iter(phrases(self._pack, "no_words", language_of(text, self._pack.languages))), "…")
+def _at_once(decision: Decision) -> Decision:
+    return replace(decision, waits=False, hands_over=False, why=f"an alarm; {decision.why}")
 
 
 def _now_s() -> float:

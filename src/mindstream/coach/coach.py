@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from mindstream.coach import talk_rules  # noqa: F401 (registers the rule)
+from mindstream.coach import stand_in  # noqa: F401 (registers the rule)
 from mindstream.coach.alarms import is_about_danger
+from mindstream.coach.answer import UNAVAILABLE
 from mindstream.coach.answering import Answering
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import Plan
-from mindstream.coach.events import Alarmed
+from mindstream.coach.events import Alarmed, LeftUnsaid
 from mindstream.coach.exchange import Exchange
-from mindstream.coach.gates.gate import Gate, Situation
+from mindstream.coach.gates.gate import Gate
 from mindstream.coach.gates.keeper import Gatekeeper
 from mindstream.coach.gates.named import gate_named
 from mindstream.coach.gates.outcomes import judge_outcome
@@ -40,15 +40,21 @@ from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Uttera
 
 
 def coach(
-    pack: str | Path | Pack = "sleep", gate: str | Gate = "quick", exemplars: Exemplars | None = None
+    pack: str | Path | Pack = "sleep",
+    gate: str | Gate = "",
+    exemplars: Exemplars | None = None,
+    follow_ups: bool = True,
 ) -> MakeSpeaker:
     """Return how a coach is made for a mind.
 
     Args:
         pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
-        gate: when the Talker waits for the Reasoner: `quick`, `belief`, `learned`, or a gate.
+        gate: when the Talker waits for the Reasoner: `talker` (it says so itself), `belief` (the paper's rule), or a
+            gate; "": `talker` where a model answers, else `belief`.
         exemplars: who finds answers to like questions that its Talker is shown: a member of a pool, say. What is said
             in a talk is never offered to them.
+        follow_ups: something can be said after an answer. Where not (a page, a file, an API that gives one answer),
+            nothing that was asked for comes later: such an answer waits for it.
 
     Raises:
         UserError: an unknown or broken pack, an unknown gate.
@@ -56,8 +62,8 @@ def coach(
     domain = pack if isinstance(pack, Pack) else load(pack)
 
     def speaker(mind: Mind) -> Coach:
-        chosen = gate_named(gate, domain, mind.models, mind.stream.store) if isinstance(gate, str) else gate
-        return Coach(mind, domain, chosen, exemplars)
+        chosen = gate_named(gate, mind.models.of("talker")) if isinstance(gate, str) else gate
+        return Coach(mind, domain, chosen, exemplars, follow_ups)
 
     return speaker
 
@@ -73,32 +79,33 @@ def coach_of(mind: Mind) -> Coach:
     return mind.speaker
 
 
-def _second_listener(models: Models) -> Model | None:
-    """Return who hears danger beside the Talker: the model of the role `safety`, else a default that can read.
-
-    What runs in this process is too small to be trusted with that, unless it is named for it.
-    """
-    model = models.of("safety")
-    reads = "safety" in models.names or not model.name.startswith((Rules.name, "playback:", "local", "gguf:"))
-    return model if reads else None
+def second_listener(models: Models) -> Model | None:
+    """Return who hears danger beside the Talker: the model of the role `safety`, else who notes facts."""
+    model = models.of("safety", "facts", "reasoner")
+    return None if model.name == Rules.name else model
 
 
 class Coach:
     """Speaks for a mind: hears with its gate, answers by its Talker, and lets the belief reasoner think behind."""
 
-    def __init__(self, mind: Mind, pack: Pack, gate: Gate, exemplars: Exemplars | None = None) -> None:
+    def __init__(
+        self, mind: Mind, pack: Pack, gate: Gate, exemplars: Exemplars | None = None, follow_ups: bool = True
+    ) -> None:
         self.name, self.title, self.pack = pack.name, pack.title, pack
         self._mind, self._stream = mind, mind.stream
-        models, thinking_s = mind.models, mind.patience.thinking_s
+        models, thinking_s = mind.models, mind.timeouts.thinking_s
         self.talker = Talker(mind.stream, pack, models.of("talker"), mind.session, exemplars)
         never_noted = partial(is_about_danger, pack)
         self.reasoners: Sequence[Reasoner] = (
-            BeliefReasoner(models.of("reasoner"), pack, patience_s=thinking_s),
-            FactsReasoner(models.of("facts", "reasoner"), patience_s=thinking_s, leaves_out=never_noted),
+            BeliefReasoner(models.of("reasoner"), pack, timeout_s=thinking_s),
+            FactsReasoner(models.of("facts", "reasoner"), timeout_s=thinking_s, leaves_out=never_noted),
         )
         self._gate = Gatekeeper(gate, pack)
-        listener = _second_listener(models)
-        self._answering = Answering(self.talker, self._gate, mind.reasoners, mind.floor, mind.patience, listener)
+        listener = second_listener(models)
+        self._answering = Answering(self.talker, self._gate, mind.reasoners, mind.floor, mind.timeouts, listener)
+        self._follow_ups = follow_ups
+        self._alone: set[int] = set()
+        """What was heard where nothing could follow the answer."""
         self._heard = 0
 
     @property
@@ -115,19 +122,25 @@ class Coach:
         """Read what is believed and planned."""
         await self._stream.version(self.pack.name)
         await self._stream.version(plan_slot(self.pack))
-        rows = await self._stream.store.events(self._stream.name, kinds=["alarmed"])
-        self._answering.alarms.restore(row.event for row in rows if isinstance(row.event, Alarmed))
+        alarmed, after = list[Alarmed](), 0
+        while rows := await self._stream.store.events(self._stream.name, after, [Alarmed.kind]):
+            alarmed += [row.event for row in rows if isinstance(row.event, Alarmed)]
+            after = rows[-1].seq
+        self._answering.alarms.restore(alarmed)
 
-    async def hear(self, text: str) -> AsyncGenerator[Logged]:
+    async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer (see Mind.hear)."""
         await look_over(self.pack, text)
-        situation = await self._situation(text)
-        first = self._gate.first(situation)
+        situation = await self.talker.situation(text)
+        first = self._gate.decide(situation)
         besides = () if first.thinks else (self.pack.name,)
         heard = await self._mind.take_in(text, phase=situation.phase.name, besides=besides, hold=True)
         self._heard = max(self._heard, heard.seq)
         exchange = Exchange()
-        turn = self._answering.begin(situation, heard.seq, first, exchange)
+        one_answer = one_answer or not self._follow_ups
+        if one_answer:
+            self._alone.add(heard.seq)
+        turn = self._answering.begin(situation, heard.seq, first, exchange, one_answer=one_answer)
         try:
             yield heard
             async with contextlib.aclosing(exchange.events()) as events:
@@ -145,11 +158,10 @@ class Coach:
     async def speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
         """Add to what a conclusion writes: what became of the gate's decision, and perhaps a follow-up."""
         judgement = judge_outcome(conclusion, written, occasion.utterances) if occasion.slot == self.pack.name else []
-        return [*judgement, *await self._follow_up(conclusion, occasion.utterances)]
-
-    async def _situation(self, text: str) -> Situation:
-        unthought = sum(work.slot == self.pack.name for work in await self._mind.reasoners.work())
-        return replace(await self.talker.situation(text), unthought=unthought)
+        more = await self._follow_up(conclusion, occasion.utterances)
+        if occasion.slot == self.pack.name:
+            self._alone.difference_update(utterance.seq for utterance in occasion.utterances)
+        return [*judgement, *more]
 
     async def _follow_up(self, conclusion: Conclusion, utterances: Sequence[Utterance]) -> Sequence[Entry]:
         """Follow up, once, in the commit that ends the work: what the Talker could not say in time, or got wrong.
@@ -164,9 +176,12 @@ class Coach:
         said = await self._said(newest)
         if said and said.model == SAFETY:  # what an alarm says is the whole answer
             return ()
-        words = conclusion.follow_up if said and not said.late else (conclusion.words or conclusion.follow_up)
+        answered = said and not said.late and said.model != UNAVAILABLE
+        words = conclusion.follow_up if answered else (conclusion.words or conclusion.follow_up)
         if not words or (said and words in said.text):
             return ()
+        if newest in self._alone or not self._follow_ups:
+            return [Entry(LeftUnsaid(text=words, answers=newest), AGENT)]
         new = New(text=words, kind="chat", by=AGENT, episode=self._mind.session, data={"by_user": False})
         (record,) = await self._stream.build_records([new])
         return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]

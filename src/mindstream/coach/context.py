@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from mindstream.coach.answer_from_memory import find_answer
-from mindstream.coach.memory_question import MemoryQuestion, is_question, read_question
 from mindstream.errors import ModelError
-from mindstream.memory.recall import Recalled
 from mindstream.memory.record import Kind, Record
 from mindstream.memory.stream import Stream
 from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, note
@@ -17,8 +14,6 @@ from mindstream.text.context import Part, fit
 HISTORY_TOKENS, MEMORY_TOKENS = 4_500, 1_500
 """What this talk, and all else that memory holds, may take in a prompt."""
 HISTORY, NOTES, RECALLED = 60, 20, 12
-TOLD = 300
-"""So many lines of talk are looked through for an answer."""
 FLOOR = 0.1
 """Where recall is less sure than this that anything answers, nothing is brought up (docs/memory.md)."""
 RECALLED_KINDS: tuple[Kind, ...] = ("note", "thought", "observation", "document", "chat")
@@ -32,7 +27,6 @@ class TalkContext:
         history: lines of this talk, the newest last; `left_out`: how many older ones are not shown.
         recalled: what the user's words bring up, beside the notes. `talks`: lines of earlier talks, the newest last:
             what the words bring up of them, then as many of the newest as fit.
-        answer: the user's line, or a note, that answers a question for what they told.
     """
 
     history: tuple[Line, ...]
@@ -40,7 +34,6 @@ class TalkContext:
     recalled: tuple[Note, ...]
     notes: tuple[Note, ...]
     talks: tuple[DatedLine, ...]
-    answer: DatedLine | None = None
 
 
 async def gather_context(stream: Stream, session: str, text: str, heard: int) -> TalkContext:
@@ -50,34 +43,13 @@ async def gather_context(stream: Stream, session: str, text: str, heard: int) ->
     try:
         found = await stream.recall(text, k=RECALLED, kinds=RECALLED_KINDS, floor=FLOOR, asked_in=own)
     except ModelError:  # an embedder that cannot be had: what is newest must do
-        return await context_without_recall(stream, session, text, heard)
-    context = await fit_context(stream, session, heard, newest, [each.record for each in found])
-    question = read_question(text)
-    if question is None:
-        return context
-    near = found or await stream.recall(text, k=RECALLED, kinds=("note", "chat"), asked_in=own, touch=False)
-    return replace(context, answer=await _answer(stream, question, heard, near))
+        return await context_without_recall(stream, session, heard)
+    return await fit_context(stream, session, heard, newest, [each.record for each in found])
 
 
-async def _answer(stream: Stream, question: MemoryQuestion, heard: int, found: Sequence[Recalled]) -> DatedLine | None:
-    """Return what answers a question for what the user told, among what was found, their newest lines and notes."""
-    newest = [*await stream.latest("chat", TOLD), *await stream.latest("note", NOTES)]
-    told = {
-        record.id: record for record in (*(each.record for each in found), *newest)
-        if (record.kind == "note" or record.data.get("by_user"))
-        and record.seq != heard and not is_question(record.text)
-    }  # fmt: skip
-    records = sorted(told.values(), key=lambda record: record.created)
-    near = {each.record.id: each.parts.get("vector", 0.0) for each in found}
-    place = find_answer(question, [record.text for record in records], [near.get(record.id, 0.0) for record in records])
-    return None if place is None else dated_line(records[place])
-
-
-async def context_without_recall(stream: Stream, session: str, text: str, heard: int) -> TalkContext:
-    """Gather what is newest, and what answers."""
-    context = await fit_context(stream, session, heard, await stream.latest("chat", HISTORY))
-    question = read_question(text)
-    return replace(context, answer=await _answer(stream, question, heard, ())) if question else context
+async def context_without_recall(stream: Stream, session: str, heard: int) -> TalkContext:
+    """Gather what is newest."""
+    return await fit_context(stream, session, heard, await stream.latest("chat", HISTORY))
 
 
 async def fit_context(

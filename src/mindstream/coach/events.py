@@ -33,7 +33,7 @@ class Believed(Event):
 
 
 class Decided(Event):
-    """A gate has decided about an utterance; with what it saw, so that it can be learned from (see coach/gates)."""
+    """It was decided of an utterance whether its answer waits, and whether it is thought about (see coach/gates)."""
 
     kind = "decided"
     answers: int
@@ -41,18 +41,18 @@ class Decided(Event):
     gate: str
     waits: bool
     thinks: bool
-    """The belief reasoner was woken."""
+    """The belief reasoner thinks about it."""
     why: str = ""
-    probability: float | None = None
-    """How likely the Reasoner was thought to have something that the answer needs."""
-    pack: str
     phase: str
-    known: tuple[str, ...] = ()
-    """The fields of the belief that held something."""
-    has_plan: bool = False
-    said: str = ""
-    """The end of what the mind had said before."""
-    unthought: int = 0
+
+
+class LeftUnsaid(Event):
+    """What the Reasoner would have added to an answer where nothing could follow one; the next answer may say it."""
+
+    kind = "left_unsaid"
+    text: str
+    answers: int
+    """The seq of what was heard."""
 
 
 class Judged(Event):
@@ -83,4 +83,4 @@ class Alarmed(Event):
     """Something was said or asked because of it."""
 
 
-register(PlanMade, Believed, Decided, Judged, Alarmed)
+register(PlanMade, Believed, Decided, LeftUnsaid, Judged, Alarmed)

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.caches import remember
-from mindstream.coach.gates.gate import Situation
-from mindstream.coach.gates.quick import QuickGate
-from mindstream.coach.moves.moves import ADAPTS, ASKS, PUTS_OFF, SOCIAL
-from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.reading import read_utterance
 from mindstream.log.events import Thought
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import vectors
@@ -26,7 +19,7 @@ SENTENCE = re.compile(r"[^.!?。！？\n]+[?？]?")
 SHARE, LIKENESS = 0.5, 0.45
 """The share of a question's words, or the likeness in meaning, by which another is taken for the same."""
 ON_TOPIC = 2
-"""So many words of a question in a line, or one of its topics, and the line speaks of it."""
+"""So many words of a question in a line, and the line speaks of it."""
 AGAIN = range(5, 8)
 """So many answers later a question that was passed over may be asked again, in words that are not known again."""
 LOOKED_BACK = 100
@@ -41,7 +34,9 @@ async def open_question(stream: Stream, slot: str, phase: str) -> str:
     What it keeps asking for belongs to the phase in which it first did.
     """
     last = await stream.store.last(stream.name, "thought")
-    rows = await stream.store.events(stream.name, max(0, last.seq - LOOKED_BACK), ["thought"]) if last else []
+    rows, event = [] if last is None else [last], last.event if last else None
+    if last and not (isinstance(event, Thought) and event.slot == slot and not event.ask_next):
+        rows = await stream.store.events(stream.name, max(0, last.seq - LOOKED_BACK), ["thought"])
     question = ""
     for row in reversed(rows):
         if not isinstance(row.event, Thought) or row.event.slot != slot:
@@ -55,50 +50,32 @@ async def open_question(stream: Stream, slot: str, phase: str) -> str:
     return question
 
 
-class Timing:
-    """Decides when the Talker may ask what the Reasoner would like to know."""
+def may_ask(question: str, history: Sequence[Line], utterance: str) -> tuple[str, bool]:
+    """Return a question that may be asked in answer to an utterance, else ""; and whether it was asked before.
 
-    def __init__(self, pack: Pack) -> None:
-        self._pack, self._gate = pack, QuickGate(pack)
+    What was asked may be asked once more, a while later, unless the user has spoken of it since; so long as the
+    Reasoner wants to know it, it was not answered. Whether it fits the turn is for whoever speaks.
+    """
+    if not question:
+        return "", False
+    said = [line.text for line in history if not line.by_user]
+    asked = [back for back, text in enumerate(reversed(said)) if _asks(text, question)]
+    if asked and (len(asked) > 1 or asked[0] not in AGAIN or _was_spoken_of(question, history)):
+        return "", True
+    return ("" if _speaks_of(utterance, question) else question), bool(asked)
 
-    def may_ask(self, question: str, history: Sequence[Line], situation: Situation) -> tuple[str, bool]:
-        """Return a question that may be asked in answer to an utterance, else ""; and whether it was asked before.
 
-        Never in small talk, nor when the user speaks of it. What was asked and passed over may be asked once more, a
-        while later; what was asked and answered, in whole or in part, is let go.
-        """
-        if not question:
-            return "", False
-        said = [line.text for line in history if not line.by_user]
-        asked = [back for back, text in enumerate(reversed(said)) if _asks(text, question)]
-        if asked and (len(asked) > 1 or asked[0] not in AGAIN or self._was_answered(question, history, situation)):
-            return "", True
-        if self._answers(situation, question, at_once=False) or self._is_small_talk(situation):
-            return "", bool(asked)
-        return question, bool(asked)
-
-    def _was_answered(self, question: str, history: Sequence[Line], situation: Situation) -> bool:
-        """Tell whether the user answered it after it was asked: at once by anything, later by what speaks of it."""
-        asked = False
-        for before, line in pairwise(history):
-            at_once = not before.by_user and _asks(before.text, question)
-            asked = asked or at_once
-            if asked and line.by_user and self._answers(replace(situation, text=line.text), question, at_once):
-                return True
-        return False
-
-    def _answers(self, situation: Situation, question: str, at_once: bool) -> bool:
-        heard, wanted = read_utterance(self._pack, situation.text), read_utterance(self._pack, question)
-        if "question" in heard.moves or heard.moves & (ASKS | ADAPTS | PUTS_OFF):
-            return False
-        if set(heard.topics) & set(wanted.topics) or len(set(terms(heard.text)) & set(terms(question))) >= ON_TOPIC:
+def _was_spoken_of(question: str, history: Sequence[Line]) -> bool:
+    asked = False
+    for line in history:
+        asked = asked or (not line.by_user and _asks(line.text, question))
+        if asked and line.by_user and _speaks_of(line.text, question):
             return True
-        elsewhere = bool(heard.topics and wanted.topics)
-        return at_once and not elsewhere and not (heard.moves & SOCIAL and self._is_small_talk(situation))
+    return False
 
-    def _is_small_talk(self, situation: Situation) -> bool:
-        """Tell whether an utterance tells nothing by itself, whatever it may answer."""
-        return not self._gate.decide(replace(situation, said="")).thinks
+
+def _speaks_of(text: str, question: str) -> bool:
+    return text.rstrip()[-1:] not in ("?", "？") and len(set(terms(text)) & set(terms(question))) >= ON_TOPIC
 
 
 def _asks(text: str, question: str) -> bool:

@@ -1,4 +1,4 @@
-"""A second listener: a small model hears, beside the Talker, danger that code hears as a hint or not at all."""
+"""A second listener: a model hears, beside the Talker, danger that code hears as a hint or not at all."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Any
 
 from mindstream.coach.alarms import Alarms, Verdict
 from mindstream.coach.gates.gate import Situation
-from mindstream.coach.moves.moves import FILLING, SOCIAL
-from mindstream.coach.packs.reading import read_utterance
-from mindstream.coach.packs.safety import find_hint
-from mindstream.coach.suggests_danger import SuggestsDanger
+from mindstream.coach.suggests_danger import DANGER, SuggestsDanger
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import StorageError
 from mindstream.log.events import FollowUp
@@ -20,23 +17,25 @@ from mindstream.memory.store import Entry
 from mindstream.models.decide import decide
 from mindstream.models.model import Model
 
-LISTENS_S = 8.0
-"""How long the model may take; after that it has heard nothing."""
-SURE = 0.5
-"""The probability of yes above which it is believed."""
-SMALL = 60
-"""Small talk is no longer than this, in characters."""
+LISTENS_S = 120.0
+"""How long the model may take beside an answer; after that it has heard nothing."""
+IN_THE_WAY_S = 8.0
+"""How long an answer waits for it where a question about danger is open, or where nothing could follow the answer."""
+
+DANGEROUS = ("yes", DANGER)
+IN_THIS_PROCESS = ("local", "gguf:")
 
 
 class SecondListener:
-    """Asks a model of each utterance whether it suggests danger to life; delays no word.
+    """Asks a model of each utterance whether it suggests danger to life, or answers what was asked about it.
 
-    Where the words hint at it too, the alarm is sure; else its careful question is asked. What is heard in time is part
-    of the answer; what is heard later follows it at once.
+    It delays no word but where such a question is open: then it is heard first. Where the words hint at danger too, the
+    alarm is sure; else its careful question is asked. What is heard late follows the answer at once.
 
     Args:
         floor: held while the Talker speaks.
-        model: None: nobody listens.
+        model: None: nobody listens. One in this process is asked when the answer is out: it would slow down the
+            Talker's.
         log: told of a failure, which is all that comes of it.
     """
 
@@ -50,25 +49,36 @@ class SecondListener:
     ) -> None:
         self._talker, self._alarms, self._floor, self._model, self._log = talker, alarms, floor, model, log
         self._alarm = next((each for each in talker.pack.alarms if each.recogniser == "danger"), None)
-        self._listening: dict[int, asyncio.Task[bool]] = {}
+        self._listening: dict[int, asyncio.Task[str]] = {}
         self._following: set[asyncio.Task[None]] = set()
 
-    def begin(self, situation: Situation, heard: int, turn: asyncio.Task[None]) -> None:
-        """Listen to an utterance that is being answered, small talk aside."""
-        if self._model is None or self._alarm is None or self._is_small_talk(situation.text):
+    def begin(self, situation: Situation, heard: int, turn: asyncio.Task[None], one_answer: bool) -> None:
+        """Listen to an utterance that is being answered."""
+        if self._model is None or self._alarm is None:
             return
-        self._listening[heard] = asyncio.ensure_future(self._hears_danger(self._model, situation))
+        after = (
+            turn
+            if self._model.name.startswith(IN_THIS_PROCESS) and not self._alarms.is_open and not one_answer
+            else None
+        )
+        asked = SuggestsDanger(utterance=situation.text, said=situation.said, open_question=self._alarms.question)
+        self._listening[heard] = asyncio.ensure_future(self._read(self._model, asked, after))
         following = asyncio.ensure_future(self._follow(situation, heard, turn))
         self._following.add(following)
         following.add_done_callback(self._following.discard)
 
-    def verdict(self, heard: int, text: str) -> Verdict | None:
-        """Return, once, what is to be said if it has heard danger by now."""
-        listening = self._listening.get(heard)
-        if self._alarm is None or listening is None or not listening.done() or not listening.result():
+    async def hear_out(self, heard: int) -> None:
+        """Wait for it, but not for long."""
+        if listening := self._listening.get(heard):
+            await asyncio.wait({listening}, timeout=IN_THE_WAY_S)
+
+    def verdict(self, heard: int, situation: Situation) -> Verdict | None:
+        """Return, once, what an utterance comes to as it has read it; None while it has not, or has failed."""
+        if self._alarm is None or not (read := self._has_read(heard)):
             return None
         del self._listening[heard]
-        return self._alarms.agree(self._alarm, text)
+        sure = self._alarms.agree(self._alarm, situation.text) if read in DANGEROUS else None
+        return sure or self._alarms.judge(situation, read)
 
     async def until_sure(self, heard: int, other: Coroutine[Any, Any, None]) -> None:
         """Wait for something else, but no longer than until danger is heard."""
@@ -76,7 +86,7 @@ class SecondListener:
         try:
             if listening := self._listening.get(heard):
                 await asyncio.wait({waited, listening}, return_when=asyncio.FIRST_COMPLETED)
-                if listening.done() and listening.result():
+                if self._has_read(heard) in DANGEROUS:
                     return
             await waited
         finally:
@@ -89,22 +99,30 @@ class SecondListener:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _hears_danger(self, model: Model, situation: Situation) -> bool:
+    def _has_read(self, heard: int) -> str:
+        listening = self._listening.get(heard)
+        return listening.result() if listening and listening.done() else ""
+
+    async def _read(self, model: Model, asked: SuggestsDanger, after: asyncio.Task[None] | None) -> str:
+        """Return the likeliest answer; "" where it failed."""
+        if after:
+            await asyncio.wait({after})
         try:
             async with asyncio.timeout(LISTENS_S):
-                found = await decide(model, SuggestsDanger(utterance=situation.text, said=situation.said))
+                found = await decide(model, asked)
         except Exception as error:  # noqa: BLE001 (the outermost edge of a task that nobody waits for: it is logged)
             await self._log(error)
-            return False
-        return found["yes"] > SURE
+            return ""
+        return found.best
 
     async def _follow(self, situation: Situation, heard: int, turn: asyncio.Task[None]) -> None:
         """Say, after the answer, what was heard too late for it."""
         try:
             await asyncio.wait({turn, self._listening[heard]})
             async with self._floor:
-                if verdict := self.verdict(heard, situation.text):
-                    self._alarms.keep(verdict, situation)
+                verdict = self.verdict(heard, situation)
+                if verdict and verdict.alarm and verdict.basis in ("model", "answer"):
+                    self._alarms.keep(verdict)
                     await self._commit(verdict, heard)
         except StorageError as error:
             await self._log(error)
@@ -113,15 +131,11 @@ class SecondListener:
 
     async def _commit(self, verdict: Verdict, heard: int) -> None:
         stream, session = self._talker.stream, self._talker.session
-        text = verdict.whole or verdict.ask
+        raised = [Entry(each, AGENT) for each in verdict.events(session, heard)]
+        if not (text := verdict.whole or verdict.ask):  # it was taken back, and the answer is out
+            await stream.commit(*raised)
+            return
         new = New(text=text, kind="chat", by=AGENT, episode=session, data={"by_user": False})
         (record,) = await stream.build_records([new])
-        raised = [Entry(each, AGENT) for each in verdict.events(session, heard)]
         follow_up = FollowUp(text=text, answers=heard, record=record.id)
         await stream.commit(Entry(follow_up, AGENT, (record,)), *raised)
-
-    def _is_small_talk(self, text: str) -> bool:
-        pack = self._talker.pack
-        reading = read_utterance(pack, text)
-        small = len(text) <= SMALL and not reading.mentions and reading.moves and reading.moves <= SOCIAL | FILLING
-        return bool(small) and find_hint(pack, text) is None

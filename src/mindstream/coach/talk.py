@@ -17,9 +17,10 @@ from mindstream.reasoners.conversation import DatedLine, Line, Note
 class Talk(Prompt[str]):
     """Answer the utterance now.
 
-    `late`: a Reasoner is still at it; say nothing that is its to say. `thought`: it has done, and found
-    no words of its own. `before`: what an alarm of the pack says ahead of the answer; `asked_after`: what is asked
-    because of a hint of one, after the answer, which then asks nothing.
+    `decides`: the reply begins with who answers (see coach/handover). `late`: a Reasoner is still at it; say nothing
+    that is its to say. `thought`: it has done, and found no words of its own. `one_answer`: nothing can follow.
+    `before`: what an alarm of the pack says ahead of the answer; `asked_after`: what is asked because of a hint of one,
+    after the answer, which then asks nothing.
     """
 
     role: ClassVar[str] = "talker"
@@ -34,14 +35,16 @@ class Talk(Prompt[str]):
     """Lines of earlier talks."""
     exemplars: tuple[str, ...] = ()
     """How others answered like questions: data, of which nothing is about this user; rules make nothing of them."""
-    answer: DatedLine | None = None
-    """What the user told that answers the utterance: rules quote it."""
     history: tuple[Line, ...]
     earlier: int = 0
     """How many older lines of this talk are not shown."""
     utterance: str
+    decides: bool = False
     late: bool = False
     thought: bool = False
+    one_answer: bool = False
+    unsaid: str = ""
+    """What the Reasoner would have added to the last answer, where nothing could follow it."""
     before: str = ""
     asked_after: str = ""
     ask_next: str = ""

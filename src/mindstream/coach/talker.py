@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Any
 
 from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
 from mindstream.coach.belief.belief import plan_of
-from mindstream.coach.context import TalkContext, context_without_recall, gather_context
+from mindstream.coach.context import gather_context
+from mindstream.coach.events import LeftUnsaid
 from mindstream.coach.gates.gate import Situation
-from mindstream.coach.open_question import Timing, open_question
-from mindstream.coach.packs.filler import states
+from mindstream.coach.handover import WAIT, Handover, without_marks
+from mindstream.coach.open_question import may_ask, open_question
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
-from mindstream.coach.talk_rules import answer_by_topics_and_moves
-from mindstream.log.events import Failed
+from mindstream.errors import ModelError, ModelRefused, ReplyInvalid
+from mindstream.log.events import Failed, Said
 from mindstream.memory.exemplars import Exemplars, find_examples
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
-from mindstream.models.ask import speak
-from mindstream.models.model import Model
+from mindstream.models.model import Model, Request
+from mindstream.models.reply import legible_parts
 from mindstream.text.context import Part, fit
 from mindstream.text.language import language_of
 from mindstream.text.links import links, pieces_without_links
@@ -46,7 +48,8 @@ class Talker:
         self, stream: Stream, pack: Pack, model: Model, session: str, exemplars: Exemplars | None = None
     ) -> None:
         self.stream, self.pack, self.model, self.session = stream, pack, model, session
-        self._timing = Timing(pack)
+        self.failures = 0
+        """How often in a row there was no answer."""
         self._exemplars = exemplars
         self._missed = ""
         """Why there were no exemplars the last time; it is logged once."""
@@ -60,22 +63,63 @@ class Talker:
             for line in await self.stream.latest("chat", 3, episode=self.session)
             if not line.data.get("by_user")
         ]
-        now = (await plan_of(self.stream, self.pack)).now
-        told = now if now and now.told else None
-        return Situation(text, phase, value, now is not None, said=said[-1] if said else "", told=told)
+        has_plan = (await plan_of(self.stream, self.pack)).now is not None
+        return Situation(text, phase, value, has_plan, said=said[-1] if said else "")
 
-    async def speak(self, text: str, heard: int, late: bool = False, **more: bool | str) -> AsyncGenerator[str]:
-        """Yield the answer to what was heard (its seq) in pieces; `more`: other fields of Talk."""
-        question = (await self.question(text, heard, late)).model_copy(update=more)
-        pieces = pieces_without_links(speak(self.model, question), lambda: links(question.texts()))
-        async with aclosing(pieces):
+    async def speak(self, text: str, heard: int, handover: Handover | None = None, **more: Any) -> AsyncGenerator[str]:
+        """Yield the answer to what was heard (its seq) in pieces.
+
+        Args:
+            handover: learns, before the first piece comes, how the Talker has decided; without one it does not.
+            more: other fields of Talk.
+
+        Raises:
+            ModelError: the endpoint failed; pieces that came before stand.
+            ReplyInvalid: it said nothing at all, and does not wait.
+        """
+        handover = handover or Handover(may_wait=False)
+        question = (await self.question(text, heard)).model_copy(update=more)
+        asides = (WAIT,) if handover.may_wait else ()
+        request, said = Request(question, question.role, asides=asides), False
+        reply = without_marks(legible_parts(self.model.reply(request)), handover)
+        async with aclosing(pieces_without_links(reply, lambda: links(question.texts()))) as pieces:
             async for piece in pieces:
+                said = said or any(sign.isprintable() and sign != " " for sign in piece)
                 yield piece
+        if not said and handover.way != "wait":
+            raise ReplyInvalid(f"{self.model.name} answered {question.label()!r} with no words")
 
-    async def question(self, text: str, heard: int, late: bool = False) -> Talk:
+    async def question(self, text: str, heard: int) -> Talk:
         """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""
-        asked = await self._asked(text, late, await gather_context(self.stream, self.session, text, heard))
-        return asked.model_copy(update={"exemplars": await self._shots(text)}) if self._exemplars else asked
+        memory = await gather_context(self.stream, self.session, text, heard)
+        belief = await self.stream.belief(self.pack.name, self.pack.belief)
+        value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
+        phase = self.pack.phase(str(value.pop("phase", "")))
+        wanted = await open_question(self.stream, self.pack.name, phase.name)
+        ask_next, asked_before = may_ask(wanted, memory.history, text)
+        return Talk(
+            pack=self.pack,
+            phase=phase,
+            belief={name: held for name, held in value.items() if held not in (None, [], "")},
+            plan=await plan_of(self.stream, self.pack),
+            notes=memory.notes,
+            recalled=memory.recalled,
+            talks=memory.talks,
+            exemplars=await self._shots(text) if self._exemplars else (),
+            history=memory.history,
+            earlier=memory.left_out,
+            utterance=text,
+            ask_next=ask_next,
+            asked_before=asked_before,
+            now=format_spoken(self.stream.clock.now()),
+        )
+
+    async def unsaid(self) -> str:
+        """Return what would have been added to the last answer if anything could have followed it."""
+        store, name = self.stream.store, self.stream.name
+        left, said = await store.last(name, LeftUnsaid.kind), await store.last(name, Said.kind)
+        current = left and isinstance(left.event, LeftUnsaid) and not (said and said.seq > left.seq)
+        return left.event.text if current else ""  # type: ignore[union-attr]
 
     async def _shots(self, text: str) -> tuple[str, ...]:
         """Return the exemplars that fit, as they may be served now; whatever is wrong with them, none."""
@@ -85,71 +129,33 @@ class Talker:
         self._missed = missed
         return tuple(map(str, fit([Part("exemplars", found)], EXEMPLAR_TOKENS).kept("exemplars", found)))
 
-    async def answer_by_rule(self, text: str, heard: int, late: bool = False) -> str:
-        """Answer by rule, where the model cannot."""
-        memory = await context_without_recall(self.stream, self.session, text, heard)
-        words: str = answer_by_topics_and_moves(await self._asked(text, late, memory))
-        return words
-
     async def filler(self, text: str, move: str = "wait") -> str:
         """Return what is said while waiting, or (another move) when it takes long: it states nothing."""
         language = language_of(text, self.pack.languages)
         waits = await self.stream.store.events(self.stream.name, kinds=["waiting"], after=await self._lately())
         said = [str(getattr(logged.event, "text", "")) for logged in waits]
-        fillers = [filler for filler in phrases(self.pack, move, language) if not states(filler, [text])]
-        return fresh(fillers, said, len(said))
+        return fresh(phrases(self.pack, move, language), said, len(said))
+
+    def excuse(self, failure: BaseException, text: str) -> str:
+        """Return what is true of a failure, for whoever waits for an answer: in full at first, then shorter."""
+        move = "model_failed" if isinstance(failure, ModelError) else "fault"
+        move = "model_refused" if isinstance(failure, ModelRefused) else move
+        move = "model_still_failed" if move == "model_failed" and self.failures else move
+        self.failures += 1
+        return self.phrase(move, text, self.failures)
+
+    def phrase(self, move: str, text: str, place: int = 0) -> str:
+        """Return one of the pack's phrases for a move, in the language of a text."""
+        found = phrases(self.pack, move, language_of(text, self.pack.languages))
+        return found[place % len(found)] if found else "…"
 
     async def _lately(self) -> int:
         """Return a seq some way back, so that looking for what was said lately stays cheap in a long life."""
         newest = await self.stream.latest("chat", 1)
         return max(0, newest[0].seq - 200) if newest else 0
 
-    async def _asked(self, text: str, late: bool, memory: TalkContext) -> Talk:
-        belief = await self.stream.belief(self.pack.name, self.pack.belief)
-        value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
-        phase = self.pack.phase(str(value.pop("phase", "")))
-        plan = await plan_of(self.stream, self.pack)
-        wanted = await open_question(self.stream, self.pack.name, phase.name)
-        situation = Situation(text, phase, value, plan.now is not None)
-        ask_next, asked_before = self._timing.may_ask(wanted, memory.history, situation)
-        return Talk(
-            pack=self.pack,
-            phase=phase,
-            belief={name: held for name, held in value.items() if held not in (None, [], "")},
-            plan=plan,
-            notes=memory.notes,
-            recalled=memory.recalled,
-            talks=memory.talks,
-            answer=memory.answer,
-            history=memory.history,
-            earlier=memory.left_out,
-            utterance=text,
-            late=late,
-            ask_next=ask_next,
-            asked_before=asked_before,
-            now=format_spoken(self.stream.clock.now()),
-        )
-
 
 async def as_pieces(words: str) -> AsyncGenerator[str]:
     """Give words that are ready in pieces, as if they were spoken."""
     for line in words.splitlines(keepends=True):
         yield line
-
-
-async def after(first: str, pieces: AsyncGenerator[str]) -> AsyncGenerator[str]:
-    """Give what comes first, if there is any, then the pieces."""
-    async with aclosing(pieces):
-        if first:
-            yield first
-        async for piece in pieces:
-            yield piece
-
-
-async def then(pieces: AsyncGenerator[str], last: str) -> AsyncGenerator[str]:
-    """Give the pieces, then what comes last, if there is any."""
-    async with aclosing(pieces):
-        async for piece in pieces:
-            yield piece
-        if last:
-            yield last

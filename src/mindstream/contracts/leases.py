@@ -44,6 +44,20 @@ async def a_run_that_lost_its_lease_writes_nothing(open_store: Factory[Store]) -
         await expect_error(LeaseLost, store.commit(build_end(theirs, "other")), "work ends once")
 
 
+async def work_that_nobody_began_can_be_ended_by_its_owner(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        await hear(store, "me", 100.0)
+        mine = ids(await store.open_work(ANN))
+        unbegun = replace(build_end(mine, "me"), finish=WorkDone(mine, "me", begun=False))
+        theirs = replace(unbegun, finish=WorkDone(mine, "other", begun=False))
+        await expect_error(LeaseLost, store.commit(theirs), "work of others cannot be ended")
+        await store.claim(ANN, SLOT, "me", 50.0, 60.0)
+        await expect_error(LeaseLost, store.commit(unbegun), "a run has begun with it")
+        await store.give_up("me")
+        await store.commit(unbegun)
+        expect(await store.open_work(ANN) == [], "no work after its end")
+
+
 async def a_fence_lets_nothing_by_once_the_lease_is_lost(open_store: Factory[Store]) -> None:
     async with open_store() as store:
         await hear(store, "me", 100.0)
@@ -86,6 +100,7 @@ async def work_that_is_put_back_is_tried_again(open_store: Factory[Store]) -> No
 LEASE_PROMISES: tuple[Promise[Store], ...] = (
     work_belongs_to_its_owner_until_the_lease_runs_out,
     a_run_that_lost_its_lease_writes_nothing,
+    work_that_nobody_began_can_be_ended_by_its_owner,
     a_fence_lets_nothing_by_once_the_lease_is_lost,
     work_that_is_put_back_is_tried_again,
 )

@@ -1,4 +1,4 @@
-"""What every reasoner promises (reasoners/reasoner): a slot, a trigger, a patience, and thoughts that can be written.
+"""What every reasoner promises (reasoners/reasoner): a slot, a trigger, a time limit, and thoughts that can be written.
 
 A factory opens a `Trial`: the reasoner, a stream for it alone, and what is said to it.
 """
@@ -15,10 +15,10 @@ from mindstream.isolation import GRACE_S
 from mindstream.log.events import Heard, Thought
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New, Stream
-from mindstream.reasoners.inline import Inline
+from mindstream.reasoners.background import Background
 from mindstream.reasoners.occasions import occasion_of
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, nothing_newer
-from mindstream.reasoners.trigger import Trigger
+from mindstream.reasoners.trigger import Trigger, Turn
 
 SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awake.")
 
@@ -45,16 +45,16 @@ async def hear(trial: Trial) -> Occasion:
 async def it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         reasoner = trial.reasoner
-        slot, trigger, patience_s = reasoner.slot, reasoner.trigger, reasoner.patience_s
+        slot, trigger, timeout_s = reasoner.slot, reasoner.trigger, reasoner.timeout_s
         expect(isinstance(slot, str) and bool(slot.strip()), f"the name of a slot, not {slot!r}")
         expect(isinstance(trigger, Trigger), f"a trigger, not {trigger!r}")
         expect(bool(trigger.every or trigger.idle_s or trigger.at is not None), "a trigger that wakes it at all")
-        expect(math.isfinite(patience_s) and patience_s > 0, f"seconds of patience, not {patience_s!r}")
-        again = reasoner.slot, reasoner.trigger, reasoner.patience_s
-        expect(again == (slot, trigger, patience_s), "the same each time")
+        expect(math.isfinite(timeout_s) and timeout_s > 0, f"a limit in seconds, not {timeout_s!r}")
+        again = reasoner.slot, reasoner.trigger, reasoner.timeout_s
+        expect(again == (slot, trigger, timeout_s), "the same each time")
 
 
-async def it_comes_to_a_conclusion_within_its_patience(open_trial: Factory[Trial]) -> None:
+async def it_comes_to_a_conclusion_within_its_time(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         conclusion = await _think(trial, await hear(trial))
         expect(isinstance(conclusion, Conclusion), f"a conclusion, not {type(conclusion).__name__}")
@@ -93,10 +93,14 @@ async def it_is_written_anew_where_somebody_was_first(open_trial: Factory[Trial]
 async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         failing = _Failing(trial.reasoner)
-        runner = Inline(trial.stream, [failing])
+        runner = Background(trial.stream, [failing], retry_s=0.001)
         occasion = await hear(trial)
         before = await _memory(trial.stream)
-        await runner.happen(occasion.events[-1].event)
+        await trial.stream.commit(occasion.events[-1].event, wake=runner.claims(Turn(1, "", "")))
+        running = asyncio.ensure_future(runner.run())
+        await runner.settled()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
         kinds = [row.event.kind for row in await trial.stream.store.events(trial.stream.name)]
         expect(
             bool(failing.runs) and "thought" not in kinds and "set_aside" in kinds, f"failures in the log, not {kinds}"
@@ -120,7 +124,7 @@ async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
 
 PROMISES: tuple[Promise[Trial], ...] = (
     it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take,
-    it_comes_to_a_conclusion_within_its_patience,
+    it_comes_to_a_conclusion_within_its_time,
     thinking_alone_remembers_nothing,
     a_conclusion_can_be_made_twice_and_written_once,
     it_is_written_anew_where_somebody_was_first,
@@ -142,8 +146,8 @@ class _Failing:
         return self.inner.slot
 
     @property
-    def patience_s(self) -> float:
-        return self.inner.patience_s
+    def timeout_s(self) -> float:
+        return self.inner.timeout_s
 
     async def think(self, occasion: Occasion) -> Conclusion:
         self.runs += 1
@@ -152,7 +156,7 @@ class _Failing:
 
 
 async def _think(trial: Trial, occasion: Occasion) -> Conclusion:
-    async with asyncio.timeout(trial.reasoner.patience_s):
+    async with asyncio.timeout(trial.reasoner.timeout_s):
         return await trial.reasoner.think(occasion)
 
 

@@ -12,7 +12,6 @@ from mindstream.life.state import LifeState
 from mindstream.life.steps import Steps
 from mindstream.models.fence import cut
 from mindstream.models.model import Message, Model, Request
-from mindstream.models.prompt import RULES
 from mindstream.models.shorten import estimate_tokens
 
 FULL, KEPT = 0.75, 0.4
@@ -39,19 +38,18 @@ def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:
 
 
 async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
-    """Let turns become a memory: in M2's words, or, where it gives none, by the rule."""
+    """Let turns become a memory in M2's words; where it gives none they stay, and the next turn asks again."""
     state = steps.state
     ask = FoldTurns(goal=state.goal, turns=tuple(map(write_turn, turns)), language=state.language)
-    id_ = f"fold-{turns[-1].number}"
+    id_ = f"fold-{turns[-1].number}-{state.turn}"
     replied = await steps.reply(id_, "M2", model, Request(ask, "M2"))
-    by = model.name
     try:
         text = ask.parse(replied.text)
     except ReplyInvalid:
-        text, by = str(RULES[FoldTurns](ask)), "rules"
+        return
     where = Where(f"{turns[-1].number}", "M2", any(turn.tainted for turn in turns))
     record = (await steps.stream.build_records([memory(cut(text, LONGEST), where)]))[0]
-    folded = Folded(since=turns[0].number, upto=turns[-1].number, text=record.text, record=record.id, model=by)
+    folded = Folded(since=turns[0].number, upto=turns[-1].number, text=record.text, record=record.id, model=model.name)
     state.apply(folded, steps.stream.clock.now())
     for known in (state.asked, state.replies):
         known.pop(id_, None)

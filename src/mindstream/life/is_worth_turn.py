@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from mindstream.models.decide import Question
-from mindstream.models.prompt import rule
 from mindstream.models.questions.predicate import YesNo
 
 
@@ -15,9 +12,3 @@ class IsWorthTurn(YesNo, Question):
     order: str
     since: tuple[str, ...] = ()
     language: str = "en"
-
-
-@rule(IsWorthTurn)
-def follow_orders(ask: IsWorthTurn) -> Mapping[str, float]:  # noqa: ARG001
-    """Do what was ordered: who wants it done less often says so in the order."""
-    return {"yes": 0.9, "no": 0.1}

@@ -37,8 +37,10 @@ class LedgerTools:
         return self._done(f"task {event.task} was added", event)
 
     async def _finish(self, given: Arguments, where: Where) -> Done:  # noqa: ARG002
-        task = self._task(given)
-        return self._done(f"task {task.number} is done", task.changed("done", result=given.result[:LONGEST]))
+        task, result = self._task(given), given.result[:LONGEST]
+        if not given.done:
+            return self._done(f"task {task.number} is given up", task.changed("stopped", result=result))
+        return self._done(f"task {task.number} is done", task.changed("done", result=result))
 
     async def _wait(self, given: Arguments, where: Where) -> Done:  # noqa: ARG002
         task, until = self._task(given), self._moment(given.until)

@@ -13,7 +13,7 @@ from functools import partial
 
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import BudgetSpent, InputError, ModelError
-from mindstream.life import lives
+from mindstream.life import lives, stand_in  # noqa: F401 (registers the stand-ins)
 from mindstream.life.ask_user import ask_tool
 from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
@@ -29,7 +29,6 @@ from mindstream.life.memory_tools import recall_tool, remember_tool, sleep_tool
 from mindstream.life.outside import OutsideTools
 from mindstream.life.own_tools import LifeTool
 from mindstream.life.roles import Roles
-from mindstream.life.rules import living  # noqa: F401 (registers the rules)
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.steps import Halted, Steps
 from mindstream.life.waking import DueOrder, Rhythm
@@ -94,7 +93,7 @@ class Life:
         self._outside = OutsideTools(
             ToolShelf(tools, stream.embedder), state, habits.permits, stream.name, habits.attached
         )
-        model = models.of("M2", "reasoner")
+        model, _, _ = (models.of(role, "reasoner") for role in ("M2", "M1", "M0"))  # what is missing is missed here
         self._m2 = M2(self.steps, model, self._own_tools(), habits.prompt_tokens, habits.rhythm.zone)
         self._failed = 0
 
@@ -166,6 +165,8 @@ class Life:
             return self._after_budget(now)
         if state.in_turn:
             return "goes on"
+        if state.failed and state.turns:
+            return state.turns[-1].because  # what woke the turn that failed has had no answer yet
         if any(news.by_user for news in state.unread):
             return "user"
         if not self.habits.rhythm.is_active(now):

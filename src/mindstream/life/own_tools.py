@@ -37,6 +37,7 @@ class Arguments(BaseModel):
     when: str = Field("", max_length=200)
     until: str = Field("", max_length=200)
     result: str = Field("", max_length=LONGEST)
+    done: bool = True
     need: str = Field("", max_length=2_000)
 
 

@@ -38,7 +38,7 @@ class LifeReasoner:
     exemplars: Exemplars | None = None
     turns: int = 20
     slot: str = "living"
-    patience_s: float = 3_600.0
+    timeout_s: float = 3_600.0
     _next: Moment = 0.0
     _wakes: Moment | None = 0.0
     _seen: int = 0

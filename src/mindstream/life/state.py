@@ -51,7 +51,8 @@ RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
 """How much of a call's result, of a reply's words, of an argument and of a question stays in M2's context, in
 characters."""
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
-"""How what the user says begins, where M2 is told of it."""
+LEAVE = "The call "
+"""How what the user says begins, where M2 is told of it; and what became of a call that waited for leave."""
 SESSION = "life"
 """What is said in this session is said to the life itself, whatever it hears else."""
 LATE = 5
@@ -105,6 +106,8 @@ class LifeState(BaseModel):
     """What its user says in a talk is said to it; False: to somebody else of this mind, a coach."""
     quiet_turns: int = 0
     """So many turns in a row have called nothing."""
+    failed: str = ""
+    """Why the newest turn failed: what woke it is still to be answered."""
     halted: str = ""
 
     def times_running(self, id_: str) -> int:
@@ -144,7 +147,7 @@ class LifeState(BaseModel):
             case Observed() if event.slot == SLOT:
                 self._observe(event)
             case TurnEnded():
-                self._end_turn()
+                self._end_turn(event)
             case TaskChanged():
                 self.ledger.apply(event)
             case Beat():
@@ -202,8 +205,8 @@ class LifeState(BaseModel):
             result = fenced(cut(event.text, RESULT), "result")
             turn.messages.append(Message("tool", result, call_id=event.id, tool=event.tool))
 
-    def _end_turn(self) -> None:
-        self.in_turn = False
+    def _end_turn(self, event: TurnEnded) -> None:
+        self.in_turn, self.failed = False, event.error
         is_at_work = self.results or self.turns[-1].because != "task"  # a user is answered in words
         self.quiet_turns = 0 if is_at_work else self.quiet_turns + 1
         for steps in (self.asked, self.replies, self.called, self.results):
@@ -239,7 +242,7 @@ class LifeState(BaseModel):
                 self.decided[event.id] = wish = self.wishes.pop(event.id)
                 self.leave[event.id] = event.yes
                 said = "may be made now: make it again" if event.yes else "may not be made"
-                self._tell(seq, f"The call {wish.tool}({cut(wish.arguments, ARGUMENT)}) {said}.")
+                self._tell(seq, f"{LEAVE}{wish.tool}({cut(wish.arguments, ARGUMENT)}) {said}.")
             case Commanded():
                 paused = {"pause": "paused", "stop": "stopped", "resume": ""}[event.order]
                 self.halted = f"{paused}: {event.because}" if paused and event.because else paused

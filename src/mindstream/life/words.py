@@ -49,7 +49,13 @@ ENGLISH = {
         "put a task into the ledger",
         {"text": "what is to be done", "when": "at once where it is empty; else: in 2 hours, tomorrow at 9"},
     ),
-    "finish_task": Words("say that a task of the ledger is done", {"task": "its number", "result": "what came of it"}),
+    "finish_task": Words(
+        "say that a task of the ledger is over",
+        {
+            "task": "its number", "result": "what came of it",
+            "done": "false where it could not be done: say why in result",
+        },
+    ),
     "wait_task": Words(
         "let a task of the ledger wait", {"task": "its number", "until": "in 2 hours, tomorrow at 9, on Monday at 8"}
     ),
@@ -75,11 +81,17 @@ CHINESE = {
         },
     ),
     "add_task": Words("把一项任务记入清单", {"text": "要做什么", "when": "留空为立即；否则如：两小时后、明天9点"}),
-    "finish_task": Words("把清单里的一项任务标为完成", {"task": "任务编号", "result": "结果"}),
+    "finish_task": Words(
+        "把清单里的一项任务标为结束",
+        {"task": "任务编号", "result": "结果", "done": "没能完成则为 false，并在 result 里说明原因"},
+    ),
     "wait_task": Words("让清单里的一项任务等待", {"task": "任务编号", "until": "如：两小时后、明天9点、周一8点"}),
 }
-NUMBERS = {"timeout": {"type": "integer", "minimum": 0}, "task": {"type": "integer", "minimum": 1}}
-OPTIONAL = {"context": "", "result": "", "when": "", "replaces": ""}
+TYPES: dict[str, JsonSchema] = {
+    "timeout": {"type": "integer", "minimum": 0}, "task": {"type": "integer", "minimum": 1},
+    "done": {"type": "boolean"},
+}  # fmt: skip
+OPTIONAL = {"context": "", "result": "", "when": "", "replaces": "", "done": True}
 NOT_YET = {"en": "the user has not replied yet", "zh": "用户暂未回复"}
 """What I returns after its time."""
 
@@ -89,7 +101,7 @@ def spec_of(name: str, language: str) -> ToolSpec:
     words = (CHINESE if language == "zh" else ENGLISH)[name]
     properties: dict[str, JsonSchema] = {}
     for argument, description in words.arguments.items():
-        kind = NUMBERS.get(argument) if (name, argument) != ("M1", "task") else None
+        kind = TYPES.get(argument) if (name, argument) != ("M1", "task") else None
         properties[argument] = {**(kind or {"type": "string"}), "description": description}
         if argument in OPTIONAL:
             properties[argument]["default"] = OPTIONAL[argument]

@@ -1,4 +1,10 @@
-"""What can happen, typed. A row of the log is an event with its number, its mind, its time and who did it."""
+"""What can happen, typed. A row of the log is an event with its number, its mind, its time and who did it.
+
+Rows outlive the code that wrote them. A class may gain a field that has a default, lose a field, widen a type: old rows
+are read as before. Whoever renames a kind or a field appends a step to `MIGRATIONS` (memory/tables.py) that rewrites
+rows: it runs once, in one transaction, so that a process that dies in it leaves the file as it was. A kind that is no
+more needs nothing: its rows are read as `Unknown`, and kept. tests/folders holds what earlier versions wrote.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +72,15 @@ class Piece(Event):
     kind = "piece"
     kept = False
     text: str
+    answers: int
+
+
+class Reading(Event):
+    """The Talker's model has been asked and has not said a word yet: where it is slow, it reads for a minute."""
+
+    kind = "reading"
+    kept = False
+    model: str
     answers: int
 
 
@@ -265,7 +280,7 @@ def register(*kinds: type[Event]) -> None:
 
 
 register(
-    Opened, Heard, Waiting, Piece, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
+    Opened, Heard, Waiting, Piece, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
     FollowUp, Remembered, Corrected, Slept, Reflected, Failed,
 )  # fmt: skip
 

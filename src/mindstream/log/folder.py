@@ -8,16 +8,8 @@ from urllib.parse import quote
 from mindstream.log.files import private_folder
 
 GATES = "gate-*.npz"
-"""The files in which the learned gate keeps what it learned, one a pack (see coach/gates/learned)."""
+"""Files in which a gate of older versions kept what it had learned of what users said."""
 UNFINISHED_GATES = ".gate-*.tmp"
-"""What is left of writing such a file where the process died."""
-
-
-def gates_in(folder: Path) -> list[Path]:
-    """List the files of the learned gate in a data folder."""
-    return sorted(folder.glob(GATES))
-
-
 COPIES = "mended-*"
 """The folders that hold copies from before a mending; they hold users' words."""
 

@@ -100,8 +100,10 @@ def renew(connection: sqlite3.Connection, ids: Sequence[int], owner: str, lease:
     )
 
 
-def finish(connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str, seq: int) -> None:
-    """Mark work as done by the event `seq`.
+def finish(
+    connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str, seq: int, *, begun: bool = True
+) -> None:
+    """Mark work as done by the event `seq`; work that has not begun, where `begun` is False.
 
     Raises:
         LeaseLost: another process has taken some of it over.
@@ -109,8 +111,8 @@ def finish(connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner:
     for id_ in ids:
         changed = connection.execute(
             "UPDATE work SET done = ?, running = 0, error = ''"
-            " WHERE id = ? AND mind = ? AND owner = ? AND running = 1 AND done IS NULL",
-            (seq, id_, mind, owner),
+            " WHERE id = ? AND mind = ? AND owner = ? AND running = ? AND done IS NULL",
+            (seq, id_, mind, owner, begun),
         )
         if changed.rowcount != 1:
             raise LeaseLost(f"work {id_} was taken over by another process")
@@ -131,11 +133,13 @@ def check_held(connection: sqlite3.Connection, mind: str, ids: Sequence[int], ow
             raise LeaseLost(f"work {id_} was taken over by another process, or has ended")
 
 
-def release(connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str, error: str) -> None:
-    """Put work back after a run that failed; it is taken up again, a bounded number of times."""
+def release(
+    connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str, error: str, *, counts: bool = True
+) -> None:
+    """Put work back after a run that failed; it is taken up again, a bounded number of times where that `counts`."""
+    counted = "failures = failures + 1" if counts else "attempts = max(0, attempts - 1)"
     connection.executemany(
-        "UPDATE work SET running = 0, error = ?, failures = failures + 1"
-        " WHERE id = ? AND mind = ? AND owner = ? AND done IS NULL",
+        f"UPDATE work SET running = 0, error = ?, {counted} WHERE id = ? AND mind = ? AND owner = ? AND done IS NULL",
         [(error, id_, mind, owner) for id_ in ids],
     )
 

@@ -22,22 +22,12 @@ ONCE: frozenset[Kind] = UNIQUE | {"document", "dream"}
 """Kinds in which the same words twice are too many; a second "yes" or a repeated percept is real."""
 WRITTEN: frozenset[Kind] = frozenset({"note", "thought"})
 """Kinds that a model writes by itself: where junk gathers."""
-JUNK = [
-    (why, re.compile(words, re.IGNORECASE))
-    for why, words in (
-        ("a greeting or thanks", r"^\W*(hi|hello|hey|thanks?|thank you|ok|okay|yes|no|bye|你好|谢谢|好的|再见)\W*$"),
-        ("a question", r"[?？][^\w?？]*$"),
-        (
-            "words of a prompt",
-            r"you are an? (helpful|assistant|ai)\b|as an ai\b|</?(system|user|data)>|reply with (one )?json",
-        ),
-        ("code or data", r"^\s*[\[{].*[\]}]\s*$|```|^Traceback "),
-        (
-            "about the talk, not the world",
-            r"^the (user|assistant) (said|asked|greeted|thanked|replied|wants to chat)\b",
-        ),
-    )
-]
+JUNK = {
+    "a question": re.compile(r"[?？][^\w?？]*$"),
+    "marks of a prompt": re.compile(r"</?(system|user|data)>"),
+    "code or data": re.compile(r"^\s*[\[{].*[\]}]\s*$|```|^Traceback "),
+}
+"""What tells by its signs alone that it is no note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +122,8 @@ def _groups(near: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _junk(text: str) -> str:
     """Say why a text is junk; "" where it is not."""
-    for why, words in JUNK:
-        if words.search(text):
+    for why, signs in JUNK.items():
+        if signs.search(text):
             return why
     return "" if terms(text) else "no words to find it by"
 

@@ -28,7 +28,8 @@ OWN = {
 QUOTING = {
     "thought": ("text", "words", "ask_next"), "tool_called": ("arguments",), "observed": ("text",),
     "slept": ("text", "error"), "reflected": ("questions",), "waiting": ("text",), "error": ("text",),
-    "model_called": ("error",), "decided": ("said",), "believed": ("patch",), "judged": ("why",),
+    "model_called": ("error",), "decided": ("said",), "left_unsaid": ("text",), "believed": ("patch",),
+    "judged": ("why",),
     "set_aside": ("reason",), "solving": ("task",), "run_planned": ("plan", "because"), "step_began": ("arguments",),
     "step_found": ("text", "arguments"), "solved": ("answer", "stopped", "unanswered"),
     "life_began": ("goal", "orders"), "turn_began": ("words",), "asked": ("news",),

@@ -46,7 +46,7 @@ class Exemplars(Protocol):
 
 
 async def find_examples(
-    source: Exemplars | None, query: str, patience_s: float | None = None
+    source: Exemplars | None, query: str, timeout_s: float | None = None
 ) -> tuple[tuple[Example, ...], str]:
     """Return what is shown before a question, and, where the source failed, in a line why there is nothing.
 
@@ -55,7 +55,7 @@ async def find_examples(
     if source is None:
         return (), ""
     try:
-        return tuple(await Isolated(lambda: _found(source, query)).result(patience_s)), ""
+        return tuple(await Isolated(lambda: _found(source, query)).result(timeout_s)), ""
     except Broken as broken:
         return (), str(broken)
 

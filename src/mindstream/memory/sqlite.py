@@ -261,12 +261,13 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
     if commit.wake:
         work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
     if commit.finish:
-        work.finish(connection, commit.mind, commit.finish.work, commit.finish.owner, logged[0].seq)
+        done = commit.finish
+        work.finish(connection, commit.mind, done.work, done.owner, logged[0].seq, begun=done.begun)
     if commit.checkpoint:
         checkpoints.write(connection, commit.mind, commit.checkpoint, logged[0].seq)
     if commit.put_back:
         back = commit.put_back
-        work.release(connection, commit.mind, back.work, back.owner, back.error)
+        work.release(connection, commit.mind, back.work, back.owner, back.error, counts=back.counts)
     return logged
 
 

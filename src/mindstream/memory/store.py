@@ -82,19 +82,21 @@ class NewWork:
 
 @dataclass(frozen=True, slots=True)
 class WorkDone:
-    """The end of work, by the commit's first entry."""
+    """The end of work, by the commit's first entry. `begun` False: it ends before anybody has taken it up."""
 
     work: tuple[int, ...]
     owner: str
+    begun: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class WorkReleased:
-    """Work that a failed run lets go of, and why; it is tried again."""
+    """Work that a run lets go of, and why; it is tried again. `counts`: the run failed at it."""
 
     work: tuple[int, ...]
     owner: str
     error: str
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)

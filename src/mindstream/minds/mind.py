@@ -20,8 +20,8 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Entry, Store
 from mindstream.memory.stream import New, Stream
 from mindstream.minds.calls import CallLog
-from mindstream.minds.patience import Patience
 from mindstream.minds.speaker import MakeSpeaker, Nobody, find_speaker
+from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
@@ -52,16 +52,16 @@ class Mind:
         *,
         tools: Sequence[Tool] = (),
         reasoners: Sequence[Reasoner] = (),
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
         speaker: MakeSpeaker = Nobody,
     ) -> None:
         self.stream, self.models, self.session = stream, models, session
         self.tools = checked_tools(tools)
-        self.patience = patience or Patience()
+        self.timeouts = (timeouts or Timeouts()).fill(models)
         self.floor = asyncio.Lock()
         self.reasoners = Background(
             stream, (), self.floor, self._speak_up, tools=self.tools,
-            lease_s=self.patience.lease_s, retry_s=self.patience.retry_s,
+            lease_s=self.timeouts.lease_s, retry_s=self.timeouts.retry_s,
         )  # fmt: skip
         self.speaker = speaker(self)
         self.reasoners.add(*self.speaker.reasoners, *reasoners)
@@ -81,7 +81,7 @@ class Mind:
         speaker: MakeSpeaker | str | None = "coach",
         embed: Embedder | str = "wordllama",
         clock: Clock | None = None,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
         **options: Any,
     ) -> AsyncIterator[Mind]:
         """Open a user's mind and let its reasoners work until the block ends.
@@ -90,11 +90,12 @@ class Mind:
             data: the data folder (made if need be), or a store.
             session: the conversation to go on with; None begins a new one. Memory spans all of them.
             models: a name (`rules`, `openai:gpt-5`, …) or a table role -> name; roles: talker, reasoner, default.
+                A role that is needed and stands nowhere is an error, unless there is a default.
             tools: what its reasoners may call, beside their own.
             reasoners: more of them, beside those of the speaker; each writes its own slot.
             speaker: who answers: by name, by whoever makes one (see minds/speaker), or None: nobody.
-            options: what a speaker that is named is told; the coach's are `pack`, `gate` and `exemplars` (see
-                coach.coach).
+            options: what a speaker that is named is told; the coach's are `pack`, `gate`, `exemplars` and `follow_ups`
+                (see coach.coach).
 
         Raises:
             UserError: a name that cannot be used, an unknown or broken pack, two of the same name.
@@ -115,7 +116,7 @@ class Mind:
         try:
             stream = Stream(store, user, embed, clock, Feed())
             mind = cls(
-                stream, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, patience=patience,
+                stream, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
                 speaker=make,
             )  # fmt: skip
             await mind._begin()
@@ -143,22 +144,25 @@ class Mind:
         self._turn = Turn(await self.stream.store.count(self.stream.name, "heard"), "", "")
         await self.speaker.begin()
 
-    async def hear(self, text: str) -> AsyncGenerator[Logged]:
+    async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer: heard, perhaps waiting, pieces, said.
 
         What was yielded as `heard` is on disk and will be thought about, whatever happens next. Closing the generator
         breaks the answer off; whoever keeps it without listening holds up nobody.
 
+        Args:
+            one_answer: nothing that comes later would be seen: what was asked for is waited for.
+
         Raises:
             InputError: there is nothing to read in it, or it is too long.
             StorageError: it could not be kept, or the answer could not.
         """
-        async with aclosing(self.speaker.hear(checked_text(text))) as events:
+        async with aclosing(self.speaker.hear(checked_text(text), one_answer=one_answer)) as events:
             async for logged in events:
                 yield logged
 
     async def say(self, text: str) -> str:
-        """Say something to the mind and return its whole answer.
+        """Say something to the mind and return its whole answer; nothing that was asked for follows it.
 
         Raises:
             InputError, StorageError: see `hear`; also where nobody speaks for this mind.
@@ -166,7 +170,7 @@ class Mind:
         if isinstance(self.speaker, Nobody):
             raise InputError("nobody speaks for this mind: open it with a speaker, or use `hear`, which only listens")
         answer = ""
-        async with aclosing(self.hear(text)) as events:
+        async with aclosing(self.hear(text, one_answer=True)) as events:
             async for logged in events:
                 if isinstance(logged.event, Said):
                     answer = logged.event.text

@@ -42,8 +42,8 @@ class Speaker(Protocol):
     async def begin(self) -> None:
         """Read what is believed and planned, before anything is heard."""
 
-    def hear(self, text: str) -> AsyncGenerator[Logged]:
-        """Take in an utterance (see Mind.take_in) and answer it, event by event."""
+    def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
+        """Take in an utterance (see Mind.take_in) and answer it, event by event; `one_answer`: nothing can follow."""
 
     async def speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
         """Return what is to be committed with a conclusion besides what it writes itself."""
@@ -75,7 +75,7 @@ class Nobody:
     async def begin(self) -> None:
         pass
 
-    async def hear(self, text: str) -> AsyncGenerator[Logged]:
+    async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:  # noqa: ARG002
         yield await self._mind.take_in(text)
         self._mind.reasoners.wake()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,6 +27,8 @@ DECISIONS = {"decisions": f"https://{_OPENAI}/v1", "systemone": "https://api.typ
 """Endpoints that answer typed questions and nothing else: where the two protocols are at home."""
 WINDOW = 4_096
 """How many tokens a model in this process has room for where nobody says."""
+HOME = (".local", ".localhost", ".lan", ".home", ".internal")
+"""How the names of machines in the same house end."""
 _QUOTED = 300
 
 
@@ -41,6 +45,18 @@ class Address:
     url: str | None
     key: str = field(repr=False)
     window: int = 0
+
+    @property
+    def is_local(self) -> bool:
+        """It leads to this machine, or to one in the same network: nobody knows how slow that is."""
+        if self.vendor in ("gguf", "ollama"):
+            return True
+        host = urlsplit(self.url).hostname if self.url else None
+        if host is None:
+            return False
+        with suppress(ValueError):
+            return ip_address(host).is_private
+        return "." not in host or host.endswith(HOME)
 
     def quote(self, text: object) -> str:
         """Return what an endpoint said, in one short line, without any key."""

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from mindstream.clock import SystemClock
-from mindstream.errors import ModelError, ModelRefused, ModelSilent, ModelUnavailable, PromptTooLong, RateLimited
+from mindstream.errors import (
+    ModelDenied,
+    ModelError,
+    ModelRefused,
+    ModelSilent,
+    ModelUnavailable,
+    PromptTooLong,
+    RateLimited,
+)
 from mindstream.models.address import Address
 
 TOO_LONG = re.compile(
@@ -97,7 +105,7 @@ def _failure(at: Address, fault: Fault) -> ModelError:
         case "broken":
             return ModelUnavailable(f"{at.name} broke off ({what}). It may work later")
         case "spent":
-            return ModelRefused(f"{at.name} has no credit left ({what}). Asking again will not help")
+            return ModelDenied(f"{at.name} has no credit left ({what}). Asking again will not help")
     return _answered(at, fault, what)
 
 
@@ -109,9 +117,9 @@ def _answered(at: Address, fault: Fault, what: str) -> ModelError:
     if status == 429:
         return RateLimited(f"{at.name} asks to wait ({what})", fault.retry_after_s)
     if status in (401, 403):
-        return ModelRefused(f"{at.name} refuses the key ({what}). Check {at.key_source()}")
+        return ModelDenied(f"{at.name} refuses the key ({what}). Check {at.key_source()}")
     if status == 404:
-        return ModelRefused(f"{at.name} is not there ({what}). Check the model's name{at.hint()}")
+        return ModelDenied(f"{at.name} is not there ({what}). Check the model's name{at.hint()}")
     passing = status in (408, 409, 425) or not 400 <= status < 500
     if passing and fault.kind != "rejected":
         return ModelUnavailable(f"{at.name} failed ({what}). It may work later")

@@ -17,37 +17,27 @@ CALLS = 16
 CALL_BYTES = 64_000
 """The arguments of all calls of one reply."""
 
-SILENCE_S = 60.0
-"""How long an endpoint may say nothing before a reply begins …"""
-TALKER_S = 15.0
-"""… where somebody waits for each word; rules answer sooner than that."""
-BETWEEN_S = 30.0
-"""How long it may say nothing between two pieces that carry something."""
-HERE_S = 180.0
-"""How long a model in this process may say nothing: it reads as fast as the machine can, and all at once."""
-WHOLE_S = {"talker": 60.0}
-OTHERS_S = 180.0
-"""How long a whole reply may take: the talker's, anybody else's."""
-
 
 @dataclass(frozen=True, slots=True)
 class Waits:
     """How long one reply is waited for, in seconds: for its first part, between two parts, for the whole."""
 
-    first_s: float
-    between_s: float
-    whole_s: float
+    first_s: float = 60.0
+    between_s: float = 30.0
+    whole_s: float = 180.0
 
 
-def waits(role: str, silence_s: float = SILENCE_S, *, here: bool = False) -> Waits:
-    """Return how long a role waits where an endpoint may say nothing for `silence_s`.
+LOCAL = Waits(300.0, 120.0, 1_200.0)
+"""A model on this machine, or on one beside it, may read for minutes before its first word, its own prompt and those
+that came before it; it is not gone."""
 
-    A model in this process (`here`) reads long prompts, its own and those beside it, for minutes; it is not gone.
-    """
-    if here:
-        return Waits(max(HERE_S, silence_s), HERE_S, 3 * OTHERS_S)
-    first_s = min(TALKER_S, silence_s) if role == "talker" else silence_s
-    return Waits(first_s, min(BETWEEN_S, silence_s), WHOLE_S.get(role, OTHERS_S))
+
+def waits(patience_s: float | None = None, *, local: bool = False) -> Waits:
+    """Return how long a model is waited for; `patience_s`: how long a person lets it be silent, where they say so."""
+    usual = LOCAL if local else Waits()
+    if patience_s is None:
+        return usual
+    return Waits(patience_s, patience_s, max(usual.whole_s, 3 * patience_s))
 
 
 def reply_tokens(request: Request) -> int:

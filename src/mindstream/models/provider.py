@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from mindstream.errors import ModelRefused, ModelSilent, ReplyInvalid
 from mindstream.models.adapter import Adapter, Delta, Withheld
 from mindstream.models.address import DECISIONS, Address, address
-from mindstream.models.limits import SILENCE_S, Tally, Waits, waits
+from mindstream.models.limits import Tally, Waits, waits
 from mindstream.models.model import Call, Distribution, Logprobs, Part, Piece, Request, Usage
 from mindstream.models.thoughts import Thinking
 
@@ -29,31 +29,31 @@ def provider(
     *,
     base_url: str | None = None,
     api_key: str | None = None,
-    silence_s: float = SILENCE_S,
+    patience_s: float | None = None,
     window: int | None = None,
 ) -> Provider:
     """Return the model of this name; nothing is sent yet.
 
     Args:
-        silence_s: how long an endpoint may say nothing before a reply begins; the talker waits less (see limits).
+        patience_s: how long it may be silent, before its first word and between two [by its address, see limits].
         window: how many tokens a model in this process gets room for [4,096]; endpoints have their own.
 
     Raises:
         SettingsError: no such form, no key, or a package that is not installed.
     """
     at = address(name, base_url=base_url, api_key=api_key)
-    return Provider(replace(at, window=window) if at.window and window else at, silence_s)
+    return Provider(replace(at, window=window) if at.window and window else at, patience_s)
 
 
 class Provider:
     """A model behind an endpoint. A reply that goes beyond its limits ends there (see limits)."""
 
-    def __init__(self, address: Address, silence_s: float = SILENCE_S) -> None:
+    def __init__(self, address: Address, patience_s: float | None = None) -> None:
         self.name = address.name
         self._address = address
         self.window = address.window or None
         self.is_here = address.vendor == "gguf"
-        self._silence_s = silence_s
+        self.waits = waits(patience_s, local=address.is_local)
         self._connecting = threading.Lock()
         self._adapters: WeakKeyDictionary[asyncio.AbstractEventLoop, Adapter] = WeakKeyDictionary()
 
@@ -63,7 +63,7 @@ class Provider:
         if adapter is None:
             adapter = await asyncio.to_thread(self._connected, loop)
         tally = Tally(request)
-        watch = _Watch(self.name, waits(request.role, self._silence_s, here=self.is_here))
+        watch = _Watch(self.name, self.waits)
         thinking, used, withheld = Thinking(), None, None
         async with aclosing(adapter.stream(request)) as arrivals:
             while not tally.full and (arrival := await watch.wait(anext(arrivals, None), tally)):
@@ -129,7 +129,10 @@ class _Watch:
             if self._until > self._end:
                 tally.late, tally.full = True, f"took longer than {self._waits.whole_s:g} s"
                 return None
-        raise ModelSilent(f"{self._name} said nothing for {self._patience_s:g} s. Is it busy, or still loading?")
+        raise ModelSilent(
+            f"{self._name} said nothing for {self._patience_s:g} s. Is it busy, or still loading?"
+            " --patience S waits longer"
+        )
 
 
 def _adapter(at: Address) -> Adapter:

@@ -10,7 +10,7 @@ from types import MappingProxyType, TracebackType
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import SettingsError
 from mindstream.models.address import FORMS, KINDS
-from mindstream.models.limits import SILENCE_S
+from mindstream.models.limits import Waits
 from mindstream.models.model import Model
 from mindstream.models.provider import Provider, provider
 from mindstream.models.recording import Playback, Recorder
@@ -18,6 +18,7 @@ from mindstream.models.rules import Rules
 from mindstream.models.wrappers.breaker import Breaker
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.cache import Cache
+from mindstream.models.wrappers.fallback import Fallback
 from mindstream.models.wrappers.fit import Fit
 from mindstream.models.wrappers.guard import Guard
 from mindstream.models.wrappers.legible import Legible
@@ -30,35 +31,66 @@ from mindstream.models.wrappers.reworded import Reworded
 from mindstream.models.wrappers.traced import Traced
 from mindstream.models.wrappers.with_listener import WithListener
 
+DEFAULT = "default"
+
 
 class Models:
-    """The models of a mind, by role; roles that are not in the table get the default."""
+    """The models of a mind, by role; roles that are not in the table get the default, where there is one."""
 
-    def __init__(self, default: Model, roles: Mapping[str, Model] = MappingProxyType({})) -> None:
-        self._default = default
-        self._roles = dict(roles)
+    def __init__(self, default: Model | None = None, roles: Mapping[str, Model] = MappingProxyType({})) -> None:
+        self._models = ({DEFAULT: default} if default else {}) | dict(roles)
+        self._waits: Mapping[str, Waits] = {}
         self._providers: tuple[Provider, ...] = ()
 
     def of(self, *roles: str) -> Model:
-        """Return who answers for the first of these roles that is in the table, else the default."""
-        return next((self._roles[role] for role in roles if role in self._roles), self._default)
+        """Return who answers for the first of these roles that is in the table, else the default.
+
+        Raises:
+            SettingsError: nobody does.
+        """
+        if (found := self._find(roles)) is None:
+            role = roles[0] if roles else DEFAULT
+            raise SettingsError(
+                f"no model is named for the role {role!r}: name one ({role} = MODEL; --role {role}=MODEL), or say who"
+                " answers in all roles that have none (default = MODEL; --model MODEL)"
+            )
+        return self._models[found]
+
+    def check(self, *roles: str) -> None:
+        """Raise SettingsError where nobody answers for one of these roles: at once, not in the middle of something."""
+        for role in roles:
+            self.of(role)
+
+    def has(self, role: str) -> bool:
+        """Tell whether a role has a model of its own."""
+        return role in self._models
+
+    def waits(self, *roles: str) -> Waits:
+        """Return how long an answer of whoever answers for these roles is waited for."""
+        return self._waits.get(self._find(roles) or DEFAULT, Waits())
+
+    def _find(self, roles: tuple[str, ...]) -> str | None:
+        return next((role for role in (*roles, DEFAULT) if role in self._models), None)
 
     @property
     def names(self) -> dict[str, str]:
-        """The name of each role's model, the default first."""
-        return {"default": self._default.name} | {role: model.name for role, model in self._roles.items()}
+        """The name of each role's model, the default first where there is one."""
+        return {role: model.name for role, model in self._models.items()}
 
     @property
     def only_rules(self) -> bool:
         """No model is configured: rules answer everything, and every surface should say so."""
         return set(self.names.values()) == {Rules.name}
 
+    def each(self, wrap: Callable[[Model], Model]) -> Models:
+        """Return the same models, shared, with something around each."""
+        models = Models(None, {role: wrap(model) for role, model in self._models.items()})
+        models._waits = self._waits
+        return models
+
     def with_listener(self, on_call: Callable[[Metered], None]) -> Models:
         """Return the same models, shared, for somebody who wants to be told of their own calls."""
-        return Models(
-            WithListener(self._default, on_call),
-            {role: WithListener(model, on_call) for role, model in self._roles.items()},
-        )
+        return self.each(lambda model: WithListener(model, on_call))
 
     @classmethod
     def named(
@@ -75,13 +107,19 @@ class Models:
         words_dir: Path | str | None = None,
         at_once: int = 8,
         per_minute: int | None = None,
-        silence_s: float = SILENCE_S,
+        patience_s: Mapping[str, float] | float | None = None,
         context: Mapping[str, int] | int | None = None,
+        fallback: str = "",
     ) -> Models:
         """Build the models of a table role -> name; one that is named twice is built once.
 
-        Without `default` in the table, rules are the default. `context`: how many tokens fit into the window of each
-        model, or of those that are named.
+        Where nothing is in the table, stand-ins answer (`rules`). Else a role that has no model is an error when it is
+        asked for, unless there is a `default`.
+
+        Args:
+            patience_s: how long each model may be silent, or those that are named [see limits].
+            context: how many tokens fit into the window of each model, or of those that are named.
+            fallback: who answers in the place of a model that fails; nobody does where this names none.
 
         Raises:
             SettingsError: a name that nobody knows, a missing key, package, recording or folder of words.
@@ -98,13 +136,19 @@ class Models:
             at_once,
             per_minute,
         )
-        table = {"default": "rules", **table}
-        names = dict.fromkeys(table.values())
+        table = table or {DEFAULT: Rules.name}
+        names = dict.fromkeys([*table.values(), *([fallback] if fallback else [])])
         windows = context if isinstance(context, Mapping) else dict.fromkeys(names, context)
-        inner = {name: _named(name, silence_s, windows.get(name)) for name in names}
+        patience = patience_s if isinstance(patience_s, Mapping) else dict.fromkeys(names, patience_s)
+        inner = {name: _named(name, patience.get(name), windows.get(name)) for name in names}
         built = {name: wrapped.around(model, windows.get(name)) for name, model in inner.items()}
-        models = cls(built[table["default"]], {role: built[name] for role, name in table.items() if role != "default"})
+        if fallback:
+            last = built[fallback]
+            safe = (fallback, Rules.name)
+            built = {name: each if name in safe else Fallback((each, last)) for name, each in built.items()}
+        models = cls(None, {role: built[table[role]] for role in sorted(table, key=lambda role: role != DEFAULT)})
         models._providers = tuple(model for model in inner.values() if isinstance(model, Provider))
+        models._waits = {role: _waits(inner[name]) for role, name in table.items()}
         return models
 
     async def aclose(self) -> None:
@@ -162,12 +206,16 @@ class Wrapping:
         return Reworded(model, self.words_dir) if self.words_dir else model
 
 
-def _named(name: str, silence_s: float, window: int | None) -> Model:
+def _waits(model: Model) -> Waits:
+    return model.waits if isinstance(model, Provider) else Waits()
+
+
+def _named(name: str, patience_s: float | None, window: int | None) -> Model:
     kind, _, rest = name.partition(":")
-    if name == "rules":
+    if name == Rules.name:
         return Rules()
     if kind == "playback" and rest:
         return Playback(rest)
     if kind not in KINDS:
         raise SettingsError(f"{name!r} is not the name of a model; the forms are rules, playback:PATH, {FORMS}")
-    return provider(name, silence_s=silence_s, window=window)
+    return provider(name, patience_s=patience_s, window=window)

@@ -26,6 +26,8 @@ SHORT = 100
 named there: it stands above."""
 NAMING = ("", *":：—–-(")
 """What stands behind MISSING where it is no word of the answer."""
+QUOTED = "No model was there to answer; what was found is quoted:"
+"""The first line of what is no answer, but passages as they stand."""
 START = 40
 """So many characters tell which paragraph is meant."""
 
@@ -105,6 +107,8 @@ class AnswerFromEvidence(Prompt[str]):
 
 def read_answer(words: str, plan: Plan) -> SolverAnswer:
     """Read the answer, and what is said to be MISSING from it; steps that are not named are all of them."""
+    if words.startswith(QUOTED):
+        return SolverAnswer(words, "an answer: no model was there", tuple(step.id for step in plan.steps))
     found = [mark for mark in MISSING.finditer(words) if _names_a_part(mark)]
     if not found:
         return SolverAnswer(words)
@@ -121,10 +125,10 @@ def _names_a_part(mark: re.Match[str]) -> bool:
 
 
 @rule(AnswerFromEvidence)
-def answer_with_last(ask: AnswerFromEvidence) -> str:
-    """Give what the last step found, of a calculator's lines the last: rules plan so that it is the answer."""
+def quote_what_was_found(ask: AnswerFromEvidence) -> str:
+    """Stand in: what a calculator gave last is the answer; of anything else the passages are quoted, saying so."""
     last = ask.steps[-1] if ask.steps else None
-    if last is None or last.failed:
-        return f"MISSING {last.id if last else ''}".strip()
-    text = last.text.strip()
-    return text.splitlines()[-1] if text and last.call.startswith("calculator[") else text
+    if last and not last.failed and last.call.startswith("calculator["):
+        return last.text.strip().splitlines()[-1]
+    found = [step.text.strip() for step in ask.steps if not step.failed]
+    return "\n\n".join((QUOTED, *found)) if found else f"MISSING {last.id if last else ''}".strip()

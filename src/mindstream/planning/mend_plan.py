@@ -46,5 +46,5 @@ def _state(evidence: Evidence | None, insufficient: bool) -> str:
 
 @rule(MendPlan)
 def give_up(ask: MendPlan) -> str:  # noqa: ARG001
-    """Mend nothing: what rules can plan they plan at once."""
+    """Stand in: mend nothing, since one look-up is all that is planned without a model."""
     return "NOTHING"

@@ -1,8 +1,9 @@
-"""Remembered plans: what solved a task solves another of the same form, with no call of a planner.
+"""Remembered plans: what solved a task solves another that differs in names and numbers only, without a planner.
 
-A plan that ended well is an exemplar in a stream, found by its task's form (see `task_form`). It is kept only where it
-is certain what of it belongs to the task's entities: each of them stands in what its steps are called with, and no
-other name or number does, since that might have been worked out from them.
+A plan that ended well is an exemplar in a stream. It serves another task where, put into each other's place, the names,
+numbers and quoted texts in which the two differ make the one of the other and back, and where it is certain what of the
+plan belongs to them: each stands in what its steps are called with, and no name or number does that is not the task's,
+since that might have been worked out from them. Letters and digits alone are looked at: no word is understood.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 from pydantic import JsonValue, ValidationError
 
@@ -19,48 +21,47 @@ from mindstream.planning.arguments import Reference, Text, parse_part
 from mindstream.planning.check import check
 from mindstream.planning.plan import Plan
 from mindstream.planning.solution import Solution
-from mindstream.planning.task_form import OPENERS, TaskForm, count_entity, read_form, swap_entities
+from mindstream.text.words import STOP
 
 PLANNER = "planner"
-FORM, ENTITIES, PLAN = "form", "entities", "planned"
-CONSTANTS = ("1", "100")
+PLAN = "planned"
+LONGEST, LOOKED_AT = 2_000, 20
+"""The longest task, in characters, and among so many remembered ones a plan is looked for."""
+CONSTANTS = {"1", "100"}
 """Numbers that percentages are worked out with, whatever they are of."""
-NUMBER = re.compile(r"(?<![\w.^])\d+(?:[.,]\d+)*(?!\w)")
+TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d]\w*|[^\w\s]")
 FORMULA = re.compile(r"[\d)]\s*[-+*/^]\s*[\d(]")
-NAME = re.compile(r"(?<![\w.])[A-Z][\w-]+")
+BEGINS = re.compile(r"(?:^|[.!?:] )$")
+WITHIN = {*"-'’.&", "of", "the", "de", "da", "von", "van", "la", "du"}
+"""What stands in a name, and is no word of a task."""
+OPENS, CLOSES = tuple('"“«《「'), tuple('"”»》」')
 
 
 @dataclass(frozen=True)
 class RememberedPlans:
-    """The plans that a stream holds, by the form of what they solved."""
+    """The plans that a stream holds."""
 
     stream: Stream
 
     async def find(self, task: str, tools: Sequence[ToolSpec]) -> Plan | None:
-        """Return a plan that solved a task of this form, with this one's entities; None where none would run."""
-        form = read_form(task)
-        if form is None:
+        """Return the plan of a task that differs in names and numbers only, with this one's; None: none would run."""
+        if len(task) > LONGEST:
             return None
-        found = await self.stream.recall(
-            task, 1, kinds=["exemplar"], where={FORM: form.key, "by": PLANNER}, touch=False
-        )
+        found = await self.stream.recall(task, LOOKED_AT, kinds=["exemplar"], where={"by": PLANNER}, touch=False)
         for each in found:
-            plan = _plan_for(task, form, each.record.data)
+            plan = _plan_for(task, each.record.text, each.record.data)
             if plan and not check(plan, tools):
                 return plan
         return None
 
     async def keep(self, solution: Solution, tools: Sequence[ToolSpec]) -> bool:
-        """Keep a plan that ended well, where it can serve other tasks; return whether it was kept."""
-        form = read_form(solution.task)
-        if form is None or not _ended_well(solution) or not _is_general(solution.plan, form):
+        """Keep a plan that ended well, where none is remembered for its task; return whether it was kept."""
+        if len(solution.task) > LONGEST or not _ended_well(solution) or check(solution.plan, tools):
             return False
-        if check(solution.plan, tools) or await self.find(solution.task, tools):
+        if await self.find(solution.task, tools):
             return False
-        await self.stream.remember(
-            solution.task, "exemplar", by=PLANNER, keywords=[word for word in form.words if word.isalpha()],
-            data={FORM: form.key, ENTITIES: list(form.entities), PLAN: solution.plan.model_dump(mode="json")},
-        )  # fmt: skip
+        data: dict[str, JsonValue] = {PLAN: solution.plan.model_dump(mode="json")}
+        await self.stream.remember(solution.task, "exemplar", by=PLANNER, data=data)
         return True
 
 
@@ -71,49 +72,91 @@ def _ended_well(solution: Solution) -> bool:
     return bool(solution.answer) and is_whole and solution.how != "react"
 
 
-def _is_general(plan: Plan, form: TaskForm) -> bool:
-    """Tell whether the plan's own words hold every entity of the task, and no name or number from elsewhere."""
-    literals = [text for step in plan.steps for text in _texts(dict(step.arguments))]
-    numbers = {entity for entity in form.entities if NUMBER.fullmatch(entity)}
-    if any(not any(count_entity(text, entity) for text in literals) for entity in form.entities):
-        return False
-    if numbers & {*CONSTANTS} and any(FORMULA.search(text) for text in literals):
-        return False
-    if numbers & {str(value) for step in plan.steps for value in _numbers(dict(step.arguments))}:
-        return False
-    bare = [swap_entities(text, dict.fromkeys(form.entities, "")) for text in literals]
-    foreign = {number for text in bare for number in NUMBER.findall(text)} - {*CONSTANTS}
-    return not foreign and all(_is_own(word, rest, form) for text in bare for word, rest in _names(text))
-
-
-def _names(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what stands in capitals, each with what follows it."""
-    for found in NAME.finditer(text):
-        yield found[0], text[found.end() :]
-
-
-def _is_own(word: str, rest: str, form: TaskForm) -> bool:
-    """Tell whether a word in capitals is the task's own, apart from its entities, or only begins a sentence."""
-    parts = {part.casefold() for entity in form.entities for part in entity.split()}
-    folded = word.casefold()
-    return folded not in parts and (folded in form.words or folded in OPENERS or rest.startswith((" of ", ":")))
-
-
-def _plan_for(task: str, form: TaskForm, data: Mapping[str, JsonValue]) -> Plan | None:
-    """Return a remembered plan with other entities; None where the record is none of ours."""
-    entities = data.get(ENTITIES)
-    if not isinstance(entities, list) or len(entities) != len(form.entities):
-        return None
-    swaps = {str(old): new for old, new in zip(entities, form.entities, strict=True)}
+def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | None:
+    """Return a remembered plan with another task's names and numbers; None where it may be wrong for it."""
+    swaps = find_swaps(before, task)
     try:
         plan = Plan.model_validate(data.get(PLAN))
     except ValidationError:
         return None
+    if swaps is None or (before != task and not _is_general(plan, before, swaps)):
+        return None
     steps = [
-        step.model_copy(update={"arguments": _swap(dict(step.arguments), swaps), "why": swap_entities(step.why, swaps)})
+        step.model_copy(update={"arguments": _swap(dict(step.arguments), swaps), "why": _swap_text(step.why, swaps)})
         for step in plan.steps
     ]
     return Plan(task=task, steps=tuple(steps))
+
+
+def find_swaps(before: str, after: str) -> dict[str, str] | None:
+    """Return a text's names and numbers, each by that in whose place it stands in another, changed or not.
+
+    None where the texts differ in more than these.
+    """
+    texts = [" ".join(text.split()) for text in (before, after)]
+    tokens = [list(TOKEN.finditer(text)) for text in texts]
+    # What could be changed is made alike to nothing, so that words alone are laid side by side.
+    words: list[list[tuple[int, int] | str]] = [
+        [(at, side) if _begins_name(found[0]) else found[0] for at, found in enumerate(tokens[side])] for side in (0, 1)
+    ]
+    swaps: dict[str, str] = {}
+    for kind, *ends in SequenceMatcher(None, words[0], words[1], autojunk=False).get_opcodes():
+        spans = [tokens[side][ends[2 * side] : ends[2 * side + 1]] for side in (0, 1)] if kind != "equal" else []
+        if spans and all(spans) and spans[0][0][0] == spans[1][0][0] and BEGINS.search(texts[0][: spans[0][0].start()]):
+            spans = [span[1:] for span in spans]
+        if not any(spans):
+            continue
+        parts = [
+            text[span[0].start() : span[-1].end()] if span else "" for text, span in zip(texts, spans, strict=True)
+        ]
+        if not all(span and _is_entity(text, span) for text, span in zip(texts, spans, strict=True)):
+            if parts[0] == parts[1]:
+                continue
+            return None
+        old, new = parts
+        if swaps.setdefault(old, new) != new:
+            return None
+    back = {new: old for old, new in swaps.items()}
+    is_other_way_too = _swap_text(texts[0], swaps) == texts[1] and _swap_text(texts[1], back) == texts[0]
+    return swaps if is_other_way_too and len(back) == len(swaps) else None
+
+
+def _begins_name(word: str) -> bool:
+    return word[0].isupper() or word[0].isdigit()
+
+
+def _is_entity(text: str, span: Sequence[re.Match[str]]) -> bool:
+    """Tell whether a part of a text is a name, a number, or the whole of what stands in quotes."""
+    ends = (span[0][0], span[-1][0])
+    is_quoted = text[: span[0].start()].endswith(OPENS) and text.startswith(CLOSES, span[-1].end())
+    is_one = all(_begins_name(found[0]) or found[0] in WITHIN for found in span)
+    return is_quoted or (is_one and all(_begins_name(word) and word.casefold() not in STOP for word in ends))
+
+
+def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
+    """Tell whether the plan's own words hold all that is changed, and no name or number that is not the task's."""
+    literals = [text for step in plan.steps for text in _texts(dict(step.arguments))]
+    differing = [old for old, new in swaps.items() if old != new]
+    changed = {found[0].casefold() for old in differing for found in TOKEN.finditer(old) if _begins_name(found[0])}
+    if not all(any(_swap_text(text, {old: ""}) != text for text in literals) for old in differing):
+        return False
+    if changed & CONSTANTS and any(FORMULA.search(text) for text in literals):
+        return False
+    if changed & {str(value) for step in plan.steps for value in _numbers(dict(step.arguments))}:
+        return False
+    own = {found[0].casefold() for found in TOKEN.finditer(task)} | CONSTANTS
+    bare = [_swap_text(text, dict.fromkeys(swaps, "")) for text in literals]
+    rest = [(found[0].casefold(), text[found.end() :]) for text in bare for found in TOKEN.finditer(text)
+            if _begins_name(found[0])]  # fmt: skip
+    return all(word not in changed and (word in own or after.startswith(":")) for word, after in rest)
+
+
+def _swap_text(text: str, swaps: Mapping[str, str]) -> str:
+    """Return a text with other names and numbers, all at once, where they stand as whole words."""
+    if not swaps:
+        return text
+    named = "|".join(map(re.escape, sorted(swaps, key=len, reverse=True)))
+    return re.sub(rf"(?<![\w.])(?:{named})(?!\w|\.\d)", lambda found: swaps[found[0]], text)
 
 
 def _swap(value: JsonValue, swaps: Mapping[str, str]) -> JsonValue:
@@ -121,10 +164,10 @@ def _swap(value: JsonValue, swaps: Mapping[str, str]) -> JsonValue:
     if isinstance(part, Reference):
         return value
     if isinstance(part, Text):
-        pieces = (each if isinstance(each, Reference) else swap_entities(each, swaps) for each in part.pieces)
+        pieces = (each if isinstance(each, Reference) else _swap_text(each, swaps) for each in part.pieces)
         return Text(tuple(pieces)).as_json()
     if isinstance(value, str):
-        return swap_entities(value, swaps)
+        return _swap_text(value, swaps)
     if isinstance(value, list):
         return [_swap(each, swaps) for each in value]
     return {key: _swap(each, swaps) for key, each in value.items()} if isinstance(value, dict) else value

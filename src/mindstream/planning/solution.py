@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mindstream.planning.allowance import NOTHING_SPENT, Spent
+from mindstream.planning.answer_from_evidence import QUOTED
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan
@@ -33,6 +34,11 @@ class Solution:
     spent: Spent = NOTHING_SPENT
     run: str = ""
     unanswered: str = ""
+
+    @property
+    def is_quotation(self) -> bool:
+        """Whether the answer is none, but what was found, quoted: no model was there."""
+        return self.answer.startswith(QUOTED)
 
     @property
     def foreign(self) -> bool:

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, get_args
 
 from mindstream import chance
-from mindstream.errors import BudgetSpent, InputError
+from mindstream.errors import BudgetSpent, InputError, SettingsError
 from mindstream.memory.door import checked_name
 from mindstream.memory.exemplars import Exemplars
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import NOTHING_SPENT, Allowance
+from mindstream.planning.answer_from_evidence import QUOTED
 from mindstream.planning.executor import Limits
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.journal import GIVEN, Begun, Journal, read_run
@@ -24,7 +26,6 @@ from mindstream.planning.plan_execute import plan_and_execute
 from mindstream.planning.react import react
 from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.rewoo import rewoo
-from mindstream.planning.rules import plan_by_rules  # noqa: F401 (registers the rule)
 from mindstream.planning.run import Run
 from mindstream.planning.solution import Solution
 from mindstream.planning.watcher import RunWatcher
@@ -56,7 +57,8 @@ async def solve(
     """Solve a task.
 
     Args:
-        models: one for all roles, or a table of them: planner, worker, solver, replanner.
+        models: one for all roles, or a table of them: planner, solver, replanner (else who plans), for `react` worker.
+            Of an empty table stand-ins answer, as where nothing is configured.
         exemplars: solved tasks that are shown to the planner, in the form of the way that is taken; or who finds them
             (a member of a pool, `sharing.member`), asked once a call.
         plan: run this one; no planner is asked.
@@ -74,6 +76,7 @@ async def solve(
     Raises:
         InputError: there is no such way, two tools have one name, or the run was about another task, or solved in
             another way.
+        SettingsError: nobody is named for a role.
         LeaseLost: somebody else has taken up the run.
         ModelError: the planner or the solver failed. (A budget that is spent is no error: see `Solution.stopped`.)
         StorageError: the log cannot be written.
@@ -83,6 +86,7 @@ async def solve(
     told_before = stream if run else None  # nothing is written of a run that gets its name here
     run = checked_name(run or chance.token(), "run")
     allowance = Allowance(budget or Budget(), tool_calls)
+    named = _models(models, how, allowance.budget)
     journal = Journal(stream, run, allowance.spent) if stream else None
     before = await read_run(told_before, run) if told_before else None
     if before and (ended := _ended(before, task, how)):
@@ -100,8 +104,8 @@ async def solve(
     known = await plans.find(task, specs) if plans else None
     shown = await find_exemplars(exemplars, task)
     going = Run(
-        task, checked_tools(tools), _models(models, allowance.budget), shown, allowance, replans, limits or Limits(),
-        one_at_a_time(leave), (*([journal] if journal else []), *watchers), run, begun, begun.plan or plan or known,
+        task, checked_tools(tools), named, shown, allowance, replans, limits or Limits(), one_at_a_time(leave),
+        (*([journal] if journal else []), *watchers), run, begun, begun.plan or plan or known,
     )  # fmt: skip
     if plan is not None and begun.plan is None:
         await going.tell(GIVEN)
@@ -137,7 +141,7 @@ def _ended(begun: Begun, task: str, how: How) -> Solution | None:
         raise InputError(f"the run {run!r} is about another task: {begun.task[:80]!r}; give this one another name")
     if begun.how not in ("", how):
         raise InputError(f"the run {run!r} was begun by {begun.how}: go on so, or give this one another name")
-    if begun.answer is None or begun.stopped:
+    if begun.answer is None or begun.stopped or begun.answer.startswith(QUOTED):
         return None
     return Solution(
         task, begun.how, begun.answer, begun.plan or Plan(task=task), begun.evidence, spent=begun.spent, run=run,
@@ -145,13 +149,21 @@ def _ended(begun: Begun, task: str, how: How) -> Solution | None:
     )  # fmt: skip
 
 
-def _models(models: Models | Model | Mapping[str, Model], budget: Budget) -> dict[str, Model]:
-    """Return who answers in each role, within the budget."""
-    roles = ("planner", "worker", "solver", "replanner")
+def _models(models: Models | Model | Mapping[str, Model], how: How, budget: Budget) -> dict[str, Model]:
+    """Return who answers in each role that this way of solving needs, within the budget; who plans mends plans, too.
+
+    Raises:
+        SettingsError: a table names nobody for a role.
+    """
+    roles = ("worker",) if how == "react" else ("planner", "solver")
     if isinstance(models, Models):
-        named = {role: models.of(role, "planner") if role == "replanner" else models.of(role) for role in roles}
-        return {role: Budgeted(model, budget) for role, model in named.items()}
-    if isinstance(models, Mapping):
-        one = next(iter(models.values()))
-        return {role: Budgeted(models.get(role, models.get("default", one)), budget) for role in roles}
-    return dict.fromkeys(roles, Budgeted(models, budget))
+        named = {role: models.of(role) for role in roles} | {"replanner": models.of("replanner", roles[0])}
+    elif isinstance(models, Mapping):
+        table = models or {"default": Rules()}
+        if missing := [role for role in roles if role not in table and "default" not in table]:
+            raise SettingsError(f"nobody is named for {' and '.join(missing)}: name them, or a default")
+        named = {role: table[role if role in table else "default"] for role in roles}
+        named["replanner"] = table.get("replanner", named[roles[0]])
+    else:
+        named = dict.fromkeys((*roles, "replanner"), models)
+    return {role: Budgeted(model, budget) for role, model in named.items()}

@@ -51,8 +51,10 @@ class Background(Runner):
         self.wake()
 
     def wake(self) -> None:
-        """Look for work now."""
+        """Look for work now, also where a model could not be had a while ago."""
         for slot in self._slots.values():
+            if slot.outages:
+                slot.due = None
             slot.idle_due = slot.reasoner.trigger.idle_s is not None
             slot.woken.set()
 
@@ -71,13 +73,14 @@ class Background(Runner):
     async def settled(self, upto: int | None = None, slots: Sequence[str] | None = None) -> None:
         """Return when nothing is open up to that utterance; or when nothing can come of waiting.
 
-        That is so when the store cannot be used, and when the mind is closed. It always comes: a run has a time limit,
-        and what fails again and again is set aside.
+        That is so when the store cannot be used, when a model cannot be had, and when the mind is closed. It always
+        comes: a run has a time limit, and what fails again and again is set aside.
         """
 
         async def is_open() -> bool:
             with contextlib.suppress(StorageError):  # whether that is so for long, the slots will find out
                 work = [each for each in await self.work() if slots is None or each.slot in slots]
+                work = [each for each in work if not self._slots[each.slot].is_waiting_out]
                 return any(upto is None or each.cause <= upto for each in work)
             return True
 

@@ -22,7 +22,7 @@ class SleepReasoner:
     drawn: int = DRAWN
     slot: str = "night"
     trigger: Trigger = field(default_factory=lambda: Trigger(every=0, idle_s=HOUR_S))
-    patience_s: float = 600.0
+    timeout_s: float = 600.0
 
     async def think(self, occasion: Occasion) -> Conclusion:
         dream = await occasion.stream.sleep(self.model, self.drawn)

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 from mindstream.clock import Moment
-from mindstream.isolation import describe
-from mindstream.log.events import Failed, Logged, Observed, ToolCalled
+from mindstream.log.events import Logged, Observed, ToolCalled
 from mindstream.memory.record import Record
 from mindstream.memory.store import Entry, Revision
 from mindstream.memory.stream import Stream
@@ -110,10 +109,6 @@ class Occasion:
         since = min((row.seq for row in self.events), default=None)
         return Calls(self.stream, self.slot, since)
 
-    async def log_failure(self, error: Exception) -> None:
-        """Log that something did not work, though the run goes on."""
-        await self.stream.commit(Entry(Failed(text=f"{self.slot}: {describe(error)}", where=self.slot), self.slot))
-
 
 Writing = tuple[Sequence[Entry], Sequence[Revision]]
 
@@ -152,12 +147,13 @@ class Reasoner(Protocol):
         """Say when it wakes."""
 
     @property
-    def patience_s(self) -> float:
+    def timeout_s(self) -> float:
         """Say for how many seconds a run may think."""
 
     async def think(self, occasion: Occasion) -> Conclusion:
         """Think about what was heard.
 
         Whatever it raises is the failure of this run: what is believed stays as it is, the work is tried again, a
-        bounded number of times, and is then set aside.
+        bounded number of times, and is then set aside. Where it raises that its model cannot be had, the work rests
+        until that is there again.
         """

@@ -13,6 +13,8 @@ TRIES = 3
 """So many runs about an utterance may fail; then it is set aside."""
 CRASHES = 20
 """So often it may be taken up and neither finished nor put back, as where the process dies of it."""
+LONGEST_REST_S = 60.0
+"""A reasoner whose model cannot be had asks it again after so long, or sooner."""
 STUCK = 3
 """After so many failures of the store in a row nobody waits for it any longer."""
 
@@ -42,6 +44,7 @@ class Slot:
         idle_due: something was heard since it last used the silence.
         due: when it tries again after a failure, in seconds of the loop's clock.
         stuck: how often in a row the store could not be used.
+        outages: how often in a row its model could not be had.
     """
 
     reasoner: Reasoner
@@ -50,6 +53,7 @@ class Slot:
     run: Run | None = None
     due: float | None = None
     stuck: int = 0
+    outages: int = 0
 
     @property
     def name(self) -> str:
@@ -57,8 +61,13 @@ class Slot:
 
     @property
     def is_resting(self) -> bool:
-        """It waits before it tries again."""
+        """It waits before it tries again, after a failure or for a model that cannot be had."""
         return self.due is not None and asyncio.get_running_loop().time() < self.due
+
+    @property
+    def is_waiting_out(self) -> bool:
+        """Its model cannot be had, and is left alone for a while: nothing comes of waiting for it."""
+        return self.outages > 0 and self.is_resting
 
     def rest(self, seconds: float) -> None:
         """Try nothing for so long."""

@@ -1,7 +1,7 @@
 """How a reasoner's run goes, whoever runs it: an occasion, a thought, and one commit that ends the work; or a failure.
 
-Whatever a run raises is that run's failure: it is logged, tried a bounded number of times, and then set aside. Beside a
-conversation runs go by reasoners/background, in step with a caller by reasoners/inline.
+Whatever a run raises is that run's failure: it is logged, tried a bounded number of times, and then set aside. A model
+that cannot be had is nobody's failure: the work rests, for as long as that takes, and the log says so once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from mindstream import chance
-from mindstream.errors import InputError, LeaseLost
+from mindstream.errors import OUTAGES, InputError, LeaseLost, ModelError, ModelResting, RateLimited
 from mindstream.isolation import Broken, Isolated, Overdue, Stopped, describe
 from mindstream.log.events import Failed, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S, Work
@@ -20,7 +20,7 @@ from mindstream.memory.stream import Stream
 from mindstream.reasoners.concluding import SpeakUp, conclude
 from mindstream.reasoners.occasions import occasion_of, rows_of
 from mindstream.reasoners.reasoner import Conclusion, Newer, Occasion, Reasoner, nothing_newer
-from mindstream.reasoners.run import CRASHES, TRIES, Run, Slot
+from mindstream.reasoners.run import CRASHES, LONGEST_REST_S, TRIES, Run, Slot
 from mindstream.reasoners.trigger import Turn
 from mindstream.tools.tool import Tool
 from mindstream.tracing import span
@@ -107,14 +107,16 @@ class Runner:
             with self._leased(run):
                 occasion = await self._occasion(slot, run)
                 await self._conclude(run, occasion, await self._conclusion(slot, run, occasion))
-            slot.due = None
+            slot.due, slot.outages = None, 0
         except Stopped:
             await self._finish_cancelled(slot, run)
         except Overdue:
-            await self._fail(slot, run, f"{slot.name}: no conclusion within {slot.reasoner.patience_s:.0f} seconds")
+            await self._fail(slot, run, f"{slot.name}: no conclusion within {slot.reasoner.timeout_s:.0f} seconds")
         except Exception as error:  # noqa: BLE001 (whatever it is, it is the failure of this run and no more)
             cause = error.cause if isinstance(error, Broken) else error
-            if not isinstance(cause, LeaseLost):  # else another process took it over; it is theirs to finish
+            if isinstance(cause, OUTAGES):
+                await self._wait_out(slot, run, cause)
+            elif not isinstance(cause, LeaseLost):  # else another process took it over; it is theirs to finish
                 await self._fail(slot, run, f"{slot.name}: {error if isinstance(error, Broken) else describe(error)}")
         finally:
             slot.run = None
@@ -130,7 +132,7 @@ class Runner:
     async def _conclusion(self, slot: Slot, run: Run, occasion: Occasion) -> Conclusion:
         with span("invoke_agent", slot.name, agent_name=slot.name, conversation_id=occasion.session):
             run.thinking = Isolated(lambda: slot.reasoner.think(occasion))
-            return await run.thinking.result(slot.reasoner.patience_s)
+            return await run.thinking.result(slot.reasoner.timeout_s)
 
     async def _conclude(self, run: Run, occasion: Occasion, conclusion: Conclusion) -> None:
         finish = WorkDone(run.ids, self.owner) if run.work else None
@@ -139,8 +141,23 @@ class Runner:
         async with self._floor:
             await conclude(occasion, conclusion, self._speak_up, run.about, finish)
 
+    async def _wait_out(self, slot: Slot, run: Run, outage: ModelError) -> None:
+        """Put the work back as it was, to rest until the model can be had again; say so once an outage."""
+        is_known = slot.outages > 0 or isinstance(outage, ModelResting)  # said when it was found out
+        reason = f"{slot.name}: {describe(outage)}"
+        slot.outages += 1
+        wished_s = outage.rest_s if isinstance(outage, ModelResting) else 0.0
+        wished_s = outage.retry_after_s or 0.0 if isinstance(outage, RateLimited) else wished_s
+        slot.rest(min(LONGEST_REST_S, max(wished_s, self._retry_s * 2.0 ** min(slot.outages, 20))))
+        slot.idle_due = slot.idle_due or not run.work
+        news = [] if is_known else [Entry(Failed(text=reason, where=slot.name), slot.name)]
+        put_back = WorkReleased(run.ids, self.owner, reason, counts=False) if run.work else None
+        if news or put_back:
+            await self.stream.commit(*news, put_back=put_back)
+
     async def _fail(self, slot: Slot, run: Run, reason: str) -> None:
         """Put the work back, to be tried again; what has failed often enough is set aside."""
+        slot.outages = 0
         tired = [work for work in run.work if work.failures + 1 >= TRIES]
         again = [work for work in run.work if work.failures + 1 < TRIES]
         put_back = WorkReleased(tuple(work.id for work in again), self.owner, reason) if again else None

@@ -16,10 +16,12 @@ from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
+from mindstream.models.secrets import KEYS
 from mindstream.service.damage import Damage, faults, standing
+from mindstream.service.found_models import SMALL, Found, find_models
 from mindstream.service.probe import probe
 from mindstream.service.readable import looking_into
-from mindstream.settings import DEFAULT, ROLES, Chosen, Settings, unknown_variables
+from mindstream.settings import DEFAULT, ROLES, RULES, Chosen, Settings, unknown_variables
 
 ROOM_BYTES = 100_000_000
 """Less free space than this is worth a word."""
@@ -55,8 +57,11 @@ async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
     ]
     findings += [_settings(chosen), *_variables(), *_folder(settings.data), *_pack(settings)]
     findings += [_roles(settings)]
-    for name in dict.fromkeys(settings.models.values()):
-        if name != "rules":
+    if settings.only_stand_ins:
+        found = await find_models()
+        findings += [*map(_found, found), *([] if any(not each.silly for each in found) else [_nothing_found()])]
+    for name in dict.fromkeys([*settings.models.values(), settings.fallback or RULES]):
+        if name != RULES:
             findings.append(await _model(name))
     findings.append(await _embedder(settings.embedder))
     if settings.prompts is not None:
@@ -151,12 +156,28 @@ def _pack(settings: Settings) -> Iterator[Finding]:
 
 
 def _roles(settings: Settings) -> Finding:
-    models = {role: settings.models.get(role, settings.models[DEFAULT]) for role in ROLES[:2]} | settings.roles
+    named = settings.models
+    models = {role: named.get(role, named.get(DEFAULT)) for role in ROLES[:2]} | settings.roles
+    if missing := [role for role, model in models.items() if model is None]:
+        how = f"name it (--role {missing[0]}=MODEL), or who answers in all roles that have none (--model MODEL)"
+        return Finding("models", "broken", f"no model is named for the role {missing[0]}", how)
     table = ", ".join(f"{role}: {model}" for role, model in models.items())
-    if set(settings.models.values()) == {"rules"}:
-        how = "name one: --model openai:gpt-5-mini (with OPENAI_API_KEY set), --model ollama:qwen3, …"
-        return Finding("models", "note", f"{table}; no model is configured, so rules answer", how)
+    if settings.only_stand_ins:
+        how = 'name one for good by model = "NAME" in the settings file, or once by --model NAME'
+        return Finding("models", "note", f"{table}; no model is configured, so stand-ins answer", how)
     return Finding("models", "ok", table)
+
+
+def _found(model: Found) -> Finding:
+    """Say of a model that nobody has named how it is asked."""
+    silly = "; it is small and silly, and there to try things" if model.silly else ""
+    first = f"{model.lacks}; then " if model.lacks else ""
+    return Finding("model", "ok", f"{model.why}{silly}", f"{first}mindstream chat --model {model.name}")
+
+
+def _nothing_found() -> Finding:
+    none = f"no key ({', '.join(KEYS[vendor][0] for vendor in SMALL)}), no Ollama on its port, no file in this process"
+    return Finding("model", "note", none, "export OPENAI_API_KEY=…, ollama pull qwen3, or mindstream model get")
 
 
 async def _model(name: str) -> Finding:

@@ -22,6 +22,7 @@ from mindstream.life.waking import Rhythm
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
 from mindstream.models.address import address
+from mindstream.models.model import Model
 from mindstream.models.prices import price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
@@ -209,13 +210,13 @@ async def _open_tools(
 def _bill(models: Models, billed: list[BilledModel]) -> Models:
     """Return the models that tools may ask: the life pays for them, too. Rules cost nothing."""
 
-    def bill(role: str) -> BilledModel:
-        billed.append(BilledModel(models.of(role)))
+    def bill(model: Model) -> Model:
+        if model.name == Rules.name:
+            return model
+        billed.append(BilledModel(model))
         return billed[-1]
 
-    asked = {role: bill(role) for role in models.names if role != "default" and models.of(role).name != Rules.name}
-    default = models.of("default")
-    return Models(default if default.name == Rules.name else bill("default"), asked)
+    return models.each(bill)
 
 
 @asynccontextmanager

@@ -10,27 +10,26 @@ from mindstream.errors import SettingsError
 from mindstream.log.folder import private
 from mindstream.memory.exemplars import Exemplars
 from mindstream.minds.mind import Mind
-from mindstream.minds.patience import Patience
+from mindstream.minds.timeouts import Timeouts
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
 from mindstream.private_files import append_private
 from mindstream.service.folders import refuse_town_in
-from mindstream.service.pace import Pace
 from mindstream.settings import Settings
 
 
 @contextlib.asynccontextmanager
 async def open_mind(
-    settings: Settings, *, session: str | None = None, record: Path | None = None, pace: Pace | None = None,
-    exemplars: Exemplars | None = None,
+    settings: Settings, *, session: str | None = None, record: Path | None = None,
+    exemplars: Exemplars | None = None, follow_ups: bool = True,
 ) -> AsyncIterator[Mind]:  # fmt: skip
     """Open the mind that the settings describe and let its reasoners work until the block ends.
 
     Args:
         record: a file that gets every call of a model, to be played back as `playback:FILE`.
-        pace: slows the rules down so that a person can follow them.
         exemplars: who finds what its talker is shown of others' answers.
+        follow_ups: something can be said after an answer (see coach.coach).
 
     Raises:
         UserError: a name, a pack, a folder that cannot be used.
@@ -40,8 +39,8 @@ async def open_mind(
     folder = private(settings.data)
     async with answering(settings, record=record) as models, Mind.open(
         folder, pack=settings.pack, user=settings.user, session=session,
-        models=pace.slow_down(models) if pace else models, gate=settings.gate, embed=settings.embedder,
-        patience=Patience(deadline_s=settings.deadline_s), exemplars=exemplars,
+        models=models, gate=settings.gate, embed=settings.embedder,
+        timeouts=Timeouts(deadline_s=settings.deadline_s), exemplars=exemplars, follow_ups=follow_ups,
     ) as mind:  # fmt: skip
         yield mind
 
@@ -69,5 +68,5 @@ def answering(
         budget = Budget(tokens=settings.budget_tokens, cost_usd=settings.budget_usd)
     return Models.named(
         settings.models, on_call=on_call, budget=budget, record=record, words_dir=settings.prompts,
-        context=settings.context,
+        context=settings.context, patience_s=settings.patience_s, fallback=settings.fallback,
     )  # fmt: skip

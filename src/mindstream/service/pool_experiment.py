@@ -60,7 +60,7 @@ async def run_experiment(settings: Settings, wish: Wish, answered: Callable[[int
     cast = load_cast(wish.agents, wish.data)
     if not any(each.tests for each in cast.agents):
         raise InputError("no test is left: each question or answer stands in a pool or in what streams in")
-    names = wish.models or (settings.model,)
+    names = wish.models or (settings.model or RULES,)
     table = {each.name: names[at % len(names)] for at, each in enumerate(cast.agents)}
     how = {
         "agents": table, "data": _digest(cast), "embedder": settings.embedder, "scorer": wish.scorer,

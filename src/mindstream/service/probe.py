@@ -47,6 +47,16 @@ async def probe(name: str) -> str:
     return f"{name} can be reached at {home}"
 
 
+async def offered(name: str) -> set[str]:
+    """Return the names of the models that an OpenAI-compatible endpoint offers.
+
+    Raises:
+        ModelError: it is not there, or refuses to say.
+    """
+    at = address(name)
+    return _names(await _list_models(at, (at.url or HOMES[at.vendor]).rstrip("/")))
+
+
 async def _list_models(at: Address, home: str) -> object:
     """Return what an endpoint lists, as plain data; None where it lists no models."""
     chat = await asyncio.to_thread(import_module, "mindstream.models.openai_chat")

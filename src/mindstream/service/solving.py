@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from mindstream.errors import InputError, SettingsError
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
-from mindstream.models.model import ToolSpec
+from mindstream.models.model import Model, ToolSpec
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Scripted
@@ -45,7 +45,8 @@ class Task:
     """What is to be solved, and with what.
 
     Attributes:
-        tools: by name (`tools/named.py`); None: the calculator, and the model where one is configured.
+        tools: by name (`tools/named.py`); None: the calculator, and the model where one is configured, else the memory
+            where there are no documents.
         docs: folders to be searched.
         mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
         pool: the name of a pool of plans, whose best are shown to the planner after those of `exemplars`.
@@ -88,7 +89,8 @@ class Solver:
 
     def estimate(self, plan: Plan | None = None) -> Estimate:
         """Say what a run will take."""
-        names = {role: self.models.of(role).name for role in ("planner", "worker", "solver")}
+        names = self.models.names
+        names |= {role: names.get(role, names.get("default", Rules.name)) for role in ("planner", "worker", "solver")}
         return estimate(self.task.text, self.task.how, self.specs, names, self.exemplars, plan or self.task.plan)
 
     async def plan(self, on_step: Callable[[PlannedStep], None]) -> Plan:
@@ -125,18 +127,26 @@ async def open_solver(settings: Settings, task: Task, approve: Approve | None = 
         models = await opened.enter_async_context(answering(free, on_call=calls.take))
         stream = (await opened.enter_async_context(memory(settings, new=True))).stream
         opened.push_async_callback(calls.flush, stream)
-        worker = models.of("worker")
-        model = None if worker.name == Rules.name else Budgeted(worker, budget)
+        model = _worker(models, budget)
         if task.how == "react" and model is None:
-            raise SettingsError("react needs a model, and rules are none: name one with --model, or say --how rewoo")
+            raise SettingsError("react needs a model: name one with --model or --role worker=NAME, or say --how rewoo")
         means = Means(model, stream, settings.data, embed=settings.embedder)
-        usual = ("calculator", "llm") if model else ("calculator", "extract", "compare")
+        usual = ("calculator", "llm") if model else ("calculator",) if task.docs else ("calculator", "recall")
         names = usual if task.tools is None else task.tools
         tools, refused = await open_tools(settings, names, task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
         async with open_member(settings, task.pool, render=plan_shot) as member:
             exemplars += await find_exemplars(member, task.text) if member else ()
         yield Solver(settings, task, models, tools, stream, exemplars, budget, refused)
+
+
+def _worker(models: Models, budget: Budget) -> Model | None:
+    """Return who carries out instructions; None where that is no model: others can solve without one."""
+    try:
+        worker = models.of("worker")
+    except SettingsError:
+        return None
+    return None if worker.name == Rules.name else Budgeted(worker, budget)
 
 
 def _with_plan(task: Task, specs: Sequence[ToolSpec]) -> Task:

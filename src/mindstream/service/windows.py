@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -71,8 +72,10 @@ def _value(name: str, kind: Any, pack: Pack, at: int) -> Any:
     if kind is str:
         length = CHARACTERS.get(name, (80, 200))[at]
         return (WORDS * (length // len(WORDS) + 1))[:length]
-    if kind in (bool, int):
+    if kind in (bool, int, float):
         return kind(at)
+    if kind is datetime:
+        return datetime(2024, 5, 1)
     if origin in (tuple, list):
         return origin(_value(name, arguments[0], pack, at) for _ in range(ITEMS.get(name, (2, 6))[at]))
     if origin is dict:

@@ -1,6 +1,6 @@
-"""Telling kinds of text apart without a model: logistic regression on n-grams of words and characters.
+"""Telling a kind of text from others without a model: logistic regression on n-grams of words and characters.
 
-The weights come from a file that `benchmarks/train_classifiers.py` wrote from labelled sentences; reading one takes
+The weights come from a file that `benchmarks/train_recogniser.py` wrote from labelled sentences; reading one takes
 a fraction of a millisecond and needs nothing but numpy. It knows the languages it was trained on (English, Chinese).
 """
 
@@ -10,7 +10,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,12 +42,7 @@ class View:
 def views(text: str) -> tuple[View, ...]:
     """Return a text's n-grams of words ("w") and of characters ("c")."""
     plain = _plain(text)
-    return _view("w", _words(plain, WORDS)), _view("c", _characters(plain))
-
-
-def words(text: str, name: str, longest: int) -> View:
-    """Return a text's n-grams of words as a view of this name (one letter)."""
-    return _view(name, _words(_plain(text), longest))
+    return _view("w", _words(plain)), _view("c", _characters(plain))
 
 
 def hash_gram(gram: str) -> int:
@@ -60,8 +55,7 @@ class Classifier:
 
     Args:
         path: an .npz file with `hashes` (K, rising), `rarity` (K: inverse document frequency), `rarest` (that of an
-            n-gram never seen: what is unknown makes the rest count less), `weights` (kinds, K), `bias` (kinds), `kinds`
-            (their names); for numbers beside the text `named` (names), `named_weights` (kinds, names).
+            n-gram never seen: what is unknown makes the rest count less), `weights` (K) and `bias`.
 
     Raises:
         OSError: the file cannot be read.
@@ -69,26 +63,22 @@ class Classifier:
 
     def __init__(self, path: Path) -> None:
         with np.load(path) as kept:
-            self.kinds: tuple[str, ...] = tuple(map(str, kept["kinds"]))
-            self.named: tuple[str, ...] = tuple(map(str, kept["named"]))
             # One place more at the end, for what is not known: it weighs nothing.
             self._hashes: NDArray[np.uint32] = np.append(kept["hashes"], np.uint32(2**32 - 1))
             self._rarity = np.append(kept["rarity"], kept["rarest"]).astype(np.float32)
-            self._weights = np.pad(kept["weights"].astype(np.float32), ((0, 0), (0, 1)))
-            self._bias, self._named_weights = kept["bias"].astype(np.float32), kept["named_weights"].astype(np.float32)
+            self._weights = np.append(kept["weights"].astype(np.float32), np.float32(0))
+            self._bias = float(kept["bias"])
 
-    def log_odds(self, seen: Sequence[View], named: Mapping[str, float] | None = None) -> dict[str, float]:
-        """Return the log odds of each kind; above 0: more likely than not."""
-        total: NDArray[np.float32] = self._bias.copy()
+    def log_odds(self, seen: Sequence[View]) -> float:
+        """Return the log odds of the kind; above 0: more likely than not."""
+        total = self._bias
         for view in seen:
             at = self._hashes.searchsorted(view.hashes)
             at[self._hashes[at] != view.hashes] = -1
             values = view.sizes * self._rarity[at]
             if length := math.sqrt(values @ values):
-                total += self._weights.take(at, axis=1) @ values / length
-        if named:
-            total += self._named_weights @ np.array([named.get(name, 0.0) for name in self.named], dtype=np.float32)
-        return dict(zip(self.kinds, map(float, total), strict=True))
+                total += float(self._weights.take(at) @ values) / length
+        return total
 
 
 def _plain(text: str) -> str:
@@ -102,10 +92,10 @@ def _view(name: str, grams: Iterable[str]) -> View:
     return View(name, hashes, 1 + np.log(counts))
 
 
-def _words(plain: str, longest: int) -> Iterator[str]:
+def _words(plain: str) -> Iterator[str]:
     tokens = ["^", *TOKEN.findall(plain), "$"]
     yield from tokens
-    for size in range(2, longest + 1):
+    for size in range(2, WORDS + 1):
         yield from map(" ".join, zip(*(tokens[at:] for at in range(size)), strict=False))
 
 

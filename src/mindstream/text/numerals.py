@@ -14,10 +14,6 @@ SMALL = {word: n for n, word in enumerate(ONES)} | {word: 10 * n for n, word in 
 LARGE = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
 DIGITS = dict(zip("零一二三四五六七八九", range(10), strict=True)) | {"两": 2}
 PLACES = {"十": 10, "百": 100, "千": 1_000, "万": 10_000, "亿": 10**8}
-
-PARTS = {"half": 2, "halve": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
-
-_PART = re.compile(rf"\b(?:(\d+|an?|one) )?({'|'.join(PARTS)})s?(?= of\b)", re.I)
 _WORD = "|".join((*SMALL, *LARGE))
 _ENGLISH = re.compile(
     rf"\b(?:(?:a|an) (?=(?:{'|'.join(LARGE)})\b))?(?:{_WORD})(?:(?:-|\s+and\s+|\s+)(?:{_WORD}))*\b", re.I
@@ -28,12 +24,6 @@ _CHINESE = re.compile(r"(?!一[共样起般]|百分之)[零一二两三四五六
 def in_digits(text: str) -> str:
     """Return a text with its numbers in digits."""
     return _CHINESE.sub(_chinese, _ENGLISH.sub(_english, text))
-
-
-def fractions_in_digits(text: str) -> str:
-    """Return a text with fractions of something in digits: "3 quarters of" is "3/4 of", "half the" is "1/2 of the"."""
-    text = re.sub(r"\bhalf (?=the |his |her |their |its )", "half of ", text, flags=re.I)
-    return _PART.sub(lambda found: f"{found[1] if (found[1] or 'a').isdigit() else 1}/{PARTS[found[2].lower()]}", text)
 
 
 def _english(found: re.Match[str]) -> str:

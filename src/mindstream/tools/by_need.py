@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from mindstream.errors import ToolError
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import JsonSchema, ToolSpec
-from mindstream.text.language import CJK
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
 from mindstream.tools.tool import FunctionTool, Tool, checked_tools, tool
@@ -24,14 +23,6 @@ WORDS = 0.3
 """What words that are the same count beside the cosine, both in standard deviations: a rare one alone still decides."""
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_.\-/]+")
 LONGEST, SHOWN = 1_000, 200
-GLOSSES = (
-    ("查|搜|检索|找", "search find"), ("文档|资料|文件", "documents file"), ("写入|写到|保存|存", "write save"),
-    ("读|打开", "read"), ("列出|清单", "list"), ("删", "delete remove"), ("网页|网站|网上", "web page"),
-    ("计算|算|多少", "calculate"),
-    ("发送|发给|寄", "send"), ("邮件", "mail"), ("图片|照片", "image"), ("天气", "weather"), ("翻译", "translate"),
-    ("时间|日期|日历|日程", "time date calendar"), ("计划|步骤", "plan steps"), ("执行|运行|命令", "run command"),
-)  # fmt: skip
-"""What tools do, as a need in Chinese says it: their descriptions are English, mostly."""
 
 
 class ToolShelf:
@@ -57,7 +48,7 @@ class ToolShelf:
         """
         if len(self.tools) <= k:
             return self.tools
-        need = _with_glosses(need[:LONGEST])
+        need = need[:LONGEST]
         cosines = await self._cosines(need)
         scores = _standardised(cosines) + np.float32(WORDS) * _standardised(self._index.scores(terms(need)))
         best = np.argsort(-scores, kind="stable")[:k]
@@ -68,13 +59,6 @@ class ToolShelf:
             self._vectors = await self._embedder.embed([_described(each.spec) for each in self.tools])
         cosines: Floats = self._vectors @ (await self._embedder.embed([need]))[0]
         return cosines
-
-
-def _with_glosses(need: str) -> str:
-    """Add to a need in Chinese what it wants done, in the words of tools."""
-    if not CJK.search(need):
-        return need
-    return " ".join((need, *(gloss for words, gloss in GLOSSES if re.search(words, need))))
 
 
 def _standardised(values: Floats) -> Floats:

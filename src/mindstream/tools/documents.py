@@ -20,11 +20,12 @@ from mindstream.memory.record import TAINTED, New, Record
 from mindstream.memory.store import read_all
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.tools.folder import MOST_FILES, Folder, passages
+from mindstream.tools.folder import MOST_FILES, PACKAGE, Folder, passages
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import FROM_STRANGERS
 
 MOST_PASSAGES, AT_ONCE = 20_000, 200
+SHOWN = 5
 PART = 6_000
 """So many characters of a document are given at once."""
 Count = Annotated[int, Field(ge=1, le=10)]
@@ -100,6 +101,12 @@ class Documents:
         if ids := [record.id for record in records]:
             await self.stream.store.erase(self.stream.name, ids)
 
+    def _skipped(self) -> list[str]:
+        """Say in a line which files a package would read."""
+        names = [name for name, why in self.unread.items() if why.endswith(PACKAGE)]
+        shown = ", ".join(names[:SHOWN]) + f" and {len(names) - SHOWN:,} more" * (len(names) > SHOWN)
+        return [f"(not searched: {shown}; they need a package: {PACKAGE})"] if names else []
+
     def tools(self) -> tuple[FunctionTool, ...]:
         """Make the tools `search_documents`, `list_documents` and `read_document`."""
 
@@ -114,7 +121,7 @@ class Documents:
                     why if why.startswith(name) else f"{name}: {why}" for name, why in self.unread.items()
                 )
                 raise ToolError(f"there is nothing to read in the folder{f': {unread}' if unread else ''}")
-            return "\n\n".join(each.record.text for each in found)
+            return "\n\n".join([each.record.text for each in found] + self._skipped())
 
         async def list_documents() -> str:
             """List the documents, and which of them cannot be read."""

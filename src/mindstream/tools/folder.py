@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from mindstream.errors import ToolError
 from mindstream.text.headings import JOINT, find_headings, open_headings
@@ -18,8 +19,10 @@ from mindstream.tools.child import run_child
 LARGEST, LARGEST_PDF, MOST_FILES = 2_000_000, 30_000_000, 2_000
 PASSAGE = 1_000
 """How long a passage gets, in characters."""
-PDF_SECONDS, PDF_MEGABYTES = 30, 2_000
-PDF_SCRIPT = Path(__file__).with_name("pdf_text.py")
+PARSER_SECONDS, PARSER_MEGABYTES = 30, 2_000
+PDF_SCRIPT, HTML_SCRIPT = (Path(__file__).with_name(name) for name in ("pdf_text.py", "html_text.py"))
+PACKAGE = "pip install 'mindstream[documents]'"
+HTML = (".html", ".htm", ".xhtml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +123,18 @@ class Folder:
             ToolError: it is not in the folder, or is no text.
         """
         content = self.content(name)
-        digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+        is_html = name.lower().endswith(HTML)
+        digest = hashlib.blake2b(content, digest_size=16, salt=b"html" * is_html).hexdigest()
         if _is_pdf(name):
-            if find_spec("pypdf") is None:
-                raise ToolError(f"{name} is a PDF, which needs a package: pip install 'mindstream[documents]'")
-            found = await run_child(PDF_SCRIPT, str(self._path(name)), seconds=PDF_SECONDS, megabytes=PDF_MEGABYTES)
+            found = await _parsed(name, "pypdf", PDF_SCRIPT, str(self._path(name)))
             numbered = [(line, n) for n, page in enumerate(found["pages"], 1) for line in page.splitlines()]
         elif b"\0" in content[:8_000]:
             raise ToolError(f"{name} is no text")
         else:
-            numbered = [(line, 0) for line in content.decode("utf-8", "replace").lstrip("\ufeff").splitlines()]
+            text = content.decode("utf-8", "replace").lstrip("\ufeff")
+            if is_html:
+                text = str((await _parsed(name, "selectolax", HTML_SCRIPT, text))["text"])
+            numbered = [(line, 0) for line in text.splitlines()]
         return digest, Document(name, tuple(line for line, _ in numbered), tuple(page for _, page in numbered))
 
     def _path(self, name: str) -> Path:
@@ -139,6 +144,17 @@ class Folder:
         if Path(name).is_absolute() or not self._is_inside(path) or not path.is_file():
             raise ToolError(f"there is no document {name[:200]!r} in this folder: list_documents names them")
         return path.resolve()
+
+
+async def _parsed(name: str, package: str, script: Path, given: str) -> Any:
+    """Have a file read by a package, in a process of its own.
+
+    Raises:
+        ToolError: the package is not there, or cannot read it.
+    """
+    if find_spec(package) is None:
+        raise ToolError(f"{name} needs a package: {PACKAGE}")
+    return await run_child(script, given, seconds=PARSER_SECONDS, megabytes=PARSER_MEGABYTES)
 
 
 def _is_pdf(name: str) -> bool:

@@ -16,9 +16,7 @@ from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.calculator import calculator
-from mindstream.tools.compare import compare
 from mindstream.tools.documents import open_documents
-from mindstream.tools.extract import extract
 from mindstream.tools.read_page import page_tool
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool, checked_tools, tool
@@ -27,18 +25,7 @@ from mindstream.tools.web_search import Ddgs, Search, Tavily, search_tool
 from mindstream.tools.wikipedia import Wikipedia, wikipedia_tool
 from mindstream.tools.wolfram import Wolfram, wolfram_tool
 
-NAMES = (
-    "calculator",
-    "web",
-    "wikipedia",
-    "wolfram",
-    "read_page",
-    "documents:DIR",
-    "llm",
-    "recall",
-    "extract",
-    "compare",
-)
+NAMES = ("calculator", "web", "wikipedia", "wolfram", "read_page", "documents:DIR", "llm", "recall")
 """What can be named; `web` is Tavily where its key is set, else ddgs."""
 TAVILY, WOLFRAM = "TAVILY_API_KEY", "WOLFRAM_APP_ID"
 
@@ -87,10 +74,6 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
     match name:
         case "calculator":
             return (tool(calculator),)
-        case "extract":
-            return (tool(extract),)
-        case "compare":
-            return (tool(compare),)
         case "web":
             return (search_tool(_search(means)),)
         case "wikipedia":

@@ -25,7 +25,9 @@ def recall_tool(stream: Stream) -> FunctionTool:
         if not query.strip():
             raise ToolError("there is nothing to look for: the query is empty")
         found = await stream.recall(query, count, touch=False)
-        text = "\n".join(_line(each.record) for each in found) or "nothing is remembered"
+        if not found:
+            raise ToolError("nothing is remembered")
+        text = "\n".join(_line(each.record) for each in found)
         return ForeignText(text) if any(is_tainted(each.record) for each in found) else text
 
     return tool(recall)

@@ -14,7 +14,7 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 
 from mindstream.memory.store import Commit, Entry
 from mindstream.town.converse import converse
-from mindstream.town.events import Act, ObjectChanged
+from mindstream.town.events import MENDED, Act, ObjectChanged
 from mindstream.town.perceive import is_news, perceive
 from mindstream.town.percept import Percept
 from mindstream.town.plan import next_act
@@ -183,7 +183,8 @@ class Clockwork:
         condition = condition_of(done)
         if not done.leaves or turn.step < done.until or condition == (is_there.text if is_there else ""):
             return None
-        return ObjectChanged(step=turn.step, place=done.place, condition=condition, by=name)
+        danger = bool(condition) and done.danger
+        return ObjectChanged(step=turn.step, place=done.place, condition=condition, danger=danger, by=name)
 
     def _take_over(self, name: str, state: ResidentState) -> None:
         before = self.residents[name].state
@@ -217,4 +218,4 @@ async def _all_of(lives: Sequence[Coroutine[None, None, None]]) -> None:
 
 def condition_of(act: Act) -> str:
     """Return the condition in which an act leaves its object: "" where that is as it should be."""
-    return "" if act.leaves.strip().lower() in ("", "idle", "ok", "repaired", "as it should be") else act.leaves.strip()
+    return "" if act.leaves == MENDED else act.leaves.strip()

@@ -7,23 +7,21 @@ from collections.abc import Sequence
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import Kind, New, Record, normalised
 from mindstream.reasoners.reflect.reflect import OWN
+from mindstream.town.appointment import appointment_of
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Line, Talked
+from mindstream.town.keep_talk import PROMISE, keep, meeting_places
+from mindstream.town.places import words_of
 from mindstream.town.plan import take_up
 from mindstream.town.prompts.take_from_talk import TakeFromTalk
 from mindstream.town.prompts.utter import Utter
-from mindstream.town.sentences import sentences
+from mindstream.town.shown import show
 from mindstream.town.turn import Turn
 
-OF_OTHER, TO_TELL, PROMISES = 6, 24, 4
-PROMISE = "promise"
-"""The keyword of what somebody agreed to, or refused."""
+OF_OTHER, TO_TELL, PROMISES, APPOINTMENTS = 6, 24, 4, 6
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
 """What is told: not what everybody can see, nor the lines of earlier talks, of which what matters was kept."""
 OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
-MEMO_IMPORTANCE = 5.0
-LONGEST = 600
-"""So many characters of a memory are shown."""
 
 
 async def converse(first: Turn, second: Turn) -> None:
@@ -39,20 +37,28 @@ async def converse(first: Turn, second: Turn) -> None:
             break
     until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
     for one, other in ((first, second), (second, first)):
-        told = {id_ for line in lines for id_ in line.told if line.by == other.name}
-        texts = {normalised(record.text) for record in minds[other.name] if record.id in told}
+        passed = {id_ for line in lines for id_ in line.told if line.by == other.name}
+        told = [record for record in minds[other.name] if record.id in passed]
+        texts = {normalised(record.text) for record in told}
         known = tuple(record.id for record in minds[one.name] if normalised(record.text) in texts)
-        await _keep(one, other, tuple(lines), until, known)
+        await _keep(one, other, tuple(lines), until, told, known)
 
 
 async def _come_to_mind(speaker: Turn, other: Turn) -> list[Record]:
-    """Return what a speaker remembers of the other, what its own days bring up, and what it has promised."""
+    """Return what a speaker remembers of the other, what its own days bring up, what it has promised, and what takes
+    place."""
     found = [
         *await speaker.recall(other.name, OF_OTHER, kinds=OF_PEOPLE),
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
     ]
-    records = [*(each.record for each in found), *await speaker.recall_about([PROMISE], PROMISES)]
-    return list({record.id: record for record in records if not {"background", OWN} & record.data.keys()}.values())
+    dated = [record for record, _ in await speaker.recall_appointments()][:APPOINTMENTS]
+    records = [*(each.record for each in found), *await speaker.recall_about([PROMISE], PROMISES), *dated]
+    return list({record.id: record for record in records if can_be_told(record)}.values())
+
+
+def can_be_told(record: Record) -> bool:
+    """Tell whether a memory is something for others: not who one is, what one thinks of oneself, or a day's plan."""
+    return not {"background", OWN} & record.data.keys() and "plan" not in record.keywords
 
 
 async def _say(
@@ -64,7 +70,7 @@ async def _say(
         Utter(
             who=speaker.name, identity=speaker.identity, other=other.name, relation=speaker.relation(other.name),
             situation=f"It is {speaker.date_and_time}. {speaker.name} is {speaker.doing}.",
-            memories=tuple(record.text[:LONGEST] for record in memories),
+            memories=show(memories),
             told=tuple(n for n, record in enumerate(memories, 1) if record.id in shared or record.id in said),
             lines=tuple(f"{line.by}: {line.text}" for line in lines), left=left,
             last_talk=speaker.last_talk(other.name), day=speaker.state.broad,
@@ -74,17 +80,28 @@ async def _say(
     return Line(by=speaker.name, text=reply.text.strip(), told=told), reply.ends
 
 
-async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int, known: tuple[str, ...]) -> None:
+def _is_busy(turn: Turn, record: Record) -> bool:
+    """Tell whether somebody has a duty at the hours of what a record tells of."""
+    at = appointment_of(record.data)
+    return at is not None and turn.person.is_on_duty(at)
+
+
+async def _keep(
+    one: Turn, other: Turn, lines: tuple[Line, ...], until: int, told: Sequence[Record], known: tuple[str, ...]
+) -> None:
     """Write what was said into one's stream, what was learned by it, and what it means for one's plans.
 
     Args:
+        told: the other's memories that it has passed on.
         known: ids of what one remembers and has just been told: the other knows it, too.
     """
     said = tuple(f"{line.by}: {line.text}" for line in lines)
+    places = meeting_places(one, other.name)
     taken = await one.ask(
         TakeFromTalk(
-            who=one.name, other=other.name, date=one.date, lines=said,
-            identity=one.identity,
+            who=one.name, other=other.name, date=one.date, lines=said, identity=one.identity, told=show(told),
+            places=tuple(map(words_of, places)), day=one.state.broad,
+            busy=tuple(number for number, record in enumerate(told, 1) if _is_busy(one, record)),
         )
     )  # fmt: skip
     about = f"{one.name} talked with {other.name} about {taken.about}"
@@ -101,23 +118,18 @@ async def _keep(one: Turn, other: Turn, lines: tuple[Line, ...], until: int, kno
         )
     )  # fmt: skip
     evidence = tuple(each.id for each in spoken)
-    learned: dict[str, tuple[str, ...]] = dict.fromkeys(sentences(taken.memo), keywords)
-    learned |= dict.fromkeys(sentences(taken.plan), (*keywords, PROMISE))
+    kept = keep(one, other.name, taken, told, places, [at for _, at in await one.recall_appointments()])
     await one.resident.written()
-    same = await one.resident.stream.find_same("thought", list(learned))
-    kinds: list[tuple[str, Kind, float, tuple[str, ...]]] = [(about, "observation", importance, keywords)]
-    kinds += [(each, "thought", MEMO_IMPORTANCE, of) for each, of in learned.items() if normalised(each) not in same]
-    kept = await one.build(
-        *(
-            New(text=text, kind=kind, by=one.name, importance=weight, evidence=evidence, keywords=of)
-            for text, kind, weight, of in kinds
-        )
-    )
-    records = (*spoken, *kept)
+    same = await one.resident.stream.find_same("thought", [each.text for each in kept])
+    learned = {normalised(each.text): each.as_thought(one, other.name, evidence) for each in reversed(kept)}
+    met = New(text=about, kind="observation", by=one.name, importance=importance, evidence=evidence, keywords=keywords)
+    thoughts = (learned[words] for words in reversed(learned) if words not in same)
+    records = (*spoken, *await one.build(met, *thoughts))
     event = Talked(
         step=one.step, partner=other.name, lines=lines, until=until, records=tuple(record.id for record in records),
         known=tuple(dict.fromkeys((*known, *(record.id for record in same.values())))), gathered=importance,
     )  # fmt: skip
     one.write(event, records)
-    for each in sentences(taken.plan):
-        take_up(one, each)
+    for each in kept:
+        if each.appointment and each.comes:
+            take_up(one, each.appointment, each.text)

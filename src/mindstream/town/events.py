@@ -15,6 +15,8 @@ from mindstream.town.walk import read_walk
 
 TOWN = "town"
 """The stream of what belongs to no resident."""
+MENDED = "repaired"
+"""What is kept of an act that leaves its object as it should be."""
 
 
 class Block(BaseModel):
@@ -25,7 +27,8 @@ class Block(BaseModel):
         place: the address where it is to be done; "" where it does not matter.
         asleep: nothing is perceived in it.
         fine: a task of some minutes; it is not broken down any more.
-        leaves: in which condition it leaves the object it is done at; "" leaves it as it is.
+        leaves: in which condition it leaves the object it is done at; "" leaves it as it is, MENDED as it should be.
+        danger: that condition is a danger.
         why: the day's plan, or something that was seen: it does something about it, or waits.
         sees_to: the address of what was seen; "" where it goes by plan.
     """
@@ -39,6 +42,7 @@ class Block(BaseModel):
     asleep: bool = False
     fine: bool = False
     leaves: str = ""
+    danger: bool = False
     why: Literal["plan", "react", "wait"] = "plan"
     sees_to: str = ""
 
@@ -68,6 +72,7 @@ class Act(BaseModel):
     asleep: bool = False
     why: Literal["plan", "talk", "wait", "react", ""] = "plan"
     leaves: str = ""
+    danger: bool = False
     sees_to: str = ""
 
     def spot(self, step: int) -> tuple[int, int]:
@@ -237,11 +242,13 @@ class ObjectChanged(TownEvent):
     place: str
     condition: str
     """In words; "" where it is as it should be."""
+    danger: bool = False
+    """It wakes who sleeps beside it, and comes before everything."""
     by: str = ""
 
 
 class StoodIn(TownEvent):
-    """A reply could not be read, and a rule stood in for the model."""
+    """A reply could not be read, and a rule stood in for the model: in logs of before, never written any more."""
 
     kind = "stood_in"
     prompt: str

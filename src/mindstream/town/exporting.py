@@ -127,7 +127,7 @@ def _without_description(records: Sequence[Record], scratch: Scratch) -> list[Re
         name=scratch.name, learned=scratch.learned, currently=scratch.currently, lifestyle=scratch.lifestyle,
         routine=scratch.daily_plan_req, home=scratch.living_area,
     )  # fmt: skip
-    said, needed = {*who.first_memories()}, {id_ for record in records for id_ in record.evidence}
+    said, needed = {each.text for each in who.first_memories()}, {id_ for record in records for id_ in record.evidence}
     return [each for each in records if each.kind != "note" or each.text not in said or each.id in needed]
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, timedelta
-from functools import lru_cache
 from itertools import pairwise
 
 from mindstream.log.events import Event
-from mindstream.text.words import terms
 from mindstream.town.events import Act, Acted, Block, BroughtIn, DayPlanned, Line, MovedIn, Talked
 from mindstream.town.formats.saves import PersonaSave
 from mindstream.town.formats.scratch import Schedule, Scratch
@@ -20,7 +17,8 @@ from mindstream.town.walk import write_walk
 from mindstream.town.world.hours import DAY_MINUTES
 from mindstream.town.world.world import Spot
 
-ASLEEP = re.compile(r"\b(?:sleeping|asleep|in bed)\b")
+ASLEEP = "sleeping"
+"""How the authors write that somebody sleeps."""
 
 
 def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterator[Event]:
@@ -36,7 +34,7 @@ def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterat
     gathered = max(0.0, float(scratch.importance_trigger_max - scratch.importance_trigger_curr))
     yield BroughtIn(step=step, seen=tuple(seen), gathered=gathered, rested=rested)
     act = _act(setting, scratch, spot, step)
-    if blocks := _blocks(setting, scratch, knows, act.place):
+    if blocks := _blocks(setting, scratch, act.place):
         day = setting.day(step)
         yield DayPlanned(step=step, day=day, currently=scratch.currently, broad=scratch.daily_req, blocks=blocks)
     yield Acted(step=step, act=act)
@@ -57,7 +55,7 @@ def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
     what = scratch.act_description or "being idle"
     return Act(
         what=what, place=place if place in setting.addresses else "", since=began, until=until,
-        path=write_walk([*[spot] * (step - began + 1), *way]), asleep=bool(ASLEEP.search(what)),
+        path=write_walk([*[spot] * (step - began + 1), *way]), asleep=what.startswith(ASLEEP),
     )  # fmt: skip
 
 
@@ -76,15 +74,15 @@ def _step_of(setting: Setting, clock: str) -> int:
     return setting.step_at_moment(parse_clock(clock).replace(tzinfo=UTC).timestamp())
 
 
-def _blocks(setting: Setting, scratch: Scratch, knows: Sequence[str], here: str) -> tuple[Block, ...]:
-    """Return the day's plan; tasks have no places in a save: they are done where their words say, else at home."""
+def _blocks(setting: Setting, scratch: Scratch, here: str) -> tuple[Block, ...]:
+    """Return the day's plan; tasks have no places in a save: one is done where its resident is."""
     home = setting.people[scratch.name].home
     blocks: list[Block] = []
     doing = (scratch.act_description or "").partition(" (")[0]
     for what, minutes in _cut(scratch.f_daily_schedule):
         task, inner, _ = what.partition(" (")
-        asleep = bool(ASLEEP.search(what))
-        place = here if here and task == doing else home if asleep else _place_for(task, knows, home) or home
+        asleep = what.startswith(ASLEEP)
+        place = home if asleep else here if task == doing else ""
         start = blocks[-1].end if blocks else 0
         fine = bool(inner) or minutes < 60
         blocks.append(Block(start=start, minutes=minutes, what=what, place=place, asleep=asleep, fine=fine))
@@ -101,16 +99,3 @@ def _cut(schedule: Schedule) -> Iterator[tuple[str, int]]:
         if taken > 0:
             left -= taken
             yield what, taken
-
-
-def _place_for(task: str, knows: Sequence[str], home: str) -> str:
-    """Return the place whose names share most words with a task, of two alike the own, the wider; "": none does."""
-    words = set(terms(task))
-    scored = [(len(words & _words(place)), place.startswith(home), -place.count(":"), place) for place in knows]
-    shared, *_, place = max(scored, default=(0, False, 0, ""))
-    return place if shared else ""
-
-
-@lru_cache(maxsize=4_096)
-def _words(place: str) -> frozenset[str]:
-    return frozenset(terms(place.partition(":")[2]))

@@ -21,7 +21,6 @@ from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.events import Remembered
-from mindstream.memory.rate_importance import RateImportance, rate_by_words
 from mindstream.memory.record import New
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Store
@@ -35,7 +34,8 @@ from mindstream.town.formats.typed import parse_clock
 from mindstream.town.import_memory import import_memory
 from mindstream.town.import_state import rows_of_scratch
 from mindstream.town.journal import TOWN
-from mindstream.town.person import Person
+from mindstream.town.missing_keys import missing_keys
+from mindstream.town.person import FirstMemory, Person
 from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
 from mindstream.town.source import dump_source
@@ -48,6 +48,10 @@ SCRATCH_KEYS = {
     "vision": "vision_r", "attention": "att_bandwidth", "retention": "retention",
     "reflect_at": "importance_trigger_max", "decay": "recency_decay",
 }  # fmt: skip
+IDENTITY = 4.0
+"""How important it is who somebody is: no node says it, and nobody is asked at an import."""
+BED = "bed"
+"""What people sleep in is called on the authors' maps."""
 CLOSE = 0.6
 """So alike, of 1, names must be to be taken for the same."""
 
@@ -123,6 +127,8 @@ async def begin_from_save(
     save = settle_clock(save, tell)
     setting = setting_of_save(save, world, seed=seed, profile=profile, whispers=whispers, tell=tell)
     _tell_absent(save, tell)
+    for each in missing_keys(setting):
+        tell(f"a save does not say what a town without a model lives on: {each}")
     vectors = embedder(embed) if isinstance(embed, str) else embed
     if not isinstance(data, str | Path):
         await _begin(data, save, setting, vectors)
@@ -184,15 +190,14 @@ async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) 
 async def _remember_who(stream: Stream, setting: Setting, persona: PersonaSave) -> None:
     """Write who a resident is, and whispers, into its stream, unless a node says it."""
     there = {node.description for node in persona.memory.nodes}
-    texts = [text for text in setting.people[persona.name].first_memories() if text not in there]
+    texts = [each.text for each in setting.people[persona.name].first_memories() if each.text not in there]
     if not texts:
         return
-    ratings = rate_by_words(RateImportance(who=persona.name, memories=tuple(texts))).ratings
     word = (persona.name.lower(),)
     records = await stream.build_records(
         [
-            New(text=text, kind="note", by=persona.name, importance=float(each), keywords=word, created=setting.start)
-            for text, each in zip(texts, ratings, strict=True)
+            New(text=text, kind="note", by=persona.name, importance=IDENTITY, keywords=word, created=setting.start)
+            for text in texts
         ]
     )
     entry = Entry(Remembered(count=len(records), kinds={"note": len(records)}), persona.name, tuple(records))
@@ -228,11 +233,13 @@ def _person(persona: PersonaSave, names: PlaceNames, spot: Spot | None, told: It
     scratch = persona.scratch
     home = names.find(scratch.living_area, f"{scratch.name}: living_area")
     known = [names.find(str(place), f"{scratch.name}: spatial memory") for place in persona.places]
+    bed = f"{home}:{BED}"
     return Person(
         name=scratch.name, age=scratch.age, innate=scratch.innate, learned=scratch.learned,
         currently=scratch.currently, lifestyle=scratch.lifestyle, routine=scratch.daily_plan_req,
-        home=home or scratch.living_area, start=spot or scratch.curr_tile,
-        knows=tuple(dict.fromkeys(place for place in known if place)), memories=tuple(told),
+        home=home or scratch.living_area, bed=bed if names.has(bed) else "", start=spot or scratch.curr_tile,
+        knows=tuple(dict.fromkeys(place for place in known if place)),
+        memories=tuple(FirstMemory(text=each) for each in told),
     )  # fmt: skip
 
 
@@ -244,6 +251,11 @@ class PlaceNames:
         self._within: dict[str, dict[str, None]] = {}
         for place in world.places[1:]:
             self._within.setdefault(str(place.parent), {})[place.last] = None
+
+    def has(self, place: str) -> bool:
+        """Tell whether the map has a place of exactly this address."""
+        parent, _, name = place.rpartition(":")
+        return name in self._within.get(parent, {})
 
     def find(self, place: str, where: str) -> str:
         """Return the address that is meant, name by name; "" where nothing is like it."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError
@@ -21,26 +20,21 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.text.support import SHARE
-from mindstream.text.words import terms
+from mindstream.text.words import plain_words, terms
 from mindstream.town.history import Source, open_store, step_of
 from mindstream.town.journal import TOWN, TownState, read_setting, read_town
 from mindstream.town.places import words_of
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.ranking import policy_of
-from mindstream.town.rules.question import Question, find_clock, find_named, read_question, read_span
 from mindstream.town.sentences import sentences
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
-from mindstream.town.world.hours import DAY_MINUTES
 
 Condition: TypeAlias = Literal["full", "no_reflection", "no_reflection_no_plan", "none"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 OF_WORLD: tuple[Kind, ...] = ("observation", "chat", "note")
 """What a resident remembers that it has not thought itself."""
-SAID: tuple[Kind, ...] = ("chat", "note", "thought")
-RECALLED, OF_NAME, OF_TIME = 30, 10, 15
-NEWS = "something will take place, somebody is going to do something"
-"""What comes to mind where a question is about nothing: `What's new?`."""
+RECALLED, OF_NAME = 30, 10
 BESIDE = 60
 """So many minutes on either side of what is asked about, a day's plan is shown task by task."""
 LONGEST = 400
@@ -52,7 +46,7 @@ class Interview:
     """A question and its answer.
 
     Attributes:
-        memories: what came to mind, best first.
+        memories: what came to mind, what is nearest to the question first.
         rests_on: those of them that the answer's words come from.
     """
 
@@ -110,21 +104,17 @@ class Interviewer:
         if not question.strip():
             raise InputError("there is no question")
         state = self._town.states.get(name, ResidentState(name=name))
-        named = find_named(question, name, self.setting.people, person.relations, lines)
-        read = read_question(question, name, named, lines)
-        memories = await self._recall(name, read, named, condition, asked_in)
+        memories = await self._recall(name, question, lines, condition, asked_in)
         plans, sees = condition in ("full", "no_reflection"), condition != "none"
-        when, near = self.setting.when(max(self.step, 0)), self._near(name) if sees else ()
-        known = {each.name for each in person.relations}.union(near)
+        when = self.setting.when(max(self.step, 0))
         prompt = AnswerInterview(
             who=name, identity=person.identity(state.currently if plans else ""), home=words_of(person.home),
             when=f"{when:%A, %B} {when.day}, {when.year}, {when:%H:%M}",
             doing=state.act.what if state.act and sees else "",
             place=self._place(state) if sees else "",
             memories=tuple(self._words(each.record) for each in memories),
-            day=day_lines(self.setting, state, self.step, _minute(question, when)) if plans else (),
-            near=near, places=_houses(state) if sees else (),
-            named=tuple(each for each in named if each in known or any(_names(one.record, each) for one in memories)),
+            day=day_lines(self.setting, state, self.step, when.hour * 60 + when.minute) if plans else (),
+            near=self._near(name) if sees else (), places=_houses(state) if sees else (),
             question=question, lines=tuple(lines),
         )  # fmt: skip
         return prompt, memories
@@ -139,52 +129,31 @@ class Interviewer:
         return asked
 
     async def _recall(
-        self, name: str, question: Question, named: Sequence[str], condition: Condition, asked_in: str
+        self, name: str, question: str, lines: Sequence[str], condition: Condition, asked_in: str
     ) -> list[Recalled]:  # fmt: skip
-        """Return what a question brings up, what names in it do, and of what was, that day; only what is left."""
+        """Return what a question brings up, what the names in it do, and what was asked before; only what is left."""
         if condition == "none":
             return []
         now = self.setting.moment(max(self.step, 0))
         filters = Filters(as_of=now, kinds=None if condition == "full" else OF_WORLD, asked_in=asked_in)
+        queries = [(question, RECALLED), *((other, OF_NAME) for other in self._named(name, question))]
+        queries += [(lines[-2].partition(": ")[2], OF_NAME)] if len(lines) > 1 else []
         found: dict[str, Recalled] = {}
-        for query, k, within in self._queries(name, question, named, filters):
-            recall = await self._recaller.recall(name, query, k, now=now, filters=within, policy=self._policy)
-            found |= {each.record.id: each for each in recall.returned if each.record.id not in found}
+        for query, k in queries:
+            recall = await self._recaller.recall(name, query, k, now=now, filters=filters, policy=self._policy)
+            nearest = sorted(recall.returned, key=lambda each: -each.parts.get("relevance", 0.0))
+            found |= {each.record.id: each for each in nearest if each.record.id not in found}
         hidden = condition == "no_reflection_no_plan"
         return [each for each in found.values() if not (hidden and "plan" in each.record.keywords)]
 
-    def _queries(
-        self, name: str, question: Question, named: Sequence[str], filters: Filters
-    ) -> list[tuple[str, int, Filters]]:
-        """Return what is looked for, how much of it, and among what."""
-        text = question.text or question.said
-        asked = [(text, RECALLED, filters), *((other, OF_NAME, filters) for other in named)]
-        allowed = filters.kinds or SAID
-        told = replace(filters, kinds=[each for each in SAID if each in allowed])
-        if question.topic:  # what was seen of it is more than what was said of it
-            asked.append((question.topic, OF_NAME, told))
-        if not (question.about or named):
-            asked.append((NEWS, RECALLED, replace(told, kinds=["thought" if "thought" in allowed else "chat"])))
-        act = self._town.states[name].act if question.focus == "why" and name in self._town.states else None
-        if act is not None:
-            asked.append((act.what, OF_NAME, filters))
-        if question.past and question.you:
-            whole, part = self._on_day(question, filters)
-            day = self.setting.when(self.setting.step_at_moment(whole.since or 0.0))
-            asked.append(
-                (f"{name}'s plan for {day:%A %B} {day.day}, {day.year}", OF_TIME, replace(whole, kinds=["note"]))
-            )
-            asked += [(NEWS, OF_NAME, replace(told, where={"by": other})) for other in named]
-            asked += [(each, OF_TIME, part) for each in (text, f"{name} talked with", *named)]
-        return asked
-
-    def _on_day(self, question: Question, filters: Filters) -> tuple[Filters, Filters]:
-        """Let through what was written down on the day that a question means, and in the part of it that it means."""
-        when = self.setting.when(max(self.step, 0))
-        span = read_span(question, when.date(), when.hour * 60 + when.minute)
-        begin = self.setting.moment(self.setting.step_at(self.setting.day(max(self.step, 0)) + min(span.days, 0), 0))
-        whole = replace(filters, since=begin, until=begin + DAY_MINUTES * 60)
-        return whole, replace(filters, since=begin + span.start * 60, until=begin + span.end * 60)
+    def _named(self, name: str, question: str) -> list[str]:
+        """Return the other residents of whose names a word stands in a question."""
+        said, asked = set(plain_words(question)), question.casefold()
+        return [
+            other for other in self.setting.people
+            if other != name
+            and any(word in said if word.isascii() else word in asked for word in other.casefold().split())
+        ]  # fmt: skip
 
     def _place(self, state: ResidentState) -> str:
         """Say where somebody is; "" on a street."""
@@ -221,16 +190,6 @@ def _policy(setting: Setting, is_past: bool) -> Policy:
     """Return the town's ranking; of the past without recency, since when something was last recalled is not history."""
     profile = setting.profile
     return Generative(0.0, profile.importance, profile.relevance) if is_past else policy_of(profile)
-
-
-def _names(record: Record, name: str) -> bool:
-    return name in record.text or record.by == name
-
-
-def _minute(question: str, when: datetime) -> int:
-    """Return the minute of today around which a day's plan is wanted whole."""
-    clock = find_clock(question)
-    return when.hour * 60 + when.minute if clock is None else clock.minute
 
 
 def day_lines(setting: Setting, state: ResidentState, step: int, around: int | None = None) -> tuple[str, ...]:

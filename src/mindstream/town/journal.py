@@ -39,7 +39,7 @@ class Saved(BaseModel):
 
     step: int
     states: dict[str, ResidentState]
-    conditions: dict[str, tuple[str, int]]
+    conditions: dict[str, tuple[str, int, bool] | tuple[str, int]]
     changed: tuple[str, ...] = ()
 
 
@@ -67,7 +67,7 @@ class TownState:
         if isinstance(event, ObjectChanged):
             self.changed.add(event.place)
             if event.condition:
-                self.conditions[event.place] = Condition(event.condition, event.step)
+                self.conditions[event.place] = Condition(event.condition, event.step, event.danger)
             else:
                 self.conditions.pop(event.place, None)
         elif row.mind != TOWN:
@@ -79,7 +79,7 @@ class TownState:
 
     def saved(self, step: int) -> TownSaved:
         """Return a row that holds all of it."""
-        conditions = {place: (each.text, each.since) for place, each in sorted(self.conditions.items())}
+        conditions: dict[str, tuple[str, int, bool] | tuple[str, int]] = dict(sorted(self.conditions.items()))
         states, changed = dict(sorted(self.states.items())), tuple(sorted(self.changed))
         state = Saved(step=step, states=states, conditions=conditions, changed=changed)
         return TownSaved(step=step, state=state.model_dump_json())

@@ -25,15 +25,14 @@ from mindstream.reasoners.occasions import occasion_of, rows_of
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing, nothing_newer
 from mindstream.reasoners.runner import silent
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+from mindstream.town.keep_talk import IMPORTANCE, Kept, keep, meeting_places
+from mindstream.town.places import words_of
 from mindstream.town.plan import take_up
 from mindstream.town.prompts.take_from_talk import TakeFromTalk, Taken
-from mindstream.town.sentences import sentences
 from mindstream.town.setting import Setting
 from mindstream.town.state import applied
 from mindstream.town.turn import Resident, Turn
 
-IMPORTANCE = 5.0
-"""As what is kept of talks among residents."""
 LINES = 1_000
 """So many lines of a visit are read to find what was said around an utterance."""
 
@@ -43,11 +42,11 @@ class KeepVisit:
 
     slot = "visit"
     trigger: Trigger = EVERY_TURN
-    patience_s = 180.0
+    timeout_s = 180.0
 
     def __init__(self, resident: Resident, setting: Setting, step: int) -> None:
         self.resident, self.setting, self.step = resident, setting, step
-        self._early: dict[int, asyncio.Future[tuple[Turn, Taken]]] = {}
+        self._early: dict[int, asyncio.Future[Taken]] = {}
 
     def begin(self, heard: Logged, stream: Stream) -> None:
         """Think about what was said and answered, beside whatever goes on."""
@@ -61,58 +60,61 @@ class KeepVisit:
     async def think(self, occasion: Occasion) -> Conclusion:
         """Conclude what was thought about each utterance, in their order."""
         heard = [row for row in occasion.events if isinstance(row.event, Heard)]
-        kept = [(row, *await self._thought(row, occasion.stream)) for row in heard]
+        taken = [(row, await self._thought(row, occasion.stream)) for row in heard]
         model = self.resident.models.of(TakeFromTalk.role)
 
         async def write() -> Writing:
-            return await self._entries(occasion.stream, kept), ()
+            return await self._entries(occasion.stream, taken), ()
 
-        return Conclusion("; ".join(taken.memo or taken.about for _, _, taken in kept), model.name, write)
+        return Conclusion("; ".join(each.about for _, each in taken), model.name, write)
 
-    async def _thought(self, heard: Logged, stream: Stream) -> tuple[Turn, Taken]:
+    async def _thought(self, heard: Logged, stream: Stream) -> Taken:
         early = self._early.pop(heard.seq, None)
         if early is not None:
             with suppress(ModelError):  # it is asked again
                 return await early
         return await self._take(heard, stream)
 
-    async def _take(self, heard: Logged, stream: Stream) -> tuple[Turn, Taken]:
+    async def _take(self, heard: Logged, stream: Stream) -> Taken:
         """Ask what an utterance and its answer leave in mind."""
         turn = Turn(self.resident, self.step, self.setting, self.resident.state)
-        lines = await _lines_around(heard, stream)
         prompt = TakeFromTalk(
-            who=turn.name, other=heard.by, identity=turn.identity, date=turn.date, lines=lines
+            who=turn.name, other=heard.by, identity=turn.identity, date=turn.date,
+            lines=await _lines_around(heard, stream), places=tuple(map(words_of, meeting_places(turn))),
+            day=turn.state.broad,
         )  # fmt: skip
-        return turn, await turn.ask(prompt)
+        return await turn.ask(prompt)
 
-    async def _entries(self, stream: Stream, kept: Sequence[tuple[Logged, Turn, Taken]]) -> Sequence[Entry]:
+    async def _entries(self, stream: Stream, heard: Sequence[tuple[Logged, Taken]]) -> Sequence[Entry]:
         """Return what is to be written: what was learned, each once, and what it makes of the day."""
         day = Turn(self.resident, self.step, self.setting, self.resident.state)
         news: dict[tuple[str, Kind], New] = {}
-        for heard, turn, taken in kept:
-            day.rows += turn.rows
-            for new in await self._news(heard, taken, stream):
+        agreed: list[Kept] = []
+        for row, taken in heard:
+            kept = keep(day, row.by, taken, (), meeting_places(day))
+            agreed += (each for each in kept if each.comes)
+            for new in await self._news(day, row, taken.about, kept, stream):
                 news.setdefault((normalised(new.text), new.kind), new)
         records = tuple(await stream.build_records(list(news.values())))
         count = {kind: sum(record.kind == kind for record in records) for kind in ("observation", "thought")}
         day.write(Remembered(count=len(records), kinds=count), records)
-        for each in (each for _, _, taken in kept for each in sentences(taken.plan)):
-            take_up(day, each)
+        for each in agreed:
+            if each.appointment:
+                take_up(day, each.appointment, each.text)
         return day.rows
 
-    async def _news(self, heard: Logged, taken: Taken, stream: Stream) -> list[New]:
-        name = self.resident.name
-        learned = [each for text in (taken.memo, taken.plan) for each in sentences(text)]
-        known = await stream.store.find_same(name, "thought", learned, now=stream.clock.now()) if learned else {}
-        kinds: list[tuple[str, Kind]] = [(f"{name} talked with {heard.by} about {taken.about}", "observation")]
-        kinds += [(each, "thought") for each in learned if normalised(each) not in known]
+    async def _news(self, turn: Turn, heard: Logged, about: str, kept: Sequence[Kept], stream: Stream) -> list[New]:
+        learned = [each.text for each in kept]
+        known = await stream.store.find_same(turn.name, "thought", learned, now=stream.clock.now()) if learned else {}
         evidence = (heard.event.record,) if isinstance(heard.event, Heard) else ()
+        met = New(
+            text=f"{turn.name} talked with {heard.by} about {about}", by=turn.name, importance=IMPORTANCE,
+            evidence=evidence, keywords=(heard.by.lower(),),
+        )  # fmt: skip
         return [
-            New(
-                text=text, kind=kind, by=name, importance=IMPORTANCE, evidence=evidence, keywords=(heard.by.lower(),)
-            )
-            for text, kind in kinds
-        ]  # fmt: skip
+            met,
+            *(each.as_thought(turn, heard.by, evidence) for each in kept if normalised(each.text) not in known),
+        ]
 
 
 async def _lines_around(heard: Logged, stream: Stream) -> tuple[str, ...]:

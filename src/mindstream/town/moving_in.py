@@ -6,6 +6,7 @@ from mindstream.log.events import Remembered
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import New
 from mindstream.memory.store import Commit, Entry, Store
+from mindstream.town.appointment import KEY
 from mindstream.town.events import MovedIn, TownBegan
 from mindstream.town.journal import TOWN
 from mindstream.town.places import find_home
@@ -22,19 +23,19 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
     for name, resident in residents.items():
         spot, knows = find_home(setting, resident.person)
         moved = MovedIn(step=0, spot=spot, knows=knows)
-        texts, background = resident.person.first_memories(), frozenset(resident.person.background())
+        memories = resident.person.first_memories()
         turn = Turn(resident, 0, setting, resident.state)
-        rated = await turn.ask(RateImportance(who=name, memories=texts))
+        rated = await turn.ask(RateImportance(who=name, memories=tuple(each.text for each in memories)))
         news = [
             New(
-                text=text,
+                text=each.text,
                 kind="note",
                 by=name,
-                importance=float(rating),
-                keywords=(name.lower(),),
-                data={"background": True} if text in background else {},
+                importance=float(each.weight or rating),
+                keywords=(name.lower(), *([KEY] if each.appointment else [])),
+                data=each.data,
             )
-            for text, rating in zip(texts, rated.ratings, strict=True)
+            for each, rating in zip(memories, rated.ratings, strict=True)
         ]
         records = tuple(await resident.stream.build_records(news))
         told = Remembered(count=len(records), kinds={"note": len(records)})

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from mindstream.town.events import Act
 from mindstream.town.percept import Percept
-from mindstream.town.rules.things import is_for_one
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 from mindstream.town.world.world import Spot
@@ -44,6 +43,4 @@ def _counted_place(setting: Setting, act: Act) -> tuple[str, int] | None:
     if address is None or act.asleep:
         return None
     most = setting.rules.capacity(address)
-    if most is not None:
-        return str(setting.rules.counted_at(address)), most
-    return (act.place, 1) if act.place.count(":") == 3 and is_for_one(address.last) else None
+    return None if most is None else (str(setting.rules.counted_at(address)), most)

@@ -9,7 +9,6 @@ from mindstream.memory.record import New, Triple
 from mindstream.town.events import Perceived
 from mindstream.town.percept import Percept
 from mindstream.town.ranking import IDLE
-from mindstream.town.rules.conditions import is_danger
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Turn
 
@@ -29,7 +28,7 @@ def is_undecided(state: ResidentState, percept: Percept) -> bool:
         return False
     decided = state.considered.get(percept.place, -2)
     return decided <= percept.since or (
-        decided <= state.act.since and (state.act.needs(percept.place) or is_danger(percept.object))
+        decided <= state.act.since and (state.act.needs(percept.place) or percept.danger)
     )
 
 

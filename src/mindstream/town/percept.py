@@ -14,7 +14,7 @@ class Percept:
     Attributes:
         who: the resident that it is about; "" where it is about an object.
         place: the address of an object, or of what somebody does.
-        since: the step since which an object is so.
+        since: the step since which an object is so. danger: that is a danger.
     """
 
     subject: str
@@ -24,6 +24,7 @@ class Percept:
     who: str = ""
     place: str = ""
     since: int = 0
+    danger: bool = False
 
     @property
     def triple(self) -> tuple[str, str, str]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+from datetime import date
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
-from mindstream.town.sentences import sentences
+from mindstream.town.appointment import Appointment
+from mindstream.town.world.hours import DAY_MINUTES
 from mindstream.town.world.world import Spot
-
-ALONE = r"(?=[.,;:!?]|$| (?:for|and|but|or|in|on|at|to|with|from|since|when|because|that|as|is|was|has|more|very)\b)"
-"""After this a pronoun is no possessive: `her hat`."""
 
 
 class Relation(NamedTuple):
@@ -21,17 +19,65 @@ class Relation(NamedTuple):
     what: str
 
 
+class DayItem(BaseModel):
+    """A part of somebody's usual day.
+
+    Attributes:
+        start, end: minutes of the day; past midnight where the end is not after the start.
+        place: the address of a place or an object.
+        on: on which weekdays (0 is Monday); empty: on all.
+        duty: work or school, which an invitation does not move.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    start: int
+    end: int
+    what: str
+    place: str
+    on: tuple[int, ...] = ()
+    duty: bool = False
+
+    def is_on(self, day: date) -> bool:
+        """Tell whether a day has it."""
+        return not self.on or day.weekday() in self.on
+
+
+class FirstMemory(BaseModel):
+    """What somebody remembers from before.
+
+    Attributes:
+        weight: how important it is, 1 to 10; 0: whoever rates memories says.
+        appointment: what takes place by it.
+        background: who somebody is; known, and no news.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    weight: int = 0
+    appointment: Appointment | None = None
+    background: bool = False
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What its record holds."""
+        told = self.appointment.as_data() if self.appointment else {}
+        return told | ({"background": True} if self.background else {})
+
+
 class Person(BaseModel):
     """A resident as it is described.
 
     Attributes:
         innate: traits, in words. learned: what it is and does. currently: what it is about these days.
         lifestyle: when it sleeps and wakes. routine: what its days are bound to.
-        home: the address of where it lives.
+        home: the address of where it lives. bed: of where it sleeps; "": anywhere at home.
+        day: its usual day, from getting up to going to bed, in order; what lies between is spent at home.
         start: where it stands when the town begins; None: at its bed.
         knows: addresses that it knows from the beginning, besides its home.
         about: its life so far, in a few sentences: known to it, and no news.
-        memories: what it remembers from before, a sentence each.
+        memories: what it remembers from before.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -44,11 +90,19 @@ class Person(BaseModel):
     lifestyle: str = ""
     routine: str = ""
     home: str
+    bed: str = ""
+    day: tuple[DayItem, ...] = ()
     start: Spot | None = None
     knows: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
     about: str = ""
-    memories: tuple[str, ...] = ()
+    memories: tuple[FirstMemory, ...] = ()
+
+    @field_validator("memories", mode="before")
+    @classmethod
+    def _of_texts(cls, memories: Any) -> Any:
+        """Take a text for a memory that says nothing more: so they stood in towns of before."""
+        return tuple({"text": each} if isinstance(each, str) else each for each in memories)
 
     def identity(self, currently: str = "") -> str:
         """Return who it is, in a few lines; after the identity stable set of Park 2023."""
@@ -63,44 +117,30 @@ class Person(BaseModel):
         ]
         return "\n".join(line for line in lines if line)
 
-    def first_memories(self) -> tuple[str, ...]:
-        """Return what its stream holds before it lives, a sentence each that stands on its own."""
-        told = self._standing_alone(self.learned, self.currently, *self.memories)
-        return tuple(dict.fromkeys((*told, *self.background())))
-
-    def _standing_alone(self, *texts: str) -> list[str]:
-        """Return the sentences of texts, names in the place of the pronouns that need what was said before."""
-        found = []
-        for text in texts:
-            last = ""
-            for sentence in sentences(text):
-                others = sorted((each.name for each in self.relations if each.name in sentence), key=sentence.index)
-                found.append(_named(sentence if others or not last else _with_other(sentence, last), self.name))
-                last = others[-1] if others else ""
-        return found
+    def first_memories(self) -> tuple[FirstMemory, ...]:
+        """Return what its stream holds before it lives, each text once."""
+        news = (*(FirstMemory(text=each) for each in (self.learned, self.currently)), *self.memories)
+        known = (self.about, *self.acquaintances(), self.lifestyle, self.routine)
+        every = (*news, *(FirstMemory(text=each, background=True) for each in known))
+        first: dict[str, FirstMemory] = {}
+        for each in every:
+            if text := each.text.strip():
+                first.setdefault(text, each.model_copy(update={"text": text}))
+        return tuple(first.values())
 
     def acquaintances(self) -> tuple[str, ...]:
         """Return whom it knows, a sentence each."""
         return tuple(f"{each.name} is {self.name}'s {each.what}." for each in self.relations)
 
-    def background(self) -> tuple[str, ...]:
-        """Return what it knows of its life, the people around it and its days, a sentence each: nothing to tell."""
-        return tuple(dict.fromkeys((*self._standing_alone(self.about), *self.acquaintances(), *self.habits())))
+    def is_on_duty(self, at: Appointment) -> bool:
+        """Tell whether its usual day binds it elsewhere while something takes place that others give."""
+        start = at.start.hour * 60 + at.start.minute
+        end = start + int((at.end - at.start).total_seconds()) // 60
+        duties = (each for each in self.day if each.duty and each.is_on(at.start.date()))
+        return at.host != self.name and any(
+            each.start < end and start < each.start + (each.end - each.start - 1) % DAY_MINUTES + 1 for each in duties
+        )
 
-    def habits(self) -> tuple[str, ...]:
-        """Return what it does every day, a sentence each."""
-        return tuple(dict.fromkeys(each for text in (self.lifestyle, self.routine) for each in sentences(text)))
-
-
-def _with_other(sentence: str, other: str) -> str:
-    """Put a name in the place of a pronoun for another: `He is fond of her` cannot mean himself."""
-    of = {"He": "her", "She": "him"}.get(sentence.partition(" ")[0])
-    return re.sub(rf"\b{of}\b{ALONE}", other, sentence, count=1) if of else sentence
-
-
-def _named(sentence: str, name: str) -> str:
-    """Put a name in the place of the pronoun that a sentence begins with."""
-    first, _, rest = sentence.partition(" ")
-    if first in ("He", "She", "They") and rest:
-        return f"{name} {rest}"
-    return f"{name}'s {rest}" if first in ("His", "Her", "Their") and rest else sentence
+    def has_duty_in(self, place: str) -> bool:
+        """Tell whether its days bind it to a place, or to something in it."""
+        return any(each.duty and f"{each.place}:".startswith(f"{place}:") for each in self.day)

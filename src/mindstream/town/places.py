@@ -7,13 +7,12 @@ from datetime import datetime
 from functools import cache
 
 from mindstream.errors import InputError
+from mindstream.town.appointment import Appointment
 from mindstream.town.person import Person
 from mindstream.town.prompts.plan_day import Place
-from mindstream.town.rules.things import thing_for, without_place
-from mindstream.town.rules.where import PUBLIC, is_open, purposes_of
 from mindstream.town.setting import Setting
 from mindstream.town.turn import Turn
-from mindstream.town.world.address import OBJECT, Address, sector_of
+from mindstream.town.world.address import Address, sector_of
 from mindstream.town.world.hours import clock
 from mindstream.town.world.rules import PlaceRule
 from mindstream.town.world.world import Spot
@@ -47,26 +46,27 @@ def things_around(turn: Turn, place: str) -> tuple[str, ...]:
         return ()
     sector, arena = str(address.upto(2)), str(address.upto(3))
     known = [each for each in turn.setting.objects_in(sector) if each in turn.state.knows]
-    usable = {str(turn.setting.addresses[each].upto(3)) for each in known}
-    usable = {each for each in usable if each == arena or may_use(turn.setting, turn.person, each)}
-    mine = [each for each in known if each.rpartition(":")[0] in usable]
+    mine = [each for each in known if may_use(turn.setting, turn.person, each)]
     return tuple(sorted(mine, key=lambda each: not each.startswith(arena + ":")))
 
 
 def things_open(turn: Turn, purpose: str) -> tuple[str, ...]:
     """Name the objects that a resident knows in places for a purpose ("shop", "eat") that are open, not at home."""
-    when = turn.setting.when(turn.step)
-    minute = when.hour * 60 + when.minute
+    when, rules, addresses = turn.setting.when(turn.step), turn.setting.rules, turn.setting.addresses
     return tuple(
         thing
         for address, place in known_places(turn.setting, turn.person, turn.state.knows, when)
-        if not place.home and purpose in purposes_of(place) and is_open(place, minute, minute + 30)
-        for thing in turn.setting.objects_in(address) if thing in turn.state.knows
-    )  # fmt: skip
+        if not place.home and purpose in rules.purposes(addresses[address]) and rules.is_open(addresses[address], when)
+        for thing in turn.setting.objects_in(address)
+        if thing in turn.state.knows and may_use(turn.setting, turn.person, thing)
+    )
 
 
 def known_places(setting: Setting, person: Person, knows: Collection[str], when: datetime) -> list[tuple[str, Place]]:
-    """Return the places that a resident knows and may go to, its own first, each as it is told in a prompt."""
+    """Return the places that a resident knows and may go to, its own first, each as it is told in a prompt.
+
+    What its usual day names beside them, as the things at which it works, comes last.
+    """
     rules = dict(setting.rules)
     arenas = [each for each in sorted(knows) if each.count(":") == 2]
     within = {each.rpartition(":")[0] for each in arenas}
@@ -78,8 +78,11 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
         home = is_home(person, address)
         hours = hours_on(rules, setting.addresses[address], when)
         own = person.name in setting.rules.owners(setting.addresses[address])
-        found.append((address, Place(words=words_of(address), things=things, home=home, own=own, hours=hours)))
-    return sorted(found, key=lambda each: not each[1].home)
+        place = Place(words=words_of(address), things=things, home=home, own=own, hours=hours, address=address)
+        found.append((address, place))
+    named = {each.place for each in person.day} - {address for address, _ in found}
+    of_day = [(each, Place(words=words_of(each), address=each)) for each in sorted(named) if each in setting.addresses]
+    return [*sorted(found, key=lambda each: not each[1].home), *of_day]
 
 
 def is_home(person: Person, place: str) -> bool:
@@ -88,32 +91,30 @@ def is_home(person: Person, place: str) -> bool:
 
 
 def may_use(setting: Setting, person: Person, place: str) -> bool:
-    """Tell whether somebody may go to an arena or a sector unasked: it is no home and no room of others."""
-    owners = setting.rules.owners(setting.addresses[place])
-    if owners:
-        return person.name in owners
-    live_there = setting.homes.get(place, frozenset())
-    if place == person.home or person.name in live_there:
+    """Tell whether somebody may go to a place or use an object unasked.
+
+    Its usual day leads there, or the town's file lets it in; where the file says nothing, it is nobody's home or the
+    person's own house, and there no room of others.
+    """
+    if any(f"{each.place}:".startswith(f"{place}:") for each in person.day):
         return True
-    name = place.rpartition(":")[2]
-    of, possessive, _ = name.partition("'s ")
-    if live_there or (possessive and of != person.name and of in setting.people) or not _suits(name, person):
-        return False
-    sector = sector_of(place)
-    if person.name in setting.homes.get(sector, frozenset()) or not setting.homes.get(sector):
-        return True
-    return bool(set(purposes_of(Place(words=name))) & set(PUBLIC))  # a shop in the house where its owner lives
+    address = setting.addresses[place]
+    let_in = setting.rules.lets_in(person.name, address)
+    if let_in is not None:
+        return let_in
+    of_room, of_house = (setting.homes.get(str(address.upto(level)), frozenset()) for level in (3, 2))
+    return person.name in of_room or (not of_room and (not of_house or person.name in of_house))
 
 
-def _suits(name: str, person: Person) -> bool:
-    """Tell whether a room for men or for women is for this person, as far as its description says."""
-    words = set(name.lower().replace("'", " ").split())
-    said = set(f"{person.learned} {person.currently} {person.lifestyle}".lower().split())
-    if words & {"man", "men", "mens", "gents", "boys"}:
-        return not (said & {"she", "her"}) or bool(said & {"he", "his"})
-    if words & {"woman", "women", "womens", "ladies", "girls"}:
-        return not (said & {"he", "his"}) or bool(said & {"she", "her"})
-    return True
+def is_let_in(setting: Setting, person: Person, at: Appointment) -> bool:
+    """Tell whether somebody may go to where an appointment is: unasked, or let in by one who comes or gives it and may.
+
+    Where nobody said where it is, nobody is kept out.
+    """
+    if at.place not in setting.addresses:
+        return not at.place
+    those = (person, *(setting.people[name] for name in (at.host, *at.who) if name in setting.people))
+    return any(may_use(setting, each, at.place) for each in those)
 
 
 def hours_on(rules: Mapping[Address, PlaceRule], address: Address, when: datetime) -> str:
@@ -133,23 +134,9 @@ def _is_of_the_town(setting: Setting, person: Person, place: Address) -> bool:
     return not setting.homes.get(str(place.upto(2))) or may_use(setting, person, address)
 
 
-def find_place(turn: Turn, what: str, place: str) -> str:
-    """Return the object at which something is done in a place; the place itself where none comes to mind."""
-    address = turn.setting.addresses.get(place)
-    if address is None or address.level == OBJECT:
-        return place
-    known = [each for each in turn.setting.objects_in(place) if each in turn.state.knows]
-    return thing_for(without_place(what, words_of(place)), known, guest=not is_home(turn.person, place)) or place
-
-
 def bed_of(setting: Setting, person: Person) -> str:
-    """Return where somebody sleeps: its bed, those who live together each at one as far as they go, else its home."""
-    beds = [
-        each for each in setting.objects_in(person.home)
-        if "bed" in each.rpartition(":")[2].split() and may_use(setting, person, each.rpartition(":")[0])
-    ]  # fmt: skip
-    together = sorted(setting.homes.get(person.home, frozenset()))
-    return beds[together.index(person.name) % len(beds)] if beds and person.name in together else person.home
+    """Return where somebody sleeps: in its bed, or where nobody says which one that is, at home."""
+    return person.bed if person.bed in setting.addresses else person.home
 
 
 def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
@@ -163,7 +150,8 @@ def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
     home = setting.addresses[person.home].upto(2)
     within = [str(each) for each in setting.world.places if each.is_within(home)]
     told = person.knows or [str(each) for each in setting.world.places if _is_of_the_town(setting, person, each)]
-    knows = {place for place in (*within, *told) if place in setting.addresses}
+    of_day = [each.place for each in person.day]
+    knows = {place for place in (*within, *told, *of_day) if place in setting.addresses}
     knows |= {str(setting.addresses[place].upto(level)) for place in tuple(knows) for level in (2, 3)}
     if person.start is not None:
         return person.start, tuple(sorted(place for place in knows if place.count(":")))

@@ -11,12 +11,13 @@ from itertools import pairwise
 
 from mindstream.errors import InputError
 from mindstream.memory.record import New
+from mindstream.town.appointment import Appointment, appointment_of
 from mindstream.town.compat import act_end, renews_daily_goals
 from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
-from mindstream.town.places import bed_of, find_place, is_home, known_places, things_around, words_of
+from mindstream.town.places import bed_of, is_home, is_let_in, known_places, things_around, words_of
 from mindstream.town.prompts.break_down import BreakDown, Task
-from mindstream.town.prompts.plan_day import DayPlan, PlanDay
-from mindstream.town.rules.appointments import read_appointment_today
+from mindstream.town.prompts.plan_day import DayPlan, PlanDay, Usual, say_date
+from mindstream.town.shown import show
 from mindstream.town.sight import is_in_sight, nearest_spot
 from mindstream.town.standing import stand_at
 from mindstream.town.turn import Turn
@@ -30,7 +31,6 @@ SLEEPING = "sleeping"
 PLAN_IMPORTANCE = 5.0
 MOST_AHEAD = 45
 """So many minutes before the time one sets out at most."""
-DUTIES = ("working", "teaching", "taking classes")
 
 
 async def next_act(turn: Turn) -> None:
@@ -74,21 +74,21 @@ async def plan_day(turn: Turn, day: int) -> None:
         turn.write(DayPlanned(step=turn.step, day=day, currently=turn.state.currently, broad=(), blocks=_idle(turn)))
         return
     date = turn.setting.when(turn.step)
-    said = f"{date:%A %B} {date.day}, {date.year}"
+    said = say_date(date)
     recalled = [
         *await turn.recall(f"What has {turn.name} planned or agreed on for {said}?"),
         *await turn.recall(f"Important recent events in {turn.name}'s life"),
         *await turn.recall(f"Where {turn.name} usually goes, and what {turn.name} often does"),
     ]
-    records = list({each.record.id: each.record for each in recalled}.values())
+    dated = [record for record, at in await turn.recall_appointments() if at.start.date() <= date.date()]
+    records = list({each.id: each for each in (*dated, *(each.record for each in recalled))}.values())
     known = known_places(turn.setting, turn.person, turn.state.knows, date)
-    currently = turn.state.currently or turn.person.currently
     plan = await turn.ask(
         PlanDay(
             who=turn.name, identity=turn.person.identity(turn.state.currently), date=said,
-            memories=tuple(dict.fromkeys(f"({_day_of(each.created)}) {each.text}" for each in records)),
+            memories=show(records, [_day_of(each.created) for each in records]),
             yesterday=turn.state.broad, places=tuple(place for _, place in known),
-            currently=currently,
+            usual=_usual(turn, date, [address for address, _ in known]),
         )
     )  # fmt: skip
     broad = tuple(f"{item.start} {item.what}" for item in plan.items)
@@ -98,12 +98,26 @@ async def plan_day(turn: Turn, day: int) -> None:
         New(text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",))
     )
     goals = broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad
-    blocks = blocks_of(turn, plan, [address for address, _ in known], day)
+    kept = [appointment_of(each.data) for each in records]
+    blocks = blocks_of(turn, plan, [address for address, _ in known], kept, day)
     event = DayPlanned(
-        step=turn.step, day=day, currently=plan.currently or currently, broad=goals, blocks=blocks,
+        step=turn.step, day=day, currently=plan.currently or turn.state.currently or turn.person.currently,
+        broad=goals, blocks=blocks,
         records=tuple(each.id for each in written),
     )  # fmt: skip
     turn.write(event, written)
+
+
+def _usual(turn: Turn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
+    """Return a resident's usual day as it is on a date."""
+    numbers = {address: number for number, address in enumerate(places, 1)}
+    today = [each for each in turn.person.day if each.is_on(date)]
+    usual: list[Usual] = []
+    for each in today:
+        start = today[0].start + (each.start - today[0].start) % DAY_MINUTES
+        end = start + (each.end - start - 1) % DAY_MINUTES + 1
+        usual.append(Usual(start=start, end=end, what=each.what, place=numbers.get(each.place, 0), duty=each.duty))
+    return tuple(usual)
 
 
 def _day_of(moment: float) -> str:
@@ -114,8 +128,13 @@ def _idle(turn: Turn) -> tuple[Block, ...]:
     return (Block(start=0, minutes=DAY_MINUTES, what="being at home", place=turn.person.home, fine=True),)
 
 
-def blocks_of(turn: Turn, plan: DayPlan, places: Sequence[str], day: int) -> tuple[Block, ...]:
+def blocks_of(
+    turn: Turn, plan: DayPlan, places: Sequence[str], kept: Sequence[Appointment | None], day: int
+) -> tuple[Block, ...]:
     """Return a day without gaps: each item until the next one begins, sleep before and after.
+
+    Args:
+        kept: the appointments of the memories that were shown, by their numbers: an item that keeps one is there.
 
     Who goes to bed after midnight has blocks beyond the day's last minute; the next day begins with them.
     """
@@ -127,7 +146,8 @@ def blocks_of(turn: Turn, plan: DayPlan, places: Sequence[str], day: int) -> tup
         start = start if start >= wake or start + DAY_MINUTES >= until else start + DAY_MINUTES
         if wake <= start < until:
             place = places[item.place - 1] if 0 < item.place <= len(places) else turn.person.home
-            items.append((start, item.what, place))
+            at = kept[item.keeps - 1] if 0 < item.keeps <= len(kept) else None
+            items.append(_kept(turn, at, (start, item.what, place)) if at else (start, item.what, place))
     items = sorted(items, key=lambda each: each[0]) or [(wake, plan.items[0].what, turn.person.home)]
     starts = [wake, *_on_time(turn, items), until]
     waking = [
@@ -144,6 +164,15 @@ def blocks_of(turn: Turn, plan: DayPlan, places: Sequence[str], day: int) -> tup
         Block(start=until, minutes=DAY_MINUTES - until, **asleep),
     ]
     return tuple(block for block in blocks if block.minutes > 0)
+
+
+def _kept(turn: Turn, at: Appointment, item: tuple[int, str, str]) -> tuple[int, str, str]:
+    """Return an item at the time and the place of the appointment that it keeps."""
+    start, what, place = item
+    begins, _ = _minutes_of(turn, at)
+    if at.place and is_let_in(turn.setting, turn.person, at):
+        place = at.place
+    return begins if 0 <= begins < DAY_MINUTES else start, what, place
 
 
 def _on_time(turn: Turn, items: Sequence[tuple[int, str, str]]) -> list[int]:
@@ -181,35 +210,30 @@ def _at_midnight(block: Block) -> list[Block]:
     ]
 
 
-def take_up(turn: Turn, text: str) -> bool:
-    """Take into the day what was just agreed on, where it names a time later today; tell whether the plan changed.
+def take_up(turn: Turn, agreed: Appointment, because: str) -> bool:
+    """Take into the day what was just agreed on, where it is later today; tell whether the plan changed.
 
-    Args:
-        text: what was agreed on, in words: "Ada will go to the concert in the park tonight at 8pm".
+    Nobody goes where nobody who may be there lets them in.
     """
-    if not text.startswith(turn.name.split()[0]):  # it is what another does
+    day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
+    start, end = _minutes_of(turn, agreed)
+    if not 0 <= start < DAY_MINUTES or end <= minute + 10 or turn.state.day != day:
         return False
-    when = turn.setting.when(turn.step)
-    known = known_places(turn.setting, turn.person, turn.state.knows, when)
-    agreed = read_appointment_today(turn.name, when.date(), text, [place for _, place in known])
-    minute = when.hour * 60 + when.minute
-    if agreed is None or agreed.end <= minute + 10 or turn.state.day != turn.setting.day(turn.step):
+    before = turn.state.block_at(start)
+    if before is None or not is_let_in(turn.setting, turn.person, agreed):
         return False
-    before = turn.state.block_at(min(agreed.start, DAY_MINUTES - 1))
-    place = known[agreed.place - 1][0] if agreed.place else ""
-    if (
-        before is None
-        or before.asleep
-        or (before.place and before.place == place and before.what.startswith(agreed.what))
-    ):
+    if before.place == agreed.place != "" and before.what == agreed.what and before.end >= end:
         return False
-    is_duty = before.what.startswith(DUTIES) and before.place != place
-    if is_duty and turn.setting.draw("take up", turn.name, turn.step, agreed.start) >= 0.5:
-        return False
-    start = max(minute + 1, agreed.start - minutes_between(turn, before.place or turn.person.home, place))
-    blocks = [Block(start=start, minutes=agreed.end - start, what=agreed.what, place=place)]
-    turn.write(TasksPlanned(step=turn.step, blocks=tuple(_awake(turn, blocks[0])), because=text[:300]))
+    start = max(minute + 1, start - minutes_between(turn, before.place or turn.person.home, agreed.place))
+    block = Block(start=start, minutes=end - start, what=agreed.what, place=agreed.place)
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(_awake(turn, block)), because=because[:300]))
     return True
+
+
+def _minutes_of(turn: Turn, at: Appointment) -> tuple[int, int]:
+    """Return when an appointment begins and ends, in minutes from this day's midnight."""
+    midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
+    return int(at.start.timestamp() - midnight) // 60, int(at.end.timestamp() - midnight) // 60
 
 
 def _awake(turn: Turn, block: Block) -> list[Block]:
@@ -230,7 +254,7 @@ async def break_down(turn: Turn, block: Block, minute: int) -> None:
             who=turn.name, identity=turn.person.identity(turn.state.currently), what=block.what,
             where=words_of(block.place) if block.place else "", is_home=is_home(turn.person, block.place),
             when=clock(minute), minutes=minutes, around=tuple(map(words_of, things)),
-            already=_minutes_done(turn, block, minute),
+            already=_minutes_done(turn, block, minute), here=_here(things, block.place),
             day=turn.state.broad,
         )
     )  # fmt: skip
@@ -239,9 +263,19 @@ async def break_down(turn: Turn, block: Block, minute: int) -> None:
     for task in tasks:
         place = things[task.place - 1] if 0 < task.place <= len(things) else block.place
         what = task.what if task.what == block.what else f"{block.what} ({task.what})"
-        blocks.append(Block(start=start, minutes=task.minutes, what=what, place=place, fine=True, leaves=task.leaves))
+        blocks.append(
+            Block(
+                start=start, minutes=task.minutes, what=what, place=place, fine=True,
+                leaves=task.condition, danger=task.danger,
+            )
+        )  # fmt: skip
         start += task.minutes
     turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
+
+
+def _here(things: Sequence[str], place: str) -> tuple[int, ...]:
+    """Return the numbers of the things of a place itself: the object that it is, or those in it."""
+    return tuple(number for number, each in enumerate(things, 1) if f"{each}:".startswith(f"{place}:"))
 
 
 def _minutes_done(turn: Turn, block: Block, minute: int) -> int:
@@ -271,11 +305,10 @@ def begin(turn: Turn, block: Block, because: str = "") -> None:
     """Let the resident begin what a block says, at its place, until the block ends."""
     until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
     spot = turn.state.spot(turn.step)
-    place = find_place(turn, block.what, block.place)
-    path = walk_to(turn, place)
+    place, path = block.place, walk_to(turn, block.place)
     act = Act(
         what=block.what, place=place if path is not None else "", since=turn.step, until=max(until, turn.step + 1),
-        path=path or write_walk([spot]), asleep=block.asleep, why=block.why, leaves=block.leaves,
+        path=path or write_walk([spot]), asleep=block.asleep, why=block.why, leaves=block.leaves, danger=block.danger,
         sees_to=block.sees_to,
     )  # fmt: skip
     turn.write(Acted(step=turn.step, act=act, because=because))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mindstream.town.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL
+from mindstream.town.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL, can_be_told
 from mindstream.town.percept import Percept
 from mindstream.town.prompts.should_talk import ShouldTalk
 from mindstream.town.remedies import react_to_things
+from mindstream.town.shown import show
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Turn
 
@@ -42,16 +43,14 @@ async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
     at_heart = [
         each.record
         for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
-        if each.record.id not in shared
-        and not each.record.data.get("background")
-        and "plan" not in each.record.keywords
+        if each.record.id not in shared and can_be_told(each.record)
     ]
-    news = tuple(each.text for each in at_heart)
+    news = show(at_heart)
     memories = turn.beyond_identity([*about, *(each.record for each in recalled)])
     question = ShouldTalk(
         who=turn.name, identity=turn.identity, doing=state.act.what, other=other.name,
         other_doing=other.act.what, when=turn.date_and_time, relation=turn.relation(other.name),
-        memories=tuple(each for each in memories if each not in news), news=news,
+        memories=tuple(each for each in memories if each not in {one.text for one in at_heart}), news=news,
         last_talk=turn.last_talk(other.name),
     )  # fmt: skip
     return await turn.decide(f"to talk to {other.name}", question, recalled, other=other.name)

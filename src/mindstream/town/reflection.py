@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mindstream.errors import ReplyInvalid
+from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflection_entry
 from mindstream.town.profile import Profile
 from mindstream.town.state import ResidentState
-from mindstream.town.turn import RULES, Turn
+from mindstream.town.turn import Turn
 
 
 def is_due(state: ResidentState, profile: Profile) -> bool:
@@ -15,14 +15,11 @@ def is_due(state: ResidentState, profile: Profile) -> bool:
 
 
 async def reflect(turn: Turn) -> None:
-    """Reflect where it is time."""
-    if not is_due(turn.state, turn.profile):
+    """Reflect where it is time; without a model nobody does."""
+    model = turn.resident.models.of("reasoner")
+    if not is_due(turn.state, turn.profile) or model.name == Rules.name:
         return
     await turn.resident.written()
-    stream = turn.resident.stream
-    try:
-        entry = await reflection_entry(stream, turn.resident.models.of("reasoner"))
-    except ReplyInvalid as error:
-        turn.stand_in("reflect", error)
-        entry = await reflection_entry(stream, RULES)
+    with turn.failing("reflect"):
+        entry = await reflection_entry(turn.resident.stream, model)
     turn.write(entry.event, entry.records)

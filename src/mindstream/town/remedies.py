@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from mindstream.memory.record import New, Record
 from mindstream.town.events import Block, TasksPlanned
+from mindstream.town.occupancy import OCCUPIED
 from mindstream.town.perceive import is_undecided
 from mindstream.town.percept import Percept
 from mindstream.town.places import is_home, things_around, things_open, words_of
-from mindstream.town.plan import DUTIES, PLAN_IMPORTANCE, begin, leave_it, minutes_between, plan_day
+from mindstream.town.plan import PLAN_IMPORTANCE, begin, leave_it, minutes_between, plan_day
 from mindstream.town.prompts.see_to import Remedy, SeeTo
 from mindstream.town.prompts.should_act import ShouldAct
-from mindstream.town.rules.conditions import is_danger
 from mindstream.town.sight import nearest_spot
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Turn
@@ -47,10 +47,10 @@ def _undecided(turn: Turn) -> list[Percept]:
     state, step = turn.state, turn.step
     block = state.block_at(turn.setting.minute(step))
     seen_to = block.sees_to if block is not None else ""
-    if any(each.place == seen_to and is_danger(each.object) for each in turn.percepts if each.place):
+    if any(each.place == seen_to and each.danger for each in turn.percepts if each.place):
         return []
     undecided = [each for each in turn.percepts if is_undecided(state, each)]
-    dangers = [each for each in undecided if is_danger(each.object)]
+    dangers = [each for each in undecided if each.danger]
     if seen_to or state.is_talking(step):
         return dangers
     return [*dangers, *(each for each in undecided if each not in dangers)]
@@ -61,7 +61,7 @@ def _leave_to_another(turn: Turn, others: Mapping[str, ResidentState]) -> bool:
     act = turn.state.act
     if act is None or act.why != "react" or not act.sees_to:
         return False
-    if any(each.place == act.sees_to and is_danger(each.object) for each in turn.percepts):
+    if any(each.place == act.sees_to and each.danger for each in turn.percepts):
         return False
     mine = (act.since, turn.name)
     menders = ((other.act.since, name) for name, other in others.items() if other.act and _mends(other, act.sees_to))
@@ -85,10 +85,13 @@ def _question(
     """Ask whether to act on a thing that is not as it should be."""
     act = turn.state.act
     assert act is not None
-    at_work = act.what.startswith(DUTIES) and sector_of(act.place) == sector_of(percept.place)
+    place, rules = percept.place, turn.setting.rules
+    owns = turn.name in rules.owners(turn.setting.addresses[place])
     return ShouldAct(
-        who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text, uses_it=act.needs(percept.place),
-        in_charge=at_work or is_home(turn.person, percept.place),
+        who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text, danger=percept.danger,
+        uses_it=act.needs(place),
+        in_charge=owns or is_home(turn.person, place) or turn.person.has_duty_in(sector_of(place)),
+        taken=percept.object == OCCUPIED, fine=turn.setting.conditions.is_fine(percept.object),
         others=tuple(sorted(name for name, other in others.items() if _mends(other, percept.place))),
         memories=memories,
     )  # fmt: skip
@@ -104,10 +107,12 @@ async def _see_to(turn: Turn, percept: Percept, why: ShouldAct, others: Mapping[
     planned = turn.state.block_at(minute)
     remedy = await turn.ask(
         SeeTo(
-            who=turn.name, identity=turn.identity, sees=percept.text, doing=planned.what if planned else why.doing,
+            who=turn.name, identity=turn.identity, sees=percept.text, danger=percept.danger,
+            doing=planned.what if planned else why.doing,
             when=clock(minute), at=things.index(percept.place) + 1,
             around=tuple(map(words_of, things)), sells=_numbers(things, shops, percept.place),
             serves=_numbers(things, eateries, percept.place), in_charge=why.in_charge, others=why.others,
+            taken=why.taken, aside=_aside(things, percept.place),
             present=tuple(sorted(name for name, other in others.items() if not other.asleep)),
             waited=_minutes_waited(turn.state, percept.place, minute), memories=why.memories,
         )
@@ -130,6 +135,13 @@ def _by_nearness(turn: Turn, percept: Percept) -> list[str]:
 def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[int, ...]:
     """Return the numbers of things, without those in the house where it was seen."""
     return tuple(things.index(each) + 1 for each in meant if sector_of(each) != sector_of(place))
+
+
+def _aside(things: Sequence[str], place: str) -> int:
+    """Return the number of a thing in another room of the same house; 0: there is none."""
+    room, house = place.rpartition(":")[0], sector_of(place)
+    found = (n for n, each in enumerate(things, 1) if sector_of(each) == house and each.rpartition(":")[0] != room)
+    return next(found, 0)
 
 
 def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
@@ -157,7 +169,8 @@ def _rewrite_plan(
         minutes = task.minutes + (minutes_between(turn, place, where) if where else 0)
         blocks.append(
             Block(
-                start=start, minutes=minutes, what=task.what, place=where, fine=True, leaves=task.leaves,
+                start=start, minutes=minutes, what=task.what, place=where, fine=True,
+                leaves=task.condition, danger=task.danger,
                 why="wait" if remedy.waits else "react", sees_to=percept.place,
             )
         )  # fmt: skip

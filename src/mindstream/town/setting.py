@@ -11,6 +11,7 @@ from mindstream import chance
 from mindstream.clock import Moment
 from mindstream.text.words import terms
 from mindstream.town.compat import is_unseen_edge
+from mindstream.town.conditions import Conditions
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
 from mindstream.town.world.address import ARENA, OBJECT, Address, sector_of
@@ -36,6 +37,7 @@ class Setting:
     profile: Profile = field(default_factory=Profile)
     seed: int = 0
     start: Moment = START
+    conditions: Conditions = field(default_factory=Conditions)
     _near: dict[Spot, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def moment(self, step: int) -> Moment:

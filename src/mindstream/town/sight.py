@@ -9,11 +9,10 @@ from mindstream.town.events import Act
 from mindstream.town.occupancy import find_taken
 from mindstream.town.percept import Percept
 from mindstream.town.ranking import IDLE
-from mindstream.town.rules.conditions import is_danger
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 from mindstream.town.turn import Resident
-from mindstream.town.whereabouts import Whereabouts
+from mindstream.town.whereabouts import Condition, Whereabouts
 from mindstream.town.world.world import Spot
 
 
@@ -29,7 +28,7 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
     ]
     others = people_seen(seen, residents)
     odd = where.odd_around(name)
-    seen += [thing for place in odd if (thing := see_thing(setting, spot, place, *where.conditions[place]))]
+    seen += [thing for place in odd if (thing := see_thing(setting, spot, place, where.conditions[place]))]
     if sees_idle(profile):
         seen += idle_things(setting, spot, where.conditions)
     else:
@@ -79,13 +78,15 @@ def nearest_spot(setting: Setting, place: str, spot: Spot) -> Spot:
     return min(world.spots(setting.addresses[place]), key=lambda each: world.distance(each, spot))
 
 
-def see_thing(setting: Setting, spot: Spot, place: str, condition: str, since: int) -> Percept | None:
+def see_thing(setting: Setting, spot: Spot, place: str, condition: Condition) -> Percept | None:
     """Return what is seen from a spot of a thing that is not as it should be; None: it is out of sight."""
     near = nearest_spot(setting, place, spot)
     if not is_in_sight(setting, spot, near):
         return None
-    has = condition.partition(" ")[0].lower() in ("a", "an", "no", "two", "several")
-    return Percept(f"the {place.rpartition(':')[2]}", "has" if has else "is", condition, near, place=place, since=since)
+    text, since, danger = condition
+    has = text.partition(" ")[0].lower() in ("a", "an", "no", "two", "several")
+    thing = f"the {place.rpartition(':')[2]}"
+    return Percept(thing, "has" if has else "is", text, near, place=place, since=since, danger=danger)
 
 
 def idle_things(setting: Setting, spot: Spot, odd: Collection[str]) -> list[Percept]:
@@ -104,4 +105,4 @@ def idle_things(setting: Setting, spot: Spot, odd: Collection[str]) -> list[Perc
 
 def dangers_of(percepts: Sequence[Percept]) -> list[Percept]:
     """Return what of it nobody overlooks, and what wakes who sleeps: dangers."""
-    return [each for each in percepts if not each.who and is_danger(each.object)]
+    return [each for each in percepts if each.danger]

@@ -11,6 +11,7 @@ from datetime import UTC
 from typing import Any
 
 from mindstream.errors import InputError
+from mindstream.town.conditions import Conditions
 from mindstream.town.formats.town_file import TownFile
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
@@ -28,7 +29,7 @@ def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None)
     """Return the town that a file describes, ready to begin."""
     start = START if town.start is None else town.start.replace(tzinfo=town.start.tzinfo or UTC).timestamp()
     people = {person.name: person for person in town.residents}
-    return Setting(town.name, town.world, people, town.rules, profile or Profile(), seed, start)
+    return Setting(town.name, town.world, people, town.rules, profile or Profile(), seed, start, town.conditions)
 
 
 def dump_source(setting: Setting) -> str:
@@ -37,7 +38,8 @@ def dump_source(setting: Setting) -> str:
         "name": setting.name,
         "world": _dump_world(setting.world),
         "rules": [[str(address), _dump_rule(rule)] for address, rule in setting.rules],
-        "people": [person.model_dump(mode="json") for person in setting.people.values()],
+        "conditions": setting.conditions.model_dump(exclude_defaults=True),
+        "people": [person.model_dump(mode="json", exclude_defaults=True) for person in setting.people.values()],
     }
     return json.dumps(source, ensure_ascii=False, separators=(",", ":"))
 
@@ -52,12 +54,12 @@ def load_source(text: str, *, seed: int, profile: Profile, start: float) -> Sett
         source = json.loads(text)
         world = _load_world(source["name"], source["world"])
         rules = {parse_address(address): _load_rule(rule) for address, rule in source["rules"]}
+        conditions = Conditions.model_validate(source.get("conditions", {}))
         people = [Person.model_validate(person) for person in source["people"]]
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise InputError(f"the town's own description cannot be read ({error}): begin it anew") from None
-    return Setting(
-        source["name"], world, {person.name: person for person in people}, PlaceRules(rules), profile, seed, start
-    )
+    named = {person.name: person for person in people}
+    return Setting(source["name"], world, named, PlaceRules(rules), profile, seed, start, conditions)
 
 
 def _dump_world(world: Any) -> dict[str, Any]:
@@ -97,16 +99,20 @@ def _dump_rule(rule: PlaceRule) -> dict[str, Any]:
         "days": None if rule.days is None else sorted(rule.days),
         "capacity": rule.capacity,
         "owners": None if rule.owners is None else sorted(rule.owners),
+        "public": rule.public,
+        "purpose": rule.purpose,
     }
 
 
 def _load_rule(kept: Mapping[str, Any]) -> PlaceRule:
-    hours, days, owners = kept["hours"], kept["days"], kept["owners"]
+    hours, days, owners, purpose = kept["hours"], kept["days"], kept["owners"], kept.get("purpose")
     return PlaceRule(
         None if hours is None else tuple(Hours(*each) for each in hours),
         None if days is None else frozenset(days),
         kept["capacity"],
         None if owners is None else frozenset(owners),
+        kept.get("public"),
+        None if purpose is None else tuple(purpose),
     )
 
 

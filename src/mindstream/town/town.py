@@ -20,16 +20,18 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Store
 from mindstream.memory.stream import Stream
 from mindstream.models.ask import ask
+from mindstream.models.decide import decide
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.town import rules as rules  # they stand in for models
 from mindstream.town.clockwork import Clockwork
 from mindstream.town.events import ObjectChanged, TownBegan
 from mindstream.town.journal import TOWN, TownState, digest, journal, read_setting, read_town
 from mindstream.town.keep_visit import KeepVisit, finish_visit
 from mindstream.town.moving_in import move_in
+from mindstream.town.places import words_of
+from mindstream.town.prompts.is_danger import IsDanger
 from mindstream.town.ranking import policy_of
 from mindstream.town.resident_stream import ResidentStream
 from mindstream.town.setting import Setting
@@ -76,6 +78,7 @@ class Town:
                 reasoner, importance).
 
         Raises:
+            SettingsError: nobody is named for a role.
             InputError: no town lives there, or one already does.
             StorageError: the folder cannot be used.
         """
@@ -84,6 +87,7 @@ class Town:
         shared = models if isinstance(models, Models) else _models(models)
         streams: list[ResidentStream] = []
         try:
+            shared.check("planner", "decider", "talker", "reasoner", "importance")
             setting = await _setting_of(store, new)
             state, writing = await read_town(store, setting.profile), Writing(store)
             residents = {}
@@ -156,17 +160,33 @@ class Town:
         await self.store.commit(Commit(mind=TOWN, at=self.setting.moment(self.step), entries=(Entry(saved, TOWN),)))
         self._rows = 0
 
-    async def set_object(self, place: str, condition: str, by: str = "") -> None:
+    async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
         """Put an object into a condition, in words ("leaking"); "" for as it should be. From the next step on.
+
+        Args:
+            danger: it wakes who sleeps beside it, and comes before everything; None: the decider is asked.
+
+        Returns:
+            Whether it is a danger.
 
         Raises:
             InputError: there is no such object.
+            ModelError: nobody could say whether it is a danger.
         """
         if place not in self.setting.addresses:
             raise InputError(f"there is no {place!r} in {self.setting.name}")
-        change = ObjectChanged(step=self.step, place=place, condition=condition, by=by)
+        if danger is None:
+            danger = bool(condition) and await self._is_danger(place, condition)
+        change = ObjectChanged(step=self.step, place=place, condition=condition, danger=danger, by=by)
         await self._writing.written()
         await self.store.commit(self._clockwork.change_objects(change))
+        return danger
+
+    async def _is_danger(self, place: str, condition: str) -> bool:
+        """Ask whether a condition is a danger; those who live here share one decider."""
+        decider = next(iter(self.residents.values())).models.of(IsDanger.role)
+        asked = IsDanger(thing=words_of(place), condition=condition, dangers=self.setting.conditions.danger)
+        return (await decide(decider, asked))["yes"] > 0.5
 
     async def whisper(self, name: str, text: str) -> Record:
         """Put a thought into somebody's memory, as if it had always been there; it thinks of it from the next step on.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pydantic import BaseModel
 
 from mindstream.clock import ManualClock, Moment
-from mindstream.errors import ReplyInvalid
+from mindstream.errors import BudgetSpent, ModelError
 from mindstream.log.events import Event
 from mindstream.memory.recall import Recalled, Recollection, recaller_of
 from mindstream.memory.record import Kind, New, Record
@@ -19,8 +20,9 @@ from mindstream.models.decide import Question, decide
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
+from mindstream.town.appointment import KEY, Appointment, appointment_of
 from mindstream.town.compat import lookup_words
-from mindstream.town.events import Decided, StoodIn
+from mindstream.town.events import Decided
 from mindstream.town.percept import Percept
 from mindstream.town.person import Person
 from mindstream.town.profile import Profile
@@ -29,7 +31,14 @@ from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
 
 R = TypeVar("R", bound=BaseModel)
-RULES = Rules()
+OF_WORLD: tuple[Kind, ...] = ("observation", "thought")
+REMEMBERED: tuple[Kind, ...] = ("observation", "thought", "note")
+DATED = 40
+"""So many of the newest memories of appointments are looked through."""
+
+
+class StepFailed(ModelError):  # noqa: N818
+    """A model gave a resident no answer that can be used: nothing of the step has happened."""
 
 
 @dataclass
@@ -167,32 +176,46 @@ class Turn:
             stream.touch_later(found.touch)
         return found
 
-    async def recall_about(self, words: Sequence[str], k: int) -> list[Record]:
+    async def recall_about(self, words: Sequence[str], k: int, *, kinds: tuple[Kind, ...] = OF_WORLD) -> list[Record]:
         """Return the newest of what it remembers that has one of these words among its keywords, newest first."""
         if not self.profile.recalls:
             return []
         await self.resident.written()
         stream = self.resident.stream
         recaller = recaller_of(stream.store, stream.embedder)
-        kinds: tuple[Kind, ...] = ("observation", "thought")
         return await recaller.about(
             stream.name, lookup_words(words, self.profile), k, now=stream.clock.now(), kinds=kinds
         )
 
+    async def recall_appointments(self) -> list[tuple[Record, Appointment]]:
+        """Return what it remembers of what takes place and is not over, the newest first."""
+        when = self.setting.when(self.step)
+        records = await self.recall_about([KEY], DATED, kinds=REMEMBERED)
+        told = ((record, appointment_of(record.data)) for record in records)
+        return [(record, at) for record, at in told if at is not None and at.end > when]
+
     async def ask(self, prompt: Prompt[R]) -> R:
-        """Return a typed answer; where a model's cannot be read, a rule stands in, and a row says so."""
+        """Return a typed answer.
+
+        Raises:
+            StepFailed: whoever answers gave none that can be used; nobody stands in.
+            BudgetSpent: no more may be asked.
+        """
         model = self.resident.models.of(prompt.role)
         if isinstance(model, Rules):
             return model.answer(prompt)
-        try:
+        with self.failing(prompt.label()):
             return await ask(model, prompt)
-        except ReplyInvalid as error:
-            self.stand_in(prompt.label(), error)
-            return RULES.answer(prompt)
 
-    def stand_in(self, prompt: str, error: ReplyInvalid) -> None:
-        """Write that a rule stands in for a model whose reply cannot be read."""
-        self.write(StoodIn(step=self.step, prompt=prompt, reason=str(error)[:200]))
+    @contextmanager
+    def failing(self, prompt: str) -> Iterator[None]:
+        """Say of an answer that cannot be had or used whose it was, and to what."""
+        try:
+            yield
+        except BudgetSpent:
+            raise
+        except ModelError as error:
+            raise StepFailed(f"{self.name} got no answer to {prompt!r} on {self.date_and_time}: {error}") from error
 
     async def decide(
         self, about: str, question: Question, recalled: Iterable[Recalled], *, other: str = "", place: str = ""
@@ -202,8 +225,12 @@ class Turn:
         Args:
             recalled: what came to mind of it.
             other: whom it is about. place: which object.
+
+        Raises:
+            StepFailed, BudgetSpent: see `ask`.
         """
-        p = await self._probability(question)
+        with self.failing(question.label()):
+            p = (await decide(self.resident.models.of(question.role), question))["yes"]
         yes = self.setting.draw("decide", self.step, self.name, about) < p
         brought_up = tuple((each.record.id, round(each.score, 4)) for each in recalled)
         self.write(
@@ -213,15 +240,6 @@ class Turn:
             )
         )  # fmt: skip
         return yes
-
-    async def _probability(self, question: Question) -> float:
-        """Return how probable it is that the answer is yes."""
-        model = self.resident.models.of(question.role)
-        try:
-            return (await decide(model, question))["yes"]
-        except ReplyInvalid as error:
-            self.stand_in(question.label(), error)
-            return (await decide(RULES, question))["yes"]
 
     async def commit(self) -> Commit | None:
         """Return what is to be written of this turn; None: nothing."""

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import Any
 
 from mindstream.clock import ManualClock
-from mindstream.errors import InputError, ReplyInvalid
+from mindstream.errors import InputError
 from mindstream.log.events import Logged, Piece, Said
 from mindstream.memory.door import checked_name
 from mindstream.memory.recall import recaller_of
@@ -21,14 +21,12 @@ from mindstream.memory.record import Ids, New
 from mindstream.memory.store import Entry
 from mindstream.minds.mind import Mind
 from mindstream.models.ask import speak
-from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import Reasoner
 from mindstream.town.interview import Interviewer
 from mindstream.town.journal import TownState
 from mindstream.town.keep_visit import KeepVisit, finish_visit
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.ranking import policy_of
-from mindstream.town.rules.visitors import answer_visitor
 from mindstream.town.town import Town
 
 SHOWN = 40
@@ -104,7 +102,7 @@ class ResidentSpeaker:
         said = await self._mind.stream.latest("chat", SHOWN, episode=self._mind.session)
         self._lines = [f"{each.by}: {each.text}" for each in said]
 
-    async def hear(self, text: str) -> AsyncGenerator[Logged]:
+    async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:  # noqa: ARG002
         """Take it in, answer, and let it be thought about."""
         mind, stream = self._mind, self._mind.stream
         async with mind.floor:
@@ -115,27 +113,14 @@ class ResidentSpeaker:
             prompt, _ = await self._interviewer.prepare(
                 self.title, text, lines=self._lines[-SHOWN:], asked_in=getattr(heard.event, "record", "")
             )
-            answer = ""
-            async with aclosing(self._words(prompt)) as words:
+            answer, model = "", self._keep.resident.models.of(prompt.role)
+            async with aclosing(speak(model, prompt)) as words:
                 async for piece in words:
                     answer += piece
                     yield stream.show(Piece(text=piece, answers=heard.seq), self.title)
             yield await self._say(heard, answer.strip())
         self._lines += [f"{self._by}: {text}", f"{self.title}: {answer.strip()}"]
         self._keep.begin(heard, stream)
-
-    async def _words(self, prompt: AnswerInterview) -> AsyncGenerator[str]:
-        """Yield an answer as it comes; where a model says nothing at all, a rule stands in."""
-        model = self._keep.resident.models.of(prompt.role)
-        if isinstance(model, Rules):
-            yield answer_visitor(prompt, self._by)
-            return
-        try:
-            async with aclosing(speak(model, prompt)) as pieces:
-                async for piece in pieces:
-                    yield piece
-        except ReplyInvalid:
-            yield answer_visitor(prompt, self._by)
 
     async def _say(self, heard: Logged, answer: str) -> Logged:
         stream, model = self._mind.stream, self._keep.resident.models.of(AnswerInterview.role)

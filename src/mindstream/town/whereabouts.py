@@ -12,10 +12,11 @@ from mindstream.town.world.world import Spot
 
 
 class Condition(NamedTuple):
-    """An object is not as it should be: in words, since a step."""
+    """An object is not as it should be: in words, since a step; and whether that is a danger."""
 
     text: str
     since: int
+    danger: bool = False
 
 
 class Whereabouts:
@@ -85,7 +86,7 @@ class Whereabouts:
     def change(self, change: ObjectChanged) -> None:
         """Let an object be in another condition, and mark who could see it."""
         if change.condition:
-            self.conditions[change.place] = Condition(change.condition, change.step)
+            self.conditions[change.place] = Condition(change.condition, change.step, change.danger)
         else:
             self.conditions.pop(change.place, None)
         self._sort_in(change.place)

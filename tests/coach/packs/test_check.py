@@ -34,7 +34,7 @@ def test_what_is_thin_is_told(tmp_path: Path) -> None:
     (folder / "phrases.yaml").write_text("gret: [Hello]", "utf-8")
     told = "\n".join(thin_spots(load(folder)))
     assert "step 'shorter' has 0 resources" in told
-    assert "no rule says 'gret'" in told
+    assert "nobody says 'gret'" in told
 
 
 def test_a_pattern_that_is_empty_without_its_look_arounds_is_told(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_an_unknown_pack_names_those_that_are_there() -> None:
         ("pack", SMALL.replace("[wishes]", "[wishes, sugar]"), "names the field 'sugar'"),
         ("pack", "name: [unclosed", r"pack\.yaml:\d+: not YAML"),
         ("pack", "- a list", r"pack\.yaml:1: .*mapping"),
-        ("topics", "- id: mint\n  name: mint\n  cues: [mint]\n  colour: green\n", r"topics\.yaml:4: topics.0.colour"),
+        ("topics", "- id: mint\n  name: mint\n  words: [mint]\n  colour: green\n", r"topics\.yaml:4: topics.0.colour"),
         ("topics", "mint: 1", r"topics\.yaml:1: .*list"),
         ("steps", "- {id: s, title: t, do: d, why: w, evidence: firm, topics: []}", r"steps\.yaml:1: steps.0.evidence"),
         (
@@ -56,7 +56,7 @@ def test_an_unknown_pack_names_those_that_are_there() -> None:
         ),
         (
             "topics",
-            "- {id: mint, name: m, cues: [mint], field: wish}",
+            "- {id: mint, name: m, words: [mint], field: wish}",
             r"topics\.yaml:1: .*'wish'.*did you mean 'wishes'",
         ),
         ("pack", SMALL.replace("goal: know", "gaol: know"), r"phases\.0\.gaol is not known here; did you mean 'goal'"),
@@ -80,17 +80,17 @@ TRICKS = {
     "deep by lines": ("\n".join(" " * n + "a:" for n in range(900)), "31: it is nested too deeply"),
     "a bomb": (SMALL + BOMB, "12: anchors and aliases"),
     "a bomb of merges": (SMALL + MERGES, "12: anchors and aliases"),
-    "a list in itself": (SMALL + "demo: &d [a, *d]\n", "12: anchors and aliases"),
+    "a list in itself": (SMALL + "languages: &d [a, *d]\n", "12: anchors and aliases"),
     "a mapping in itself": ("a: &a\n  b: *a\n", "1: anchors and aliases"),
     "code": (
-        SMALL + "demo: !!python/object/apply:os.system ['true']\n",
+        SMALL + "languages: !!python/object/apply:os.system ['true']\n",
         "12: the tag 'tag:yaml.org,2002:python/object",
     ),
-    "a tag": (SMALL + "demo: [!!int hello]\n", "12: the tag 'tag:yaml.org,2002:int' is not read"),
-    "the tag of nothing": (SMALL + "demo: [! hello]\n", "12: the tag '!' is not read"),
-    "a number of 5,000 digits": (SMALL + f"demo:\n  - {'9' * 5000}\n", "13: not YAML: Exceeds the limit"),
-    "a day that never was": (SMALL + "demo: [a, 2024-13-45]\n", "12: not YAML: month must be in 1..12"),
-    "many parts": (SMALL + "demo: [" + "a," * 100_000 + "]\n", "12: it has too many parts"),
+    "a tag": (SMALL + "languages: [!!int hello]\n", "12: the tag 'tag:yaml.org,2002:int' is not read"),
+    "the tag of nothing": (SMALL + "languages: [! hello]\n", "12: the tag '!' is not read"),
+    "a number of 5,000 digits": (SMALL + f"languages:\n  - {'9' * 5000}\n", "13: not YAML: Exceeds the limit"),
+    "a day that never was": (SMALL + "languages: [a, 2024-13-45]\n", "12: not YAML: month must be in 1..12"),
+    "many parts": (SMALL + "languages: [" + "a," * 100_000 + "]\n", "12: it has too many parts"),
     "many unknown keys": (SMALL + "".join(f"k{n}: 1\n" for n in range(4_000)), "and 3990 more"),
     "a large file": ("#" * 2_000_000, ": is too large: at most 1,000,000 bytes are read"),
 }
@@ -118,11 +118,11 @@ def test_what_can_be_no_pack_is_said_to_be_none(name: str) -> None:
 
 
 def test_every_fault_is_told_at_once_each_where_it_stands(tmp_path: Path) -> None:
-    folder = a_pack(tmp_path, pack=SMALL.replace("title: Tea\n", ""), topics="- {id: mint, name: m, cues: 3}")
+    folder = a_pack(tmp_path, pack=SMALL.replace("title: Tea\n", ""), topics="- {id: mint, name: m, words: 3}")
     with pytest.raises(PackError) as refused:
         load(folder)
     first, second, *_ = str(refused.value).splitlines()
-    assert "pack.yaml:1: title is missing" in first and "topics.yaml:1: topics.0.cues" in second
+    assert "pack.yaml:1: title is missing" in first and "topics.yaml:1: topics.0.words" in second
 
 
 def test_a_changed_pack_is_read_anew(tmp_path: Path) -> None:
@@ -141,4 +141,27 @@ def test_what_is_shipped_can_be_read_and_every_step_has_resources(name: str) -> 
         assert len(found) >= 2, f"{name}: the step {step.id} has {len(found)} resources"
     for language in pack.languages:
         for topic in pack.topics:
-            assert pack.cues(language)[topic.id], f"{name}: {topic.id} has no cues in {language}"
+            assert isinstance(topic.words, dict) and topic.words[language], f"{name}: {topic.id}, {language}"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("topics", "- {id: mint, name: m, words: [mint], cues: [mint]}", r"topics\.0\.cues .*`words` instead"),
+        ("topics", "- {id: mint, name: m, words: [mint], quick: [Sip.]}", r"topics\.0\.quick .*steps\.yaml"),
+        (
+            "steps",
+            "- {id: s, title: t, do: d, why: w, evidence: strong, topics: [], late: true}",
+            r"steps\.0\.late .*Reasoner",
+        ),
+        ("safety", "- {shipped: flood}", r"alarms\.0\.shipped .*danger\.yaml"),
+    ],
+)
+def test_keys_of_older_packs_say_what_takes_their_place(tmp_path: Path, file: str, text: str, told: str) -> None:
+    with pytest.raises(PackError, match=told):
+        load(a_pack(tmp_path, **{file: text}))
+
+
+def test_a_danger_that_ships_is_taken_over_and_may_be_said_in_own_words(tmp_path: Path) -> None:
+    (alarm,) = load(a_pack(tmp_path, safety="- {shipped: suicide, say: Call somebody.}")).alarms
+    assert alarm.id == "suicide" and alarm.recogniser == "danger" and alarm.say == "Call somebody."

@@ -17,44 +17,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 from pumping import SIZE, attacks, pumped, seconds, words
 
 import mindstream
-from mindstream.coach.answer_from_memory import find_answer
-from mindstream.coach.gates.by_rules import ByRules
-from mindstream.coach.gates.gate import Situation
-from mindstream.coach.gates.quick import QuickGate
-from mindstream.coach.memory_question import MemoryQuestion, is_question, only_asks_for_own, read_question
-from mindstream.coach.moves import moves as moves_module
-from mindstream.coach.open_question import Timing
-from mindstream.coach.packs import reading, safety
-from mindstream.coach.packs.filler import states
+from mindstream.coach.packs import safety
 from mindstream.coach.packs.load import SHIPPED, load, shipped_packs
-from mindstream.coach.packs.mirror import goes_on, mirror
-from mindstream.coach.packs.pack import choices
+from mindstream.coach.packs.pack import all_texts
 from mindstream.coach.packs.recogniser import parts
+from mindstream.coach.packs.topics import topics_in
 from mindstream.errors import PackError, ToolError
-from mindstream.life.rules.answering import answer_from_memory
-from mindstream.life.rules.parts import read_question as read_parts
-from mindstream.life.rules.reading import read_task
 from mindstream.memory import audit
 from mindstream.memory.columns import Columns
 from mindstream.memory.question import understood
 from mindstream.minds.mind import Mind
-from mindstream.planning.make_plan import MakePlan
-from mindstream.planning.rules.plan_by_rules import plan_by_rules
-from mindstream.reasoners.conversation import Line
-from mindstream.reasoners.facts.extract_facts import ExtractFacts, facts_by_clauses
 from mindstream.text import dates
 from mindstream.text.classifier import views
 from mindstream.text.context import estimated_tokens
 from mindstream.text.pattern import pattern
-from mindstream.text.spelling import correct_spelling
 from mindstream.text.windows import sentences
 from mindstream.text.words import terms
 from mindstream.tools.algebra.formula import read_formulas
-from mindstream.tools.extract import extract
 
 SLEEP = load("sleep")
 HANGS = "hahahahahahahahahahahahahahahahahahahahahahahahahahaha, I still cannot sleep"
@@ -62,31 +44,20 @@ HALF = SIZE // 2
 SQUARE = 0.2
 """What goes over half a text again from each place takes longer than this, in seconds; a straight pattern 0.005."""
 AT_A_PLACE = {
+    "mindstream.coach.handover.BARE",
     "mindstream.models.reply.BRACKET",
     "mindstream.service.living.SPAN",
     *(f"mindstream.planning.formats.{name}" for name in ("compiler.NAMED", "compiler.ALONE", "compiler.THOUGHT")),
     *(f"mindstream.planning.formats.{name}" for name in ("inputs.KEY", "inputs._CLOSING")),
 }
 """What is not searched for, but matched where the text has been read to."""
-SHORT = tuple(
-    f"mindstream.{name}."
-    for name in (
-        "coach.answer_from_memory", "coach.asked_value", "coach.memory_question",
-        "planning.rules.arithmetic", "planning.rules.chain", "planning.rules.comparison", "planning.rules.word_problem",
-        "planning.rules.word_problem_zh", "planning.rules.quantities", "planning.rules.story",
-        "planning.rules.story_zh", "life.rules.answering", "life.rules.carrying_out", "life.rules.parts",
-        "life.rules.quoting", "life.rules.reading", "tools.algebra.formula", "tools.extract",
-    )
-)  # fmt: skip
+SHORT = tuple(f"mindstream.{name}." for name in ("tools.algebra.formula",))
 """Modules that search in short texts only, however long the whole is: their readers are tried, below."""
 MOST = 1.0
 """The most that a reader may take here; on a machine with nothing else to do it is a tenth."""
 
 
 def shipped_patterns() -> Iterator[tuple[str, str]]:
-    moves = yaml.load(Path(moves_module.__file__).with_name("moves.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
-    for move, by in moves.items():
-        yield from ((f"{move}/{language}", source) for language, each in by.items() for source in each)
     for name in shipped_packs():
         for alarm in load(name).alarms:
             for part in (alarm.patterns, alarm.hints, alarm.unless):
@@ -141,21 +112,15 @@ def test_every_pattern_of_the_package_is_pumped() -> None:
     assert slow == []
 
 
-def asked_before(text: str) -> str:
-    history = [Line(by="mind", text=text, by_user=False)]
-    return Timing(SLEEP).may_ask("What keeps you awake?", history, Situation("hm", SLEEP.phases[0]))[0]
-
-
 def distinct() -> list[str]:
     """Return texts of which no part comes twice."""
     chance = random.Random(7)
     letters = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(SIZE // 8)]
-    cues = [cue for topic in SLEEP.topics for cue in choices(topic.cues, "en")]
-    cues_zh = [cue for topic in SLEEP.topics for cue in choices(topic.cues, "zh")]
+    named = [word for topic in SLEEP.topics for word in all_texts(topic.words)]
     days = [f"{day} {month} {year}" for year in range(1950, 2023) for month in ("May", "July") for day in range(1, 29)]
     texts = [
         " ".join(letters), ". ".join(letters), ";".join(f"I {n}" for n in range(SIZE // 6)),
-        ". ".join(f"{n}" for n in range(SIZE // 6)), " ".join(cues), ", ".join(cues_zh), "".join(cues_zh),
+        ". ".join(f"{n}" for n in range(SIZE // 6)), " ".join(named), ", ".join(named), "".join(named),
         "".join(chr(chance.randrange(0x4E00, 0x9FFF)) for _ in range(SIZE // 3)), ", ".join(days),
         "\n".join(f"I agree, I see {n}" for n in range(SIZE // 18)),
     ]  # fmt: skip
@@ -169,13 +134,6 @@ ATTACKS = [
     ]),
     *distinct(), HANGS,
 ]  # fmt: skip
-ASKED = read_question("when did I say my daughter's birthday is?") or MemoryQuestion("what", "", True, True)
-TOOLS = (
-    "calculator[expression]: computes",
-    "search[query]: searches",
-    "extract[of=…]: finds",
-    "compare[a=…]: tells",
-)
 
 
 def read_formula(text: str) -> None:
@@ -183,32 +141,13 @@ def read_formula(text: str) -> None:
         read_formulas(text)
 
 
-def read_passage(text: str) -> None:
-    with contextlib.suppress(ToolError):
-        extract("capital", "France", text)
-
-
 READERS: dict[str, Callable[[str], object]] = {
-    "read": lambda text: reading._read(SLEEP, text),
-    "moves": lambda text: (moves_module.moves_of(text, "en"), moves_module.moves_of(text, "zh")),
-    "quick gate": lambda text: QuickGate(SLEEP).decide(Situation(text, SLEEP.phases[0], said="Shall I make a plan?")),
-    "rules gate": lambda text: ByRules(SLEEP).decide(Situation(text, SLEEP.phases[-1])),
-    "facts": lambda text: facts_by_clauses(ExtractFacts(utterances=(text, text))),
+    "topics": lambda text: topics_in(SLEEP, text),
     "question": lambda text: understood(text, Columns("x"), 1_700_000_000),
     "dates": lambda text: dates.spans(text, 1_700_000_000),
     "views": lambda text: views(f"{random.random()} {text}"),
-    "filler": lambda text: (states(text, ()), states("one moment", [text])),
-    "misspelt": correct_spelling,
-    "said back": lambda text: (mirror(text, "en"), mirror(text, "zh"), goes_on(text, "en")),
-    "memory question": lambda text: (is_question(text), only_asks_for_own(text)),
-    "answer from memory": lambda text: find_answer(ASKED, [text, text[1:]], [0.0, 0.0]),
-    "plan by rules": lambda text: plan_by_rules(MakePlan(task=text, tools=TOOLS)),
-    "task of a life": lambda text: (read_task(text), read_parts(text)),
-    "question of a life": lambda text: answer_from_memory(text, "", 1_700_000_000.0, "en"),
     "formula": read_formula,
-    "extract": read_passage,
     "junk": audit._junk,
-    "asked before": asked_before,
     "sentences": sentences,
     "parts": lambda text: list(parts(text)),
     "terms": lambda text: (terms(text), estimated_tokens(text)),
@@ -222,11 +161,6 @@ def test_no_text_makes_a_reader_slow(name: str) -> None:
     reader = READERS[name]
     reader("what is read once before")
     assert [text[:30] for text in ATTACKS if seconds(lambda text=text: reader(text), MOST) >= MOST] == []  # type: ignore[misc]
-
-
-def test_the_words_that_hung_a_mind_are_laughter() -> None:
-    assert "laugh" in reading.read_utterance(SLEEP, HANGS).moves
-    assert "laugh" in moves_module.moves_of("haha haha haha haha haha haha haha haha haha haha haha haha okay", "en")
 
 
 @pytest.mark.parametrize("place", [0, 15_000, 31_000])
@@ -248,7 +182,7 @@ async def test_a_long_text_does_not_stop_what_else_goes_on(tmp_path: Path) -> No
             await asyncio.sleep(0.001)
             longest, last = max(longest, (now := time.thread_time()) - last), now
 
-    async with Mind.open(tmp_path, gate="quick") as mind:
+    async with Mind.open(tmp_path, gate="belief") as mind:
         async for _ in mind.hear("hello"):
             pass
         task = asyncio.create_task(ticking())

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from mindstream.cli import flags_solving as flags
-from mindstream.cli.flags import Data, Embedder, PoolName, User, choose
+from mindstream.cli.flags import Data, Embedder, Fallback, Patience, PoolName, User, choose
 from mindstream.cli.flags_solving import split_names
 
 EPILOG = """M2 plans turn by turn, M1 carries out its tasks with the tools, M0 thinks; what
@@ -95,6 +95,8 @@ def live(
         str | None, typer.Option(metavar="NAME", help="Who answers in all roles, as for chat [rules].")
     ] = None,
     role: Role = None,
+    fallback: Fallback = None,
+    patience: Patience = None,
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep every call of a model, for playback:FILE.")
     ] = None,
@@ -110,7 +112,10 @@ def live(
     from mindstream.cli.live import Wishes, live
     from mindstream.service.living import LifeSettings
 
-    given = {"model": model, "roles": role, "data": data, "user": user, "embedder": embedder}
+    given = {
+        "model": model, "roles": role, "fallback": fallback, "patience_s": patience, "data": data, "user": user,
+        "embedder": embedder,
+    }  # fmt: skip
     wanted = LifeSettings(
         goal=goal.strip(), orders=tuple(map(make_order, every or ())), tools=split_names(tools),
         docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()), pool=pool, offer=offer,
@@ -138,9 +143,11 @@ def make_order(words: str) -> str:
 
 def _command(flags: Mapping[str, object]) -> str:
     """Write the command that goes on with a life."""
+    from mindstream.settings import flag_of
+
     words = ["mindstream", "live"]
     for name, value in flags.items():
-        flag = "--" + {"roles": "role"}.get(name, name)
+        flag = flag_of(name)
         if value is True:
             words.append(flag)
             continue

@@ -31,6 +31,20 @@ def search(
     return search(settings(data, user, embedder), " ".join(words), kind or [], limit, json)
 
 
+@memory.command(epilog='\b\nExample:\n  mindstream memory keep "The spare key hangs behind the door."')
+def keep(
+    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What is to be remembered, as it stands.")],
+    data: Data = None,
+    user: User = None,
+    embedder: Embedder = None,
+    json: AsJson = False,
+) -> int:
+    """Remember something as a note of yours; no model is asked."""
+    from mindstream.cli.memory import keep
+
+    return keep(settings(data, user, embedder), " ".join(words), json)
+
+
 @memory.command(epilog="\b\nExample:\n  mindstream memory show --kind note -n 20")
 def show(kind: Kinds = None, limit: Limit = 5, data: Data = None, user: User = None, json: AsJson = False) -> int:
     """Show belief, plan, and the newest records of each kind."""
@@ -286,9 +300,8 @@ def erase(
     """Erase all that is kept of a user, for good.
 
     Records, vectors, log, work and typed history; asks for the name again. Then the file is written anew and searched,
-    byte by byte, for what the user said. What the learned gate of the data folder knows is deleted, too; it begins
-    anew from what is left in the log. If it is broken off, it is finished when the folder is opened next. Close other
-    programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
+    byte by byte, for what the user said. If it is broken off, it is finished when the folder is opened next. Close
+    other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
     from mindstream.cli.memory_care import erase
 

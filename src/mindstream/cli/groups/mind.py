@@ -21,8 +21,7 @@ def export(
     """Write a whole mind as one file.
 
     JSON Lines as `memory export` writes them, superseded and forgotten records too, under a header with the pack, gate,
-    models and session of the last conversation. What the learned gate makes of this user's own outcomes comes last, as
-    numbers, no words; what it knows from other users stays, and so does the log.
+    models and session of the last conversation. The log stays.
     """
     from mindstream.cli.mind import export
 
@@ -41,8 +40,8 @@ def import_file(
 ) -> int:
     """Take in a mind, and say how to go on with it.
 
-    All of it is checked before anything is written, and twice is as good as once. What this data folder's learned gate
-    knows already stays. Texts are embedded anew.
+    All of it is checked before anything is written, and twice is as good as once. Texts are embedded
+    anew.
     """
 
     from mindstream.cli.mind import import_mind

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mindstream.cli import flags_solving as flags
-from mindstream.cli.flags import AsJson, Data, Embedder, PoolName, User, choose
+from mindstream.cli.flags import AsJson, Data, Embedder, Fallback, Patience, PoolName, User, choose
 from mindstream.cli.flags_solving import split_names
 
 if TYPE_CHECKING:
@@ -25,11 +25,15 @@ The answer goes to standard output, all else to standard error. A tool that
 changes something is called after you said yes to its very arguments; where
 nobody can be asked, only with --allow.
 
+Without a model a formula is calculated; for anything else the best passages
+of the documents (--docs), or of the memory, are quoted, which is no answer.
+
 Exit code: 0; 1 where there is no answer, or nothing was run; 130 after Ctrl-C.
 
 \b
 Examples:
-  mindstream solve "17.5% of 2480, plus 12"
+  mindstream solve "17.5% of 2480 + 12"
+  mindstream solve "Who wrote the report?" --docs ./reports
   mindstream solve "Who wrote the report?" --docs ./reports --model openai:gpt-5-mini
   mindstream solve "…" --tools web,calculator --model ollama:qwen3 --approve
   mindstream solve "…" --mcp "uvx mcp-server-time" --model openai:gpt-5-mini
@@ -46,6 +50,8 @@ def solve(
     trust: flags.Trust = False,
     model: flags.Model = None,
     role: flags.Role = None,
+    fallback: Fallback = None,
+    patience: Patience = None,
     approve: flags.Approve = False,
     yes: flags.WithoutAsking = False,
     allow: flags.Allow = None,
@@ -65,14 +71,14 @@ def solve(
     embedder: Embedder = None,
     json: AsJson = False,
 ) -> int:
-    """Solve a task with tools: plan it, run the plan, answer.
-
-    Without a model rules plan what they can.
-    """
+    """Solve a task with tools: plan it, run the plan, answer."""
     from mindstream.cli import solve as command
     from mindstream.errors import InputError
 
-    given = {"model": model, "roles": role, "data": data, "user": user, "embedder": embedder}
+    given = {
+        "model": model, "roles": role, "fallback": fallback, "patience_s": patience, "data": data, "user": user,
+        "embedder": embedder,
+    }  # fmt: skip
     settings = choose({**given, "budget_tokens": budget_tokens, "budget_usd": budget_usd}).settings
     if list_:
         return command.list_runs(settings, json)
@@ -111,6 +117,7 @@ def make_wishes(
 ) -> Wishes:
     """Say how a run is to be held, and what it needs to go on."""
     from mindstream.cli.solve import Wishes
+    from mindstream.settings import flag_of
 
     again = {
         **given,
@@ -123,5 +130,5 @@ def make_wishes(
     words: list[str] = []
     for name, value in again.items():
         for each in value if isinstance(value, list | tuple) else [value] if value else []:
-            words += ["--" + {"roles": "role"}.get(name, name), str(each)]
+            words += [flag_of(name), str(each)]
     return Wishes(approve, yes, tuple(allow or ()), trust, save, json, tuple(words))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mindstream.cli.flags import AsJson, Embedder, TownData, Yes, group, town_settings
+from mindstream.cli.flags import AsJson, Embedder, Fallback, Patience, TownData, Yes, group, town_settings
 from mindstream.cli.flags_solving import split_names
 from mindstream.cli.groups.hints import TownGroup
 
@@ -107,6 +106,8 @@ def run(
     steps: Steps = None,
     model: Model = None,
     role: Role = None,
+    fallback: Fallback = None,
+    patience: Patience = None,
     usd: Usd = None,
     yes: Yes = False,
     verbose: Verbose = False,
@@ -117,7 +118,9 @@ def run(
     """Let the town live: one day, or as long as you say."""
     from mindstream.cli import town as commands
 
-    chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
+    chosen = town_settings(
+        data=data, model=model, roles=role, fallback=fallback, patience_s=patience, embedder=embedder
+    )
     span = commands.Span(days, hours, until, steps)
     return commands.run(chosen, span, commands.Wishes(usd, yes, verbose, json))
 
@@ -130,6 +133,8 @@ def resume(
     steps: Steps = None,
     model: Model = None,
     role: Role = None,
+    fallback: Fallback = None,
+    patience: Patience = None,
     usd: Usd = None,
     yes: Yes = False,
     verbose: Verbose = False,
@@ -140,7 +145,9 @@ def resume(
     """Go on to the end of that day, or as long as you say."""
     from mindstream.cli import town as commands
 
-    chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
+    chosen = town_settings(
+        data=data, model=model, roles=role, fallback=fallback, patience_s=patience, embedder=embedder
+    )
     span = commands.Span(days, hours, until, steps, to_midnight=True)
     return commands.run(chosen, span, commands.Wishes(usd, yes, verbose, json))
 
@@ -171,7 +178,8 @@ def estimate(
 @town.command(
     "set",
     epilog='\b\nExamples:\n  mindstream town set "Isabella Rodriguez\'s apartment:bathroom:shower" leaking\n'
-    '  mindstream town set cafe:piano ""        it is as it should be',
+    '  mindstream town set cafe:piano ""        it is as it should be\n'
+    '  mindstream town set kitchen:stove "on fire" --danger',
 )
 def set_(
     place: Annotated[
@@ -180,13 +188,20 @@ def set_(
     condition: Annotated[
         str, typer.Argument(metavar="CONDITION", help='What is wrong with it, in words; "" puts it right again.')
     ],
+    danger: Annotated[
+        bool | None,
+        typer.Option(
+            "--danger/--no-danger",
+            help="It wakes who sleeps beside it and comes before everything; else the town's file or a model says.",
+        ),
+    ] = None,
     data: TownData = None,
     json: AsJson = False,
 ) -> int:
     """Change an object: who sees it may do something about it."""
     from mindstream.cli import town as commands
 
-    return commands.change_object(town_settings(data=data), place, condition, json)
+    return commands.change_object(town_settings(data=data), place, condition, danger, json)
 
 
 @town.command(epilog='\b\nExample:\n  mindstream town whisper "Sam Moore" "The lake will be drained on Friday."')
@@ -235,64 +250,3 @@ def talk(
 
     chosen = town_settings(data=data, model=model, roles=role, embedder=embedder)
     return town_talk.talk(chosen, name, text, by, json)
-
-
-@town.command(
-    "import",
-    epilog="\b\nExample:\n  mindstream town import ./base_the_ville_n25 --data ./theirs --map ./the_ville",
-)
-def import_(
-    save: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a saved simulation (Park 2023).")],
-    map_: Annotated[
-        Path | None,
-        typer.Option(
-            "--map", metavar="DIR", help="Its map, a matrix folder or a Tiled file [beside DIR, by its name]."
-        ),
-    ] = None,
-    whispers: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="First memories of the residents (agent_history….csv).")
-    ] = None,
-    seed: Seed = 0,
-    profile: ProfileOf = None,
-    data: TownData = None,
-    embedder: Embedder = None,
-    json: AsJson = False,
-) -> int:
-    """Begin a town from a saved simulation."""
-    from mindstream.cli import town_files
-
-    chosen = town_settings(data=data, embedder=embedder)
-    return town_files.take_in(chosen, save, map_, whispers, seed, profile or (), json)
-
-
-@town.command(
-    epilog='\b\nExamples:\n  mindstream town export --data ./ville --out ./saved --at "Feb 14 12:00"\n'
-    "  mindstream town export --data ./ville --journal journal.jsonl"
-)
-def export(
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="As a saved simulation, into a new folder.")
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="With --out: the save it was imported from; what a town does not keep is copied from it.",
-        ),
-    ] = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="All that happened, a line of JSON each, always in the same order."),
-    ] = None,
-    at: Annotated[str, typer.Option(metavar="TIME", help="As it was then [now].")] = "",
-    data: TownData = None,
-    embedder: Embedder = None,
-    json: AsJson = False,
-) -> int:
-    """Write a town into files: a saved simulation, or its journal.
-
-    The published code (Park 2023) takes the saved simulation, and so does import; its map is in it.
-    """
-    from mindstream.cli import town_files
-
-    return town_files.export(town_settings(data=data, embedder=embedder), out, save, journal, at, json)

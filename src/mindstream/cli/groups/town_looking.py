@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from mindstream.cli.flags import AsJson, Embedder, TownData, town_settings
-from mindstream.cli.groups.town import Model, Role, town
+from mindstream.cli.groups.town import Model, Role
+from mindstream.cli.groups.town_files import town
 
 __all__ = ["town"]
 

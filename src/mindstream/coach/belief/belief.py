@@ -15,13 +15,11 @@ from typing import Any
 from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
-from mindstream.coach.belief import plan_rules  # noqa: F401 (registers the rule)
-from mindstream.coach.belief.cautions import keep_cautions, say_cautions, tells
+from mindstream.coach.belief import stand_in  # noqa: F401 (registers the rule)
 from mindstream.coach.belief.infer_phase import InferPhase
 from mindstream.coach.belief.interim_belief import InterimBelief, with_belief
 from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.plan import Plan, read_plan
-from mindstream.coach.belief.rank_steps import known_topics
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.coach.events import PlanMade
 from mindstream.coach.open_question import open_question
@@ -36,7 +34,6 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import lines, note
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
-from mindstream.reasoners.stand_in import BY, think_or_stand_in
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.text.language import language_of
 from mindstream.tools.loop import solve
@@ -54,37 +51,31 @@ class BeliefReasoner:
     pack: Pack
     steps: int = 8
     trigger: Trigger = EVERY_TURN
-    patience_s: float = 180.0
+    timeout_s: float = 180.0
 
     @property
     def slot(self) -> str:
         return self.pack.name
 
     async def think(self, occasion: Occasion) -> Conclusion:
-        return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
-
-    async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
         belief = await occasion.stream.belief(self.slot, self.pack.belief)
-        question = await self._question(occasion, model, belief)
+        question = await self._question(occasion, belief)
         believing = InterimBelief(occasion, belief, question)
-        offered: set[str] = set()
-        tools = with_belief(self._tools(question, occasion.tools, offered), believing)
-        found = await solve(model, question, tools, occasion, steps=self.steps)
-        by = self.slot if model is self.model else BY
-        plan = keep_cautions(self.pack, question.plan, question.plan.edit(found.plan), offered)
-        found = self._with_cautions(question, plan, found)
+        tools = with_belief(self._tools(question, occasion.tools), believing)
+        found = await solve(self.model, question, tools, occasion, steps=self.steps)
+        plan = question.plan.edit(found.plan)
         words = found.words if occasion.waits else ""
-        if plan.now and tells(words or found.follow_up, plan.now):
+        if found.tells_step and (words or found.follow_up):
             plan = plan.mark_as_told()
 
         async def write() -> Writing:
             patch = {"phase": question.phase.name, **believing.compose(*found.patches)}
-            return await self._entries(occasion, patch, found, plan if plan != question.plan else None, by), ()
+            return await self._entries(occasion, patch, found, plan if plan != question.plan else None), ()
 
         thought = f"{question.phase.name}: {found.thought}"
-        return Conclusion(thought, model.name, write, words, found.follow_up, found.ask_next)
+        return Conclusion(thought, self.model.name, write, words, found.follow_up, found.ask_next)
 
-    async def _question(self, occasion: Occasion, model: Model, belief: Belief[Any]) -> ThinkInPhase:
+    async def _question(self, occasion: Occasion, belief: Belief[Any]) -> ThinkInPhase:
         """Infer the phase, and gather what its mini-reasoner thinks from."""
         stream, pack = occasion.stream, self.pack
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
@@ -97,7 +88,7 @@ class BeliefReasoner:
         hint = next((found.alarm.id for found in hints if found), "")
         talk = lines(occasion.conversation)
         inferred = await ask(
-            model,
+            self.model,
             InferPhase(pack=pack, phase=phase, belief=held, conversation=talk[-10:], utterances=utterances),
         )
         return ThinkInPhase(
@@ -117,31 +108,22 @@ class BeliefReasoner:
             now=format_spoken(stream.clock.now()),
         )
 
-    def _with_cautions(self, question: ThinkInPhase, plan: Plan, found: PhaseThought) -> PhaseThought:
-        """Return a thought whose words to the user hold the cautions of the steps that they tell."""
-        said = [line.text for line in question.conversation if not line.by_user]
-        held = {
-            name: say_cautions(self.pack, plan, text, said, question.language)
-            for name, text in (("words", found.words), ("follow_up", found.follow_up)) if text
-        }  # fmt: skip
-        return found.model_copy(update=held)
-
-    def _tools(self, question: ThinkInPhase, minds: Sequence[Tool], offered: set[str]) -> list[Tool]:
+    def _tools(self, question: ThinkInPhase, minds: Sequence[Tool]) -> list[Tool]:
         """Give the mini-reasoner its tools: the mind's, and in a planning phase the pack's library."""
         if not question.phase.plans:
             return list(minds)
         planned = [step.title for step in question.plan.steps]
-        library = step_tool(self.pack, question.language, known_topics(question), planned, offered)
+        library = step_tool(self.pack, question.language, planned)
         return [library, resource_tool(self.pack, question.language), *minds]
 
     async def _entries(
-        self, occasion: Occasion, patch: dict[str, JsonValue], found: PhaseThought, plan: Plan | None, by: str
+        self, occasion: Occasion, patch: dict[str, JsonValue], found: PhaseThought, plan: Plan | None
     ) -> list[Entry]:
         stream, evidence = occasion.stream, tuple(utterance.record for utterance in occasion.utterances)
-        revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=by)
+        revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=self.slot)
         entries = [revision] if revision else []
         if plan is not None:
-            entries.append(await self._plan(stream, plan, found, evidence, by))
+            entries.append(await self._plan(stream, plan, found, evidence))
         if found.feedback:
             news = [
                 New(
@@ -151,19 +133,19 @@ class BeliefReasoner:
                 for each in found.feedback
             ]  # fmt: skip
             event = Remembered(count=len(news), kinds={"feedback": len(news)})
-            entries.append(Entry(event, by, tuple(await stream.build_records(news))))
+            entries.append(Entry(event, self.slot, tuple(await stream.build_records(news))))
         return entries
 
-    async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...], by: str) -> Entry:
+    async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...]) -> Entry:
         slot = plan_slot(self.pack)
         before = await stream.version(slot)
         version = (before.version or 0) + 1 if before else 1
         new = New(
-            text=plan.written() or "no steps", kind="plan", by=by, evidence=evidence, slot=slot, version=version,
+            text=plan.written() or "no steps", kind="plan", by=self.slot, evidence=evidence, slot=slot, version=version,
             data={"plan": plan.model_dump(mode="json")},
         )  # fmt: skip
         event = PlanMade(version=version, text=found.words or plan.written(), changed=found.changed)
-        return Entry(event, by, tuple(await stream.build_records([new])))
+        return Entry(event, self.slot, tuple(await stream.build_records([new])))
 
 
 def plan_slot(pack: Pack) -> str:

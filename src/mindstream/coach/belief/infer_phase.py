@@ -1,4 +1,4 @@
-"""The question in which phase the conversation is, and the rule that answers it.
+"""The question in which phase the conversation is.
 
 Source: Christakopoulou 2024, 4.2: asked each turn.
 """
@@ -9,8 +9,8 @@ from copy import deepcopy
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.reading import Reading, read_utterance
+from mindstream.coach.packs.pack import Pack, all_texts
+from mindstream.coach.packs.topics import topics_in
 from mindstream.errors import ReplyInvalid
 from mindstream.models.model import JsonSchema
 from mindstream.models.prompt import Prompt, rule
@@ -50,26 +50,21 @@ class InferPhase(Prompt[InferredPhase]):
 
 
 @rule(InferPhase)
-def phase_by_known_fields(ask: InferPhase) -> InferredPhase:
-    """Move on when what the phase needs is known, or when a plan is asked for and there is something to plan for."""
-    readings = [read_utterance(ask.pack, text) for text in ask.utterances]
-    names = [phase.name for phase in ask.pack.phases]
-    at = names.index(ask.phase) if ask.phase in names else 0
-    present = ask.pack.phases[at]
-    if present.plans:
-        return InferredPhase(reason="the plan is being worked on", phase=present.name)
-    known = {name for name, held in ask.belief.items() if held not in (None, [], "")} | _named(ask.pack, readings)
-    wanted = any({"plan", "stepwise", "resources"} & reading.moves for reading in readings)
-    first_needs = set(ask.pack.phases[0].needs)
-    planning = next((phase.name for phase in ask.pack.phases if phase.plans), None)
-    audience = {name for name in known if name in ask.pack.fields and ask.pack.fields[name].audience}
-    if wanted and planning and (first_needs <= known or audience):
-        return InferredPhase(reason="a plan is asked for, and it is known what for", phase=planning)
-    if present.needs and set(present.needs) <= known and at + 1 < len(names):
-        return InferredPhase(reason=f"{', '.join(present.needs)} known", phase=names[at + 1])
-    return InferredPhase(reason="there is more to understand", phase=present.name)
+def phase_by_filled_fields(ask: InferPhase) -> InferredPhase:
+    """Stand in: the first phase, from the present one on, of which a needed field holds nothing.
 
-
-def _named(pack: Pack, readings: list[Reading]) -> set[str]:
-    topics = [pack.topic(topic) for reading in readings for topic in reading.topics]
-    return {topic.field for topic in topics if topic and topic.field}
+    What a later phase needs holds nobody up once the pack's question for it was asked.
+    """
+    phases, fields = ask.pack.phases, ask.pack.fields
+    known = {name for name, held in ask.belief.items() if held not in (None, [], "")}
+    named = {id_ for text in ask.utterances for id_ in topics_in(ask.pack, text)}
+    known |= {topic.field for topic in ask.pack.topics if topic.id in named}
+    said = "\n".join(line.text for line in ask.conversation if not line.by_user)
+    asked = {name for name, spec in fields.items() if any(each in said for each in all_texts(spec.ask))}
+    phase = ask.pack.phase(ask.phase)
+    for follower in phases[phases.index(phase) + 1 :]:
+        met = known if phase is phases[0] else known | asked
+        if phase.plans or not phase.needs or not set(phase.needs) <= met:
+            break
+        phase = follower
+    return InferredPhase(reason=f"by stand-in: known are {', '.join(sorted(known)) or 'no fields'}", phase=phase.name)

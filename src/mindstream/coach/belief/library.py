@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from mindstream.coach.belief.plan import NamedResource
 from mindstream.coach.packs.pack import Pack, Resource, Step, in_language
-from mindstream.coach.packs.reading import read_utterance
+from mindstream.coach.packs.topics import topics_in
 from mindstream.models.embedders.wordllama import vectors
 from mindstream.text.language import Language
 from mindstream.text.words import terms
@@ -21,12 +20,6 @@ from mindstream.tools.tool import FunctionTool, tool
 T = TypeVar("T")
 LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
 """What likeness in meaning counts, beside topics and words in common; what counts as found; and else as near."""
-SAME, TIED, TOPIC = 0.42, 0.85, 0.5
-"""How like a step of the library a text must be to be taken for it; how near to the best; what a topic counts there."""
-OFFERED = 0.25
-"""… and that the search gave it to whoever wrote the text."""
-MOST_TIED = 3
-"""What is like more steps than this is like none of them."""
 
 
 def find_in(
@@ -67,7 +60,7 @@ OWN = 1.0
 
 def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[float]]:
     """Return what a query is about: its topics, its terms, and how like it each step or resource is in meaning."""
-    topics = set(read_utterance(pack, query).topics) | {topic.id for topic in pack.topics if topic.id in query.split()}
+    topics = set(topics_in(pack, query)) | {topic.id for topic in pack.topics if topic.id in query.split()}
 
     def embedded() -> NDArray[np.float32]:
         texts = [_words(each) for each in (pack.steps if of == "steps" else pack.resources)]
@@ -89,9 +82,9 @@ def _shared(asked: set[str], words: str) -> float:
 
 
 def steps_in(
-    pack: Pack, query: str, language: Language, count: int, known: set[str], besides: Sequence[str]
+    pack: Pack, query: str, language: Language, count: int, besides: Sequence[str] = ()
 ) -> list[dict[str, str]]:
-    """Return the library's steps that fit a query and a user of whom these topics are known, as words."""
+    """Return the library's steps that fit a query, as words; with them for whom alone they are, and for whom not."""
     topics, asked, alike = _asked(pack, query, "steps")
 
     def fit(at: int, step: Step) -> float:
@@ -100,76 +93,34 @@ def steps_in(
         return about + _shared(asked, f"{own} {_words(step)}") + LIKE * max(0.0, alike[at])
 
     left_out = {title.casefold() for title in besides}
-    suiting = [
-        (at, step)
-        for at, step in enumerate(pack.steps)
-        if pack.suits(step, known | topics) and in_language(step.title, language).casefold() not in left_out
-    ]
-    ranked = sorted(((fit(at, step), -at, step) for at, step in suiting), reverse=True)
-    return [
-        {
-            "id": step.id,
-            "title": in_language(step.title, language),
-            "do": in_language(step.do, language),
-            "why": in_language(step.why, language),
-            "evidence": step.evidence,
-            "caution": in_language(step.caution, language),
-        }
-        for step in _found([(score, step) for score, _, step in ranked])[:count]
-    ]
+    ranked = sorted(
+        ((fit(at, step), -at, step) for at, step in enumerate(pack.steps)
+         if in_language(step.title, language).casefold() not in left_out),
+        reverse=True,
+    )  # fmt: skip
+    return [_told(pack, step, language) for step in _found([(score, step) for score, _, step in ranked])[:count]]
 
 
-def library_steps(pack: Pack, text: str, offered: Set[str] = frozenset()) -> list[Step]:
-    """Return the steps of the library that a text is recognisably made from: the likest, and those about as like.
-
-    `offered`: ids of those that the search gave to whoever wrote it.
-    """
-    topics, asked, alike = _asked(pack, text, "steps")
-    texts, weights = pack.cached(("weighed", "steps"), lambda: _weighed_texts(pack))
-    unknown = max(weights.values(), default=1.0)
-
-    def weigh(words: Set[str]) -> float:
-        return sum(weights.get(word, unknown) for word in words) or 1.0
-
-    def likeness(at: int, step: Step) -> float:
-        shared = max(weigh(asked & words) / math.sqrt(weigh(asked) * weigh(words)) for words in texts[at])
-        about = min(1.0, len(topics & set(step.topics)) / math.sqrt(len(step.topics)))
-        return shared + LIKE * max(0.0, alike[at]) + TOPIC * about + OFFERED * (step.id in offered)
-
-    ranked = sorted(((likeness(at, step), -at, step) for at, step in enumerate(pack.steps)), reverse=True)
-    least = max(SAME, TIED * ranked[0][0]) if ranked else SAME
-    found = [step for like, _, step in ranked if like >= least]
-    return found if len(found) <= MOST_TIED else []
+def _told(pack: Pack, step: Step, language: Language) -> dict[str, str]:
+    """Return what a step says, and whom it is for, where that is not everybody."""
+    texts = {name: in_language(getattr(step, name), language) for name in ("title", "do", "why", "caution")}
+    whom = {"only_for": pack.only_for(step), "not_for": step.not_for}
+    named = {key: ", ".join(in_language(topic.name, language) for topic in pack.topics if topic.id in ids)
+             for key, ids in whom.items() if ids}  # fmt: skip
+    return {"id": step.id, **texts, "evidence": step.evidence, **named}
 
 
-def _weighed_texts(pack: Pack) -> tuple[list[list[frozenset[str]]], dict[str, float]]:
-    """Return the words of each step in each language, and how telling each word is: in fewer steps, more."""
-    texts = [
-        [frozenset(terms(f"{in_language(step.title, each)} {in_language(step.do, each)}")) for each in pack.languages]
-        for step in pack.steps
-    ]
-    count = Counter(word for said in texts for word in frozenset().union(*said))
-    return texts, {word: math.log(1 + len(texts) / times) for word, times in count.items()}
-
-
-def step_tool(
-    pack: Pack, language: Language, known: set[str], refused: Sequence[str], offered: set[str]
-) -> FunctionTool:
-    """Make the tool `find_steps` for a pack and a user: what does not suit them, or was refused, is not found.
-
-    `offered` gathers the ids of what it finds.
-    """
+def step_tool(pack: Pack, language: Language, planned: Sequence[str]) -> FunctionTool:
+    """Make the tool `find_steps` for a pack: what is planned, or was refused, is not found."""
 
     def find_steps(query: str, count: int = 4, besides: list[str] | None = None) -> list[dict[str, str]]:
-        """Find steps in the coach's plan library that suit this user: id, what to do, why, evidence, caution.
+        """Find steps in the coach's plan library: id, what to do, why, caution, evidence, and whom it is not for.
 
         query: a few words on one trouble and what the user wants of it, not on what they do not want; another
             trouble is another search.
         count: how many, 1 to 8. besides: titles to leave out.
         """
-        found = steps_in(pack, query, language, max(1, min(count, 8)), known, [*refused, *(besides or ())])
-        offered.update(step["id"] for step in found)
-        return found
+        return steps_in(pack, query, language, max(1, min(count, 8)), [*planned, *(besides or ())])
 
     return tool(find_steps)
 

@@ -48,7 +48,7 @@ class Feedback(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    polarity: Literal["likes", "dislikes", "will_try", "did", "could_not"]
+    polarity: Literal["likes", "dislikes", "will_try", "did", "did_not", "could_not"]
     target: str = Field(max_length=300, description="What they speak of: a step's title, or a few words.")
 
 
@@ -70,6 +70,7 @@ class PhaseThought(BaseModel):
     plan: list[StepEdit] = Field(default_factory=list, max_length=MOST_EDITS)
     changed: str = Field("", max_length=1_000, description="If the plan changed: what and why, in a sentence.")
     words: str = Field("", max_length=LONGEST_WORDS)
+    tells_step: bool = Field(False, description="What you say here tells the user the step that is now.")
 
     @property
     def patches(self) -> list[dict[str, JsonValue]]:
@@ -77,7 +78,7 @@ class PhaseThought(BaseModel):
         return [*(each.patch for each in self.questions), self.patch]
 
 
-ONLY_PLANNING = {"feedback", "plan", "changed"}
+ONLY_PLANNING = {"feedback", "plan", "changed", "tells_step"}
 
 
 class ThinkInPhase(Prompt[PhaseThought]):

@@ -12,6 +12,3 @@ class BeliefGate:
 
     def decide(self, situation: Situation) -> Decision:
         return Decision(situation.phase.waits, why=f"phase {situation.phase.name}")
-
-    async def weigh(self, situation: Situation) -> Decision:
-        return self.decide(situation)

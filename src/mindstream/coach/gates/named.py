@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from mindstream.coach.gates.asking import AskingGate
 from mindstream.coach.gates.belief import BeliefGate
 from mindstream.coach.gates.gate import Gate
-from mindstream.coach.gates.learned import LearnedGate
-from mindstream.coach.gates.quick import QuickGate
-from mindstream.coach.packs.pack import Pack
+from mindstream.coach.gates.talker import TalkerGate
 from mindstream.errors import SettingsError
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Store
-from mindstream.models.roles import Models
+from mindstream.models.model import Model
+from mindstream.models.rules import Rules
 
-GATES = ("quick", "belief", "learned")
+GATES = ("talker", "belief")
+GONE = ("quick", "learned")
 
 
-def gate_named(name: str, pack: Pack, models: Models | None = None, store: Store | None = None) -> Gate:
-    """Return the gate of that name; `quick` asks the model of the role `gate` where one is configured.
-
-    Args:
-        store: whose logged outcomes `learned` learns from; without one it starts anew.
+def gate_named(name: str, talker: Model) -> Gate:
+    """Return the gate of that name; of none (""), `talker` where a model answers, else `belief`.
 
     Raises:
-        SettingsError: there is none.
+        SettingsError: there is none of that name, or it needs a model.
     """
-    if name == "belief":
+    answers = talker.name != Rules.name
+    if name == "belief" or not (name or answers):
         return BeliefGate()
-    if name == "quick":
-        quick = QuickGate(pack)
-        return AskingGate(quick, pack, models.of("gate")) if models and "gate" in models.names else quick
-    if name == "learned":
-        return LearnedGate(pack, store, store.folder if isinstance(store, SqliteStore) else None)
-    raise SettingsError(f"no gate {name!r}: choose one of {', '.join(GATES)}")
+    if name == "talker" and not answers:
+        raise SettingsError("the gate 'talker' needs a language model that talks; without one there is 'belief'")
+    if name in ("", "talker"):
+        return TalkerGate()
+    gone = f"the gate {name!r} is no more" if name in GONE else f"no gate {name!r}"
+    raise SettingsError(
+        f"{gone}: choose one of {', '.join(GATES)}, or name none (then it is talker with a model, belief without)"
+    )

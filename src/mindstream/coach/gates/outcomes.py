@@ -1,12 +1,11 @@
-"""What is logged for gates: each decision with what it was taken from, and what came of the utterance."""
+"""What is logged for gates: each decision, and what came of the utterance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from mindstream.coach.events import Decided, Judged, PlanMade
-from mindstream.coach.gates.gate import Decision, Situation
-from mindstream.coach.packs.pack import Pack
+from mindstream.coach.gates.gate import Decision
 from mindstream.log.events import BeliefChanged
 from mindstream.memory.store import Entry
 from mindstream.reasoners.reasoner import Conclusion, Utterance
@@ -32,18 +31,9 @@ def judge_outcome(conclusion: Conclusion, written: Sequence[Entry], utterances: 
     return [Entry(Judged(about=each.seq, needed=bool(why), changed=changed, why=why), BY) for each in about]
 
 
-def situation_of(event: Decided, text: str, pack: Pack) -> Situation:
-    """Return the situation that a decision was taken in."""
-    return Situation(
-        text, pack.phase(event.phase), dict.fromkeys(event.known, True), event.has_plan, event.said, event.unthought
+def decision_entry(decision: Decision, gate: str, phase: str, heard: int) -> Entry:
+    """Write down what was decided of an utterance (its seq)."""
+    event = Decided(
+        answers=heard, gate=gate, waits=decision.waits, thinks=decision.thinks, why=decision.why, phase=phase
     )
-
-
-def decision_event(decision: Decision, gate: str, situation: Situation, pack: Pack, answers: int) -> Decided:
-    """Write a decision down, with what it was taken from."""
-    return Decided(
-        answers=answers, gate=gate, waits=decision.waits, thinks=decision.thinks, why=decision.why,
-        probability=decision.probability, pack=pack.name, phase=situation.phase.name,
-        known=tuple(sorted(situation.known)), has_plan=situation.has_plan, said=situation.said[-80:],
-        unthought=situation.unthought,
-    )  # fmt: skip
+    return Entry(event, BY)

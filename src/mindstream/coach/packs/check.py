@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from mindstream.coach.packs.filler import states
 from mindstream.coach.packs.load import SHIPPED
 from mindstream.coach.packs.pack import Lists, Pack, Texts
 from mindstream.coach.packs.safety import find_alarm, find_hint
-from mindstream.coach.packs.saying import moves, phrases
+from mindstream.coach.packs.saying import phrase_names, phrases
 from mindstream.errors import InputError
 from mindstream.text.pattern import pattern
+from mindstream.text.words import terms
 
 
 def thin_spots(pack: Pack) -> list[str]:
@@ -47,24 +47,24 @@ def _phases(pack: Pack) -> Iterator[str]:
     for name, field in pack.fields.items():
         if any(name in phase.needs for phase in pack.phases) and not field.ask:
             yield f"field {name!r} is needed, but has no questions (`ask`)"
-    if not pack.demo:
-        yield "no `demo`: there is nothing to play when nobody is there"
 
 
 def _topics(pack: Pack) -> Iterator[str]:
-    shown: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for language in pack.languages:
-        for topic, cues in pack.cues(language).items():
-            if not cues:
-                yield f"topic {topic!r} has no cues in {language!r}"
-            for cue in {cue.lower() for cue in cues}:
-                shown[language, cue].append(topic)
-    for (_, cue), topics in shown.items():
-        if len(topics) > 1:
-            yield f"the cue {cue!r} shows several topics: {', '.join(topics)}"
-    for topic_ in pack.topics:
-        for what, texts in (("acknowledge", topic_.acknowledge), ("ask", topic_.ask), ("quick", topic_.quick)):
-            yield from _missing(pack, f"topic {topic_.id!r}", what, texts)
+        shown: defaultdict[str, list[str]] = defaultdict(list)
+        for topic in pack.topics:
+            words = topic.words.get(language, []) if isinstance(topic.words, dict) else topic.words
+            if not words:
+                yield f"topic {topic.id!r} has no words in {language!r}"
+            for word in {word.lower() for word in words}:
+                shown[word].append(topic.id)
+                if len(word.split()) > 1 and len(set(terms(word))) < 2:  # "sleep in" would be named by any sleep
+                    yield f"topic {topic.id!r}: of {word!r} only {terms(word)} counts"
+        for word, topics in shown.items():
+            if len(topics) > 1:
+                yield f"the word {word!r} names several topics: {', '.join(topics)}"
+    for topic in pack.topics:
+        yield from _missing(pack, f"topic {topic.id!r}", "acknowledge", topic.acknowledge)
 
 
 def _steps(pack: Pack) -> Iterator[str]:
@@ -79,16 +79,13 @@ def _steps(pack: Pack) -> Iterator[str]:
 
 
 def _phrases(pack: Pack) -> Iterator[str]:
-    for move in pack.phrases:
-        if move not in moves():
-            yield f"phrases: no rule says {move!r}; moves are {', '.join(moves())}"
+    for name in pack.phrases:
+        if name not in phrase_names():
+            yield f"phrases: nobody says {name!r}; there are {', '.join(phrase_names())}"
     for language in pack.languages:
-        for filler in phrases(pack, "wait", language):
-            if stated := states(filler, ()):
-                yield f"phrases: wait: {filler!r} states something ({', '.join(stated)}); a filler states nothing"
-        for move in moves():
-            if not phrases(pack, move, language):
-                yield f"phrases: nothing to say for {move!r} in {language!r}"
+        for name in phrase_names():
+            if not phrases(pack, name, language):
+                yield f"phrases: nothing to say for {name!r} in {language!r}"
 
 
 def _alarms(pack: Pack) -> Iterator[str]:

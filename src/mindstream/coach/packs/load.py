@@ -22,6 +22,8 @@ from mindstream.paths import is_path, read_text
 SHIPPED = Path(__file__).parent
 LISTS = {"topics.yaml": "topics", "steps.yaml": "steps", "resources.yaml": "resources", "safety.yaml": "alarms"}
 MAPPINGS = {"phrases.yaml": "phrases"}
+DANGERS = SHIPPED / "danger.yaml"
+"""Alarms that a pack takes over by their id (`shipped: suicide`); what it says itself counts more."""
 HARMLESS = "harmless.txt"
 """Common harmless sentences, one a line; a line that begins with # says something about them."""
 SHOWN = 10
@@ -75,12 +77,27 @@ def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (the 
             data[key], files[key] = part, path
     if os.path.lexists(folder / HARMLESS):
         data.setdefault("harmless", _sentences(folder / HARMLESS))
+    if isinstance(data.get("alarms"), list):
+        data["alarms"] = [_with_shipped(alarm) for alarm in data["alarms"]]
     pack, wrong = faults(data)
     if pack is None:
         told = [_placed(files, where, message) for where, message in wrong[:SHOWN]]
         more = [f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
         raise PackError("\n".join([*told, *more]))
     return pack
+
+
+@cache
+def shipped_dangers() -> dict[str, dict[str, Any]]:
+    """Return the alarms that ship for all packs, by their ids."""
+    return {alarm["id"]: alarm for alarm in _read(DANGERS)}
+
+
+def _with_shipped(alarm: Any) -> Any:
+    """Return an alarm with the words of the shipped one that it names; one that does not ship is left for `faults`."""
+    if not isinstance(alarm, dict) or alarm.get("shipped") not in shipped_dangers():
+        return alarm
+    return {**shipped_dangers()[alarm["shipped"]], **{key: held for key, held in alarm.items() if key != "shipped"}}
 
 
 def _sentences(path: Path) -> list[str]:

@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
 from mindstream.coach.packs.dangling import dangling
-from mindstream.coach.packs.recogniser import names
 from mindstream.text.counting import count_of
 from mindstream.text.language import Language
 from mindstream.text.pattern import pattern as read_pattern
@@ -54,15 +53,8 @@ def _groups(groups: list[str]) -> list[str]:
     return groups
 
 
-def _recogniser(name: str) -> str:
-    if name not in names():
-        raise ValueError(f"{name!r} is no recogniser; there are {', '.join(names())}")
-    return name
-
-
 Identifier: TypeAlias = Annotated[str, AfterValidator(_identifier)]
 Pattern: TypeAlias = Annotated[str, AfterValidator(_pattern)]
-Recogniser: TypeAlias = Annotated[str, AfterValidator(_recogniser)]
 Groups: TypeAlias = Annotated[list[str], AfterValidator(_groups)]
 
 
@@ -76,9 +68,7 @@ class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
     audience: bool = False
     """Its topics say who the user is (a parent, a shift worker): steps on them are only for those who are."""
     ask: Lists = Field(default_factory=list)
-    """Questions by which the rules ask for it; the answer to one of them is believed in the user's words."""
-    moves: tuple[str, ...] = ()
-    """Moves of an utterance that fill it with the user's words wherever they come: `wish` for goals."""
+    """Questions by which it is asked for where no model is configured."""
 
 
 class Phase(PackPart):
@@ -102,23 +92,17 @@ class Phase(PackPart):
 
 
 class Topic(PackPart):
-    """Something a user may speak of; how the rules recognise it and what they can say of it."""
+    """Something a user may speak of, by plain words."""
 
     id: str
     name: Texts
     """How a sentence names it: 'noise', 'waking in the night'."""
-    cues: Lists
-    """Words or short phrases that show it, in any form of the word; Chinese: character strings."""
+    words: Lists
+    """Plain words that name it (a dozen do), found by their stems; of several words all must be said."""
     field: str = ""
     """The belief field in which it is noted."""
-    own: bool = False
-    """Counts only when it is said of oneself: 'my wife falls asleep at once' is not the user's ease."""
     acknowledge: Lists = Field(default_factory=list)
-    """What the Talker may say when it is mentioned: understanding, no advice, no fact about the user."""
-    ask: Lists = Field(default_factory=list)
-    """Questions that lead further."""
-    quick: Lists = Field(default_factory=list)
-    """A first piece of advice in one or two sentences, for a quick answer."""
+    """What is said when it is named and no model is configured: understanding, no advice, no fact about the user."""
 
 
 class Step(PackPart):
@@ -134,8 +118,6 @@ class Step(PackPart):
     caution: Texts = ""
     not_for: tuple[str, ...] = ()
     """Topics (a newborn, shift work, …) in whose presence this step is not offered."""
-    late: bool = False
-    """It takes weeks, or other people: rather offered when something else was tried."""
 
 
 class Resource(PackPart):
@@ -161,11 +143,8 @@ class Alarm(PackPart):
     """Regular expressions, searched without regard to case: words that say it, for sure."""
     together: dict[Language, list[Groups]] = Field(default_factory=dict)
     """Words that say it for sure where they stand near each other, in any order: `[doze|nod off, wheel|driving]`."""
-    recogniser: Recogniser | None = None
-    """A classifier that hears it in other words: `danger` to life, or a sign for a doctor (`medical/cataplexy`).
-
-    What it hears of an alarm that stops is a hint; one that does not is told.
-    """
+    recogniser: Literal["danger"] | None = None
+    """A classifier that hears danger to life in other words; what it hears is a hint, never sure."""
     hints: dict[Language, list[Pattern]] = Field(default_factory=dict)
     """Regular expressions for words that may mean it, and may not."""
     hint_ask: Texts = ""
@@ -197,11 +176,10 @@ class Pack(PackPart):
     steps: tuple[Step, ...] = ()
     resources: tuple[Resource, ...] = ()
     phrases: dict[str, Lists] = Field(default_factory=dict)
-    """The rules' phrases by move (see docs/packs.md); they replace the moves' own phrases."""
+    """What is said without a model, by its name (see docs/packs.md); they replace the phrases that ship."""
     alarms: tuple[Alarm, ...] = ()
     harmless: tuple[str, ...] = ()
     """Common sentences that must raise no alarm (harmless.txt): `mindstream pack check` tries them."""
-    demo: tuple[str, ...] = ()
     """Utterances to play when there is nobody to talk to."""
 
     def model_post_init(self, _: Any, /) -> None:
@@ -228,19 +206,13 @@ class Pack(PackPart):
 
     def suits(self, step: Step, known: Set[str]) -> bool:
         """Tell whether a step is for a user of whom these topics are known: not ruled out, nor for others only."""
-        topics = map(self.topic, step.topics)
-        only_for = {topic.id for topic in topics if topic and topic.field and self.fields[topic.field].audience}
+        only_for = self.only_for(step)
         return not known & set(step.not_for) and (not only_for or bool(only_for & known))
 
-    def cues(self, language: Language) -> dict[str, tuple[str, ...]]:
-        """Return each topic's cues in a language; none where the topic has none in it."""
-        return self.cached(
-            ("said", language),
-            lambda: {
-                topic.id: tuple(topic.cues.get(language, ()) if isinstance(topic.cues, dict) else topic.cues)
-                for topic in self.topics
-            },
-        )
+    def only_for(self, step: Step) -> set[str]:
+        """Name the topics of a step that say who it is for; none where it is for everybody."""
+        topics = map(self.topic, step.topics)
+        return {topic.id for topic in topics if topic and topic.field and self.fields[topic.field].audience}
 
     def cached(self, key: tuple[str, str], make: Callable[[], T]) -> T:
         """Return what was made of this pack before, or make it."""
@@ -290,3 +262,9 @@ def choices(texts: Lists | Texts, language: Language) -> list[str]:
 def in_language(texts: Texts, language: Language) -> str:
     """Return the text in this language, else in the first language that it has; "" where there is none."""
     return next(iter(choices(texts, language)), "")
+
+
+def all_texts(texts: Lists | Texts) -> list[str]:
+    """Return what a pack says, in all its languages."""
+    languages = texts if isinstance(texts, dict) else [""]
+    return [text for language in languages for text in choices(texts, language)]

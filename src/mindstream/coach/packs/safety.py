@@ -9,11 +9,10 @@ from typing import Literal
 
 from mindstream.caches import remember
 from mindstream.coach.packs.pack import Alarm, Pack
-from mindstream.coach.packs.recogniser import recognises
+from mindstream.coach.packs.recogniser import recognises_danger
 from mindstream.coach.packs.together import Together
 from mindstream.text.pattern import Patterns, pattern
 from mindstream.text.traditional import simplify
-from mindstream.text.windows import both_ends
 
 SAFETY = "safety"
 """Named as the model of an answer that an alarm gave."""
@@ -43,10 +42,9 @@ def find_alarm(pack: Pack, text: str) -> Alarm | None:
 
 
 def find_raised(pack: Pack, text: str) -> Raised | None:
-    """Return the first alarm that an utterance raises by its words, else one that only a recogniser hears.
+    """Return the first alarm that an utterance raises by its words; no classifier takes that back.
 
-    Asked more than once about the same words, it answers from memory. No classifier takes back what a pattern finds,
-    and none stops the talk: what it hears of an alarm that would is a hint.
+    Asked more than once about the same words, it answers from memory.
     """
     return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_sure, pack)))(text)
 
@@ -60,14 +58,9 @@ def find_hint(pack: Pack, text: str) -> Raised | None:
 
 
 def _sure(pack: Pack, text: str) -> Raised | None:
-    plain = _plain(text)
-    raised = _matching(pack, plain)
-    if sure := next((alarm for alarm in raised if alarm.stops), next(iter(raised), None)):
-        return Raised(sure, "words")
-    ends = both_ends(plain)
-    beside = (alarm for alarm in pack.alarms if alarm.recogniser and not alarm.stops)
-    heard = (alarm for alarm in beside if recognises(str(alarm.recogniser), _without(alarm, ends)))
-    return next((Raised(alarm, "recogniser") for alarm in heard), None)
+    raised = _matching(pack, _plain(text))
+    sure = next((alarm for alarm in raised if alarm.stops), next(iter(raised), None))
+    return Raised(sure, "words") if sure else None
 
 
 def _hinted(pack: Pack, text: str) -> Raised | None:
@@ -75,8 +68,7 @@ def _hinted(pack: Pack, text: str) -> Raised | None:
         return None
     for alarm in _matching(pack, _plain(text), "hints"):
         return Raised(alarm, "words")
-    stopping = (alarm for alarm in pack.alarms if alarm.recogniser and alarm.stops)
-    heard = (alarm for alarm in stopping if recognises(str(alarm.recogniser), _spared(alarm, text)))
+    heard = (alarm for alarm in pack.alarms if alarm.recogniser and recognises_danger(_spared(alarm, text)))
     return next((Raised(alarm, "recogniser") for alarm in heard), None)
 
 

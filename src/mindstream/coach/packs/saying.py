@@ -1,4 +1,4 @@
-"""How rules find words: phrases by move, never the same words twice running."""
+"""How words are found without a model: phrases by name, never the same words twice running."""
 
 from __future__ import annotations
 
@@ -21,17 +21,25 @@ def _own() -> dict[str, Lists]:
     return raw
 
 
-def moves() -> list[str]:
-    """Name the moves that have phrases."""
+def phrase_names() -> list[str]:
+    """Name the phrases that ship."""
     return list(_own())
 
 
-def phrases(pack: Pack, move: str, language: Language) -> list[str]:
-    """Return the phrases for a move: the pack's own where it has some in this language, else the ones shipped."""
-    own = pack.phrases.get(move)
+def phrases(pack: Pack, name: str, language: Language) -> list[str]:
+    """Return the phrases of a name: the pack's own where it has some in this language, else the ones shipped."""
+    own = pack.phrases.get(name)
     if isinstance(own, dict):
         own = own.get(language)
-    return list(own) if own else choices(_own().get(move, []), language)
+    return list(own) if own else choices(_own().get(name, []), language)
+
+
+def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **filled: str) -> str:
+    """Choose a phrase whose words were not said before, and fill in what its braces name."""
+    words = fresh(phrases(pack, name, language), said, name, len(said))
+    for brace, text in filled.items():
+        words = words.replace(f"{{{brace}}}", text)
+    return words
 
 
 def fresh(options: Sequence[str], said: Sequence[str], *key: object) -> str:

@@ -14,7 +14,7 @@ from mindstream.errors import ModelUnavailable
 from mindstream.models.address import Address
 from mindstream.models.embedders.embedder import unit
 from mindstream.models.failures import failures
-from mindstream.models.limits import BETWEEN_S
+from mindstream.models.limits import waits
 
 WHOLE_BYTES = 16_000_000
 """128 vectors of 4,096 numbers are 11 MB as text."""
@@ -31,11 +31,11 @@ class Endpoint:
         width: 0 until the endpoint's first answer where the model is not a well-known one.
     """
 
-    def __init__(self, address: Address, silence_s: float = BETWEEN_S) -> None:
+    def __init__(self, address: Address, timeout_s: float | None = None) -> None:
         self.name = address.name
         self.width = _WIDTHS.get(address.model, 0)
         self._address = address
-        self._silence_s = silence_s
+        self._timeout_s = timeout_s or waits(local=address.is_local).between_s
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, one row per text; a blank text gives zeros and is not sent.
@@ -56,7 +56,7 @@ class Endpoint:
             for start in range(0, len(texts), _BATCH):
                 batch = texts[start : start + _BATCH]
                 with failures(self._address, openai.TOLD):
-                    async with asyncio.timeout(self._silence_s):
+                    async with asyncio.timeout(self._timeout_s):
                         answer = await client.embeddings.create(model=self._address.model, input=batch)
                     batches.append(self._checked(_in_order(answer.data), len(batch)))
         return np.concatenate(batches)

@@ -14,16 +14,23 @@ class Breaker:
     """Lets a model rest after an outage: calls fail at once, then one is let through to try.
 
     The rest is `first_s`, twice as long after each try that fails, up to `longest_s`; or as long as the endpoint
-    wishes. A reply ends it, and so does a refusal: who refuses is there. All who ask a model share one.
+    wishes, up to `longest_wish_s`. A reply ends it, and so does a refusal: who refuses is there. All who ask a model
+    share one.
     """
 
     def __init__(
-        self, model: Model, *, clock: Clock | None = None, first_s: float = 5.0, longest_s: float = 300.0
+        self,
+        model: Model,
+        *,
+        clock: Clock | None = None,
+        first_s: float = 5.0,
+        longest_s: float = 60.0,
+        longest_wish_s: float = 300.0,
     ) -> None:
         self.name = model.name
         self._model = model
         self._clock = clock or SystemClock()
-        self._first_s, self._longest_s = first_s, longest_s
+        self._first_s, self._longest_s, self._longest_wish_s = first_s, longest_s, longest_wish_s
         self._rest_s = self._until = 0.0
         self._why = ""
         self._trying = False
@@ -65,7 +72,8 @@ class Breaker:
 
     def _rest(self, error: ModelUnavailable) -> None:
         wished_s = (error.retry_after_s or 0.0) if isinstance(error, RateLimited) else 0.0
-        self._rest_s = min(self._longest_s, max(self._first_s, 2 * self._rest_s, wished_s))
+        backoff_s = min(self._longest_s, max(self._first_s, 2 * self._rest_s))
+        self._rest_s = max(backoff_s, min(self._longest_wish_s, wished_s))
         self._until = self._clock.elapsed() + self._rest_s
         self._why = str(error)
         self._outages += 1

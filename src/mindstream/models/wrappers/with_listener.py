@@ -14,9 +14,12 @@ class WithListener:
     """Passes requests on with `on_call` in them; the meter below tells it of each attempt."""
 
     def __init__(self, model: Model, on_call: Callable[[Metered], None]) -> None:
-        self.name = model.name
         self._model = model
         self._on_call = on_call
+
+    @property
+    def name(self) -> str:
+        return self._model.name
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         further = request.on_call

@@ -14,7 +14,6 @@ from mindstream.models.model import Model
 from mindstream.reasoners.conversation import lines
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, Facts
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
-from mindstream.reasoners.stand_in import BY, think_or_stand_in
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 
 KNOWN = 40
@@ -36,17 +35,14 @@ class FactsReasoner:
     model: Model
     slot: str = "facts"
     trigger: Trigger = EVERY_TURN
-    patience_s: float = 180.0
+    timeout_s: float = 180.0
     leaves_out: Callable[[str], bool] = _leaves_out_nothing
 
     async def think(self, occasion: Occasion) -> Conclusion:
         noted = [utterance for utterance in occasion.utterances if not self.leaves_out(utterance.text)]
         if not noted:
-            return Conclusion("nothing to note", BY, _nothing)
+            return Conclusion("nothing to note", self.model.name, _nothing)
         occasion = replace(occasion, utterances=noted)
-        return await think_or_stand_in(self.model, occasion, lambda model: self._think(occasion, model))
-
-    async def _think(self, occasion: Occasion, model: Model) -> Conclusion:
         known = await occasion.stream.latest("note", KNOWN)
         prompt = ExtractFacts(
             utterances=tuple(utterance.text for utterance in occasion.utterances),
@@ -54,14 +50,13 @@ class FactsReasoner:
             known=tuple(note.text for note in known),
             now=format_spoken(occasion.stream.clock.now()),
         )
-        found = await ask(model, prompt)
-        by = self.slot if model is self.model else BY
+        found = await ask(self.model, prompt)
 
         async def write() -> Writing:
-            return await _notes(occasion, found, known, by)
+            return await _notes(occasion, found, known, self.slot)
 
         told = "; ".join(fact.text for fact in found.facts)
-        return Conclusion(told, model.name, write)
+        return Conclusion(told, self.model.name, write)
 
 
 async def _nothing() -> Writing:

@@ -2,7 +2,8 @@
 
 A counter falls by the importance of each new observation. At zero the most recent records give questions, the questions
 bring up memories, and these give insights with their evidence. The counter is no number that is kept: it is what was
-observed since the last `Reflected` event, so it survives a restart and is the same for every process.
+observed since the last `Reflected` event, so it survives a restart and is the same for every process. Without a model
+there is no reflection: nothing is rated for its sake, and nothing is written.
 """
 
 from __future__ import annotations
@@ -22,16 +23,14 @@ from mindstream.memory.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
+from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
 from mindstream.reasoners.reflect.insights import Insight, Insights
-from mindstream.reasoners.reflect.memories import memory_of
 from mindstream.reasoners.reflect.salient_questions import SalientQuestions
 from mindstream.reasoners.trigger import Trigger
 
 START = 150.0
 RECENT, QUESTIONS, RECALLED, INSIGHTS = 100, 3, 30, 5
-KNOWN = 300
-"""So many of the latest thoughts are looked through for what is known already."""
 BY, OWN = "reflect", "own"
 """Who draws insights; and the field of data that is true where one is about who draws it: for others it is no news."""
 LONGEST = 500
@@ -87,9 +86,13 @@ async def reflection_entry(stream: Stream, model: Model) -> Entry:
 async def reflect_if_due(stream: Stream, model: Model, start: float = START) -> list[Record]:
     """Rate what is not rated yet, and reflect if enough has gathered.
 
+    Without a model it never is due.
+
     Raises:
         ModelError: see `reflect`.
     """
+    if model.name == Rules.name:
+        return []
     await rate(stream, model)
     await stream.columns()
     return await reflect(stream, model) if await counter(stream, start) <= 0 else []
@@ -109,10 +112,12 @@ class ReflectReasoner:
     start: float = START
     slot: str = "reflect"
     trigger: Trigger = field(default_factory=lambda: Trigger(every=5))
-    patience_s: float = 300.0
+    timeout_s: float = 300.0
 
     async def think(self, occasion: Occasion) -> Conclusion:
         stream = occasion.stream
+        if self.model.name == Rules.name:
+            return Conclusion("without a model nobody reflects" if occasion.events else "", self.model.name, _nothing)
         await rate(stream, self.model)
         await stream.columns()
         left = await counter(stream, self.start)
@@ -147,28 +152,18 @@ async def _reflection(stream: Stream, model: Model) -> _Reflection:
     if not recent:
         return _Reflection(upto, (), ())
     memories = tuple(record.text[:LONGEST] for record in recent)
-    records = tuple(map(memory_of, recent))
-    prompt = SalientQuestions(who=stream.name, memories=memories, records=records, count=QUESTIONS)
-    salient = await ask(model, prompt)
+    salient = await ask(model, SalientQuestions(who=stream.name, memories=memories, count=QUESTIONS))
     questions = tuple(text.strip() for text in salient.questions if text.strip())[:QUESTIONS]
-    thoughts = await stream.store.latest(stream.name, ("thought",), KNOWN, now=stream.clock.now())
-    known = [thought.text for thought in thoughts if thought.by == BY]
     insights: list[tuple[Insight, tuple[str, ...]]] = []
     for question in questions:
-        insights += await _insights(stream, model, question, (*known, *(each.text for each, _ in insights)))
+        insights += await _insights(stream, model, question)
     return _Reflection(upto, questions, tuple(insights))
 
 
-async def _insights(
-    stream: Stream, model: Model, question: str, known: tuple[str, ...]
-) -> list[tuple[Insight, tuple[str, ...]]]:
+async def _insights(stream: Stream, model: Model, question: str) -> list[tuple[Insight, tuple[str, ...]]]:
     recalled = await stream.recall(question, RECALLED, kinds=REFLECTED_ON)
     memories = tuple(each.record.text[:LONGEST] for each in recalled)
-    records = tuple(memory_of(each.record) for each in recalled)
-    prompt = Insights(
-        who=stream.name, question=question, memories=memories, count=INSIGHTS, records=records, known=known
-    )  # fmt: skip
-    reply = await ask(model, prompt)
+    reply = await ask(model, Insights(who=stream.name, question=question, memories=memories, count=INSIGHTS))
     found = []
     for insight in reply.insights[:INSIGHTS]:
         numbers = [number for number in dict.fromkeys(insight.because) if 0 < number <= len(recalled)]

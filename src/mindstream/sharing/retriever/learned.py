@@ -45,7 +45,7 @@ class LearnedRetriever:
     """Learns from admissions, one at a time, and hands out the policy that ranks now.
 
     Args:
-        unlikely: who says how much a candidate helps; the stand-in takes its place where it fails.
+        unlikely: who says how much a candidate helps; where it fails, a pair teaches nothing until its turn comes.
         text_of: what of a pair is embedded; its query as it is unless told otherwise.
         on_version: told of each new version, to write it where the pool is.
     """
@@ -57,8 +57,7 @@ class LearnedRetriever:
     ) -> None:  # fmt: skip
         self.recipe = recipe or Recipe()
         self._embedder, self._text_of, self._on_version = embedder, text_of, on_version
-        self._stand_in = StandIn(embedder)
-        self._unlikely = unlikely or self._stand_in
+        self._unlikely = unlikely or StandIn(embedder)
         self._corpus = Corpus(width)
         self._lessons = Lessons(self.recipe.taken, self.recipe.held_out)
         self._learner: Learner | None = None
@@ -129,7 +128,8 @@ class LearnedRetriever:
         async with self._admitting:
             self._lessons.withdraw(self._corpus.withdraw(gone))
             self._learner = None
-            self._stand_in.forget(gone)
+            if isinstance(self._unlikely, StandIn):
+                self._unlikely.forget(gone)
 
     async def _add(self, pairs: list[Pair]) -> list[int]:
         if not pairs:
@@ -157,10 +157,10 @@ class LearnedRetriever:
             return
         others = [self._corpus.pairs[row] for row in candidates]
         try:
-            p_not, basis = await self._unlikely.p_not(pair, others), self._unlikely.basis
+            p_not = await self._unlikely.p_not(pair, others)
         except ModelError:
-            p_not, basis = await self._stand_in.p_not(pair, others), self._stand_in.basis
-        self._bases.add(basis)
+            return
+        self._bases.add(self._unlikely.basis)
         self._lessons.add(at, candidates, p_not)
 
     def learn(self, admitted: str) -> Version | None:

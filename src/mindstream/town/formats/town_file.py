@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import tomllib
 from collections import Counter
@@ -13,14 +14,17 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mindstream.errors import InputError
+from mindstream.town.appointment import Appointment
+from mindstream.town.conditions import Conditions
 from mindstream.town.formats.drawing import Drawing, world_of_drawing
 from mindstream.town.formats.files import load_text
 from mindstream.town.formats.key_mistakes import describe_mistake
 from mindstream.town.formats.maps import load_map
-from mindstream.town.formats.town_tables import MapTable, PlaceTable, ResidentTable, TownTables
-from mindstream.town.person import Person, Relation
-from mindstream.town.world.address import Address, parse_address
+from mindstream.town.formats.town_tables import DayTable, MapTable, PlaceTable, ResidentTable, SeedTable, TownTables
+from mindstream.town.person import DayItem, FirstMemory, Person, Relation
+from mindstream.town.world.address import OBJECT, SECTOR, Address, parse_address
 from mindstream.town.world.graph import PlaceWorld, Road, build_places
+from mindstream.town.world.hours import DAY_MINUTES, minute_of
 from mindstream.town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
 from mindstream.town.world.tiles import TileWorld
 from mindstream.town.world.world import Spot
@@ -41,6 +45,7 @@ class TownFile:
     world: TileWorld | PlaceWorld
     rules: PlaceRules
     residents: tuple[Person, ...]
+    conditions: Conditions
 
 
 def load_town(path: Path) -> TownFile:
@@ -71,7 +76,8 @@ def parse_town(text: str, folder: Path) -> TownFile:
     rules = PlaceRules(_rules(name, tables.places, world, names))
     residents = tuple(_describe(each, name, world, names) for each in tables.residents)
     _check_ways(world, residents)
-    return TownFile(tables.town.name, tables.town.start, world, rules, residents)
+    conditions = Conditions(danger=tuple(tables.conditions.danger), fine=tuple(tables.conditions.fine))
+    return TownFile(tables.town.name, tables.town.start, world, rules, residents, conditions)
 
 
 def _parse_tables(text: str) -> TownTables:
@@ -153,6 +159,8 @@ def _rules(
                 parse_days(table.days) if table.days is not None else None,
                 table.capacity,
                 frozenset(table.owners) if table.owners is not None else None,
+                table.public,
+                tuple(table.purpose) if table.purpose is not None else None,
             )
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
@@ -173,6 +181,9 @@ def _describe(table: ResidentTable, name: Address, world: TileWorld | PlaceWorld
             _check_resident(relation.who, residents)
             if relation.who == table.name:
                 raise InputError("relations: with themselves")
+        bed = _bed(table, home, start, world)
+        day = tuple(_day_item(each, home, world) for each in table.day)
+        memories = tuple(_first_memory(each, home, world, residents) for each in table.seeds)
     except InputError as error:
         raise InputError(f"residents: {table.name}: {error}") from None
     return Person(
@@ -184,12 +195,67 @@ def _describe(table: ResidentTable, name: Address, world: TileWorld | PlaceWorld
         lifestyle=table.lifestyle,
         routine=table.routine,
         home=str(home),
+        bed=bed,
+        day=day,
         start=_first_spot(world, spots),
         knows=tuple(map(str, knows)),
         relations=tuple(Relation(each.who, each.kind) for each in table.relations),
         about=table.about,
-        memories=tuple(table.seeds),
+        memories=memories,
     )
+
+
+def _bed(table: ResidentTable, home: Address, start: Address, world: TileWorld | PlaceWorld) -> str:
+    """Return where somebody sleeps: as the file says, else where it stands first, if that is an object at home."""
+    if table.bed:
+        return _find_place(table.bed, home, world, "bed")
+    return str(start) if start.level == OBJECT and start.is_within(home) else ""
+
+
+def _day_item(table: DayTable, home: Address, world: TileWorld | PlaceWorld) -> DayItem:
+    try:
+        start, end, on = minute_of(table.start), minute_of(table.end), sorted(parse_days(table.on))
+        if start in (end, DAY_MINUTES):
+            raise InputError("it takes no time")
+        place = _find_place(table.where, home, world, "where") if table.where else str(home)
+    except InputError as error:
+        raise InputError(f"day: {table.start} {table.what}: {error}") from None
+    return DayItem(start=start, end=end, what=table.what, place=place, on=tuple(on), duty=table.duty)
+
+
+def _first_memory(
+    table: SeedTable, home: Address, world: TileWorld | PlaceWorld, residents: Collection[str]
+) -> FirstMemory:
+    """Return a memory, with its appointment where it tells of one."""
+    begin, end, given = table.start, table.end, (table.what, table.start, table.end)
+    if not any((*given, table.where, table.host, table.who)):
+        return FirstMemory(text=table.text, weight=table.weight)
+    try:
+        if begin is None or end is None or not table.what:
+            raise InputError("an appointment needs what, from and to")
+        for name in (*table.who, *([table.host] if table.host else [])):
+            _check_resident(name, residents)
+        place = _find_place(table.where, home, world, "where") if table.where else ""
+        agreed = Appointment(what=table.what, place=place, start=begin, end=end, host=table.host, who=tuple(table.who))
+        if agreed.end <= agreed.start:
+            raise InputError("it ends before it begins")
+    except InputError as error:
+        raise InputError(f"seeds: {table.text:.60}: {error}") from None
+    return FirstMemory(text=table.text, weight=table.weight, appointment=agreed)
+
+
+def _find_place(text: str, home: Address, world: TileWorld | PlaceWorld, where: str) -> str:
+    """Read an address; what begins with no place of the town is looked for at home, in the room and in the house."""
+    town = Address((home.names[0],))
+    address = _address(town, text, where)
+    inner = address.names[1:]
+    within = [Address((*at.names, *inner)) for at in (home, home.upto(SECTOR)) if at.level + len(inner) <= OBJECT]
+    for each in (address, *within):
+        with contextlib.suppress(InputError):
+            if world.spots(each):
+                return str(each)
+    world.number(address)
+    raise InputError(f"{where}: nobody can stand at {text!r}")
 
 
 def _first_spot(world: TileWorld | PlaceWorld, spots: tuple[Spot, ...]) -> Spot:

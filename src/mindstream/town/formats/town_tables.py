@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 MOST_RESIDENTS, MOST_LINES = 10_000, 1_000
 Line = Annotated[str, Field(min_length=1, max_length=1_000)]
 Paragraph = Annotated[str, Field(max_length=20_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$")]
 Mark = Annotated[str, Field(min_length=1, max_length=1)]
 Marks = Annotated[str, Field(min_length=1, max_length=20)]
 
@@ -59,7 +60,40 @@ class PlaceTable(Table):
     days: list[str] | None = None
     capacity: int | None = Field(default=None, ge=1)
     owners: list[Name] | None = None
+    public: bool | None = None
+    purpose: list[Name] | None = None
     objects: list[Name] = Field(default_factory=list)
+
+
+class ConditionsTable(Table):
+    """`[conditions]`: what the conditions of objects mean."""
+
+    danger: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
+    fine: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
+
+
+class DayTable(Table):
+    """A part of a resident's usual day."""
+
+    start: Clock = Field(alias="from")
+    end: Clock = Field(alias="to")
+    what: Name
+    where: str = ""
+    on: list[str] = Field(default_factory=list)
+    duty: bool = False
+
+
+class SeedTable(Table):
+    """What a resident remembers from before; with `what`, `from` and `to` an appointment."""
+
+    text: Line
+    weight: int = Field(0, ge=0, le=10)
+    what: str = ""
+    where: str = ""
+    start: datetime | None = Field(None, alias="from")
+    end: datetime | None = Field(None, alias="to")
+    host: str = ""
+    who: list[Name] = Field(default_factory=list)
 
 
 class RelationTable(Table):
@@ -81,10 +115,19 @@ class ResidentTable(Table):
     routine: Paragraph = ""
     about: Paragraph = ""
     home: Line
+    bed: str = ""
     start: str = ""
+    day: list[DayTable] = Field(default_factory=list, max_length=MOST_LINES)
     knows: list[Line] = Field(default_factory=list, max_length=MOST_LINES)
     relations: list[RelationTable] = Field(default_factory=list, max_length=MOST_LINES)
-    seeds: list[Line] = Field(default_factory=list, max_length=MOST_LINES)
+    seeds: list[SeedTable] = Field(default_factory=list, max_length=MOST_LINES)
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _of_texts(cls, seeds: Any) -> Any:
+        """Take a text for a memory with no other key."""
+        every = seeds if isinstance(seeds, list) else []
+        return [{"text": each} if isinstance(each, str) else each for each in every] or seeds
 
 
 class TownTables(Table):
@@ -94,4 +137,5 @@ class TownTables(Table):
     map: MapTable | None = None
     roads: list[RoadTable] = Field(default_factory=list)
     places: list[PlaceTable] = Field(default_factory=list)
+    conditions: ConditionsTable = Field(default_factory=ConditionsTable)
     residents: list[ResidentTable] = Field(default_factory=list, max_length=MOST_RESIDENTS)

@@ -1,4 +1,4 @@
-"""Who was at an event, by whose word, who prepared it, and who talked there."""
+"""Who was at an event, by whose word, and who talked there."""
 
 from __future__ import annotations
 
@@ -6,23 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
-from mindstream.text.words import terms
-from mindstream.town.events import Acted
 from mindstream.town.history import History
-from mindstream.town.metrics.diffusion import Diffusion, trace_fact
-from mindstream.town.metrics.fact import Fact
+from mindstream.town.metrics.diffusion import Diffusion
 from mindstream.town.world.address import Address
 
 LEAST = 5
 """So many minutes somebody must be there, awake: who only passes by does not attend."""
-PREPARING = frozenset(terms("arrange bake cook decorate gather help order organize prepare set"))
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that takes place: a fact in words, where, and between which steps; the last is not of it."""
+    """Something that takes place: where, and between which steps; the last is not of it."""
 
-    fact: Fact
     place: Address
     start: int
     end: int
@@ -34,9 +29,8 @@ class Attendance:
 
     Attributes:
         minutes: there, of each who attended.
-        invited: who knew of it when it began, those who knew it from the beginning aside.
-        came_invited: who of them attended.
-        prepared: what somebody did for it before it began, in the words of the act.
+        invited: who had been told of it when it began.
+        came_invited: who of those who were told, before it or while it lasted, attended.
         invitations: who told whom of it, and at which step, in order.
         talked: pairs who talked there, in order of their talks.
     """
@@ -44,13 +38,12 @@ class Attendance:
     minutes: Mapping[str, int]
     invited: tuple[str, ...]
     came_invited: tuple[str, ...]
-    prepared: Mapping[str, tuple[str, ...]]
     invitations: tuple[tuple[str, str, int], ...]
     talked: tuple[tuple[str, str], ...]
 
 
-def trace_attendance(history: History, event: Event, diffusion: Diffusion | None = None) -> Attendance:
-    """Find who was at an event and how it came about.
+def trace_attendance(history: History, event: Event, known: Diffusion) -> Attendance:
+    """Find who was at an event, and who of them knew of it.
 
     Raises:
         InputError: the town has no such place, or the event ends before it begins.
@@ -59,17 +52,13 @@ def trace_attendance(history: History, event: Event, diffusion: Diffusion | None
         raise InputError(
             f"an event needs a place of the town and an end after its start, not {event.place} and {event.end}"
         )
-    known = diffusion or trace_fact(history, event.fact)
-    hosts = {knower.name for knower in known.knowers if knower.how == "beginning"}
     minutes = {name: count for name in history.names if (count := _minutes(history, event, name)) >= LEAST}
-    invited = [each.name for each in known.knowers if each.name not in hosts and each.step < event.start]
-    knew_in_time = {each.name for each in known.knowers if each.step < event.end}
+    told = {each.name: each.step for each in known.knowers if each.how == "told" and each.step < event.end}
     return Attendance(
         minutes,
-        tuple(sorted(invited)),
-        tuple(name for name in minutes if name in knew_in_time - hosts),
-        {name: acts for name in history.names if (acts := _prepared(history, event, name))},
-        tuple(_invitations(history, event)),
+        tuple(sorted(name for name, step in told.items() if step < event.start)),
+        tuple(name for name in minutes if name in told),
+        tuple(_invitations(history, event, known)),
         tuple(_talks(history, event)),
     )
 
@@ -83,22 +72,11 @@ def _minutes(history: History, event: Event, name: str) -> int:
     )
 
 
-def _prepared(history: History, event: Event, name: str) -> tuple[str, ...]:
-    """Return what somebody did for an event before it: acts whose words name it and a way to prepare something."""
-    core = event.fact.core
-    done = []
-    for step, acted in history.events(name, Acted):
-        words = set(terms(acted.act.what))
-        if step < event.start and words & core and words & PREPARING:
-            done.append(acted.act.what)
-    return tuple(dict.fromkeys(done))
-
-
-def _invitations(history: History, event: Event) -> list[tuple[str, str, int]]:
+def _invitations(history: History, event: Event, known: Diffusion) -> list[tuple[str, str, int]]:
     told: dict[tuple[str, str], int] = {}
     for name, talk in history.talks():
         for line in talk.lines:
-            if talk.step < event.end and event.fact.is_in(line.text, line.by):
+            if talk.step < event.end and any((line.by, id_) in known.records for id_ in line.told):
                 told.setdefault((line.by, talk.partner if line.by == name else name), talk.step)
     return [(*pair, step) for pair, step in told.items()]
 

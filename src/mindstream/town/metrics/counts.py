@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 
 from mindstream.log.events import ModelCalled, Reflected
-from mindstream.town.events import StoodIn
 from mindstream.town.history import History
 
 
@@ -17,14 +16,13 @@ class Counts:
     Attributes:
         days: of the town, as far as it has lived.
         reflections: of each resident, by name. talks: conversations.
-        calls: of models, by prompt. stood_in: how often a rule answered where a model's reply could not be read.
+        calls: of models, by prompt.
     """
 
     days: float
     reflections: dict[str, int]
     talks: int
     calls: dict[str, int]
-    stood_in: dict[str, int]
 
     @property
     def reflections_a_day(self) -> float:
@@ -41,14 +39,11 @@ class Counts:
 def count_events(history: History) -> Counts:
     """Count reflections, conversations and models' calls."""
     calls: Counter[str] = Counter()
-    stood_in: Counter[str] = Counter()
     for rows in history.rows.values():
         calls.update(row.event.prompt for row in rows if isinstance(row.event, ModelCalled))
-        stood_in.update(row.event.prompt for row in rows if isinstance(row.event, StoodIn))
     return Counts(
         (history.step + 1) / history.setting.profile.a_day,
         {name: sum(1 for _ in history.events(name, Reflected)) for name in history.names},
         sum(1 for _ in history.talks()),
         dict(sorted(calls.items())),
-        dict(sorted(stood_in.items())),
     )

@@ -1,7 +1,7 @@
 """How a fact spreads: who knows it since when, and from whom (Park 2023, 7.1: measured by asking; here by looking).
 
-Somebody knows a fact who has a memory that says it, or one that was drawn from such a memory. Beside that stands what
-is certain without any reading: which memories go back, by evidence and by what speakers passed on, to a first memory.
+Somebody knows a fact who has a memory that goes back to it: by evidence, and by what speakers passed on. No text is
+read for it.
 """
 
 from __future__ import annotations
@@ -9,17 +9,13 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 from mindstream.memory.record import Record
 from mindstream.town.history import History
-from mindstream.town.metrics.fact import Fact
-
-How = Literal["beginning", "told", "saw", "said", "thought"]
-Key = tuple[str, str]
-"""A resident and the id of one of its records."""
+from mindstream.town.metrics.fact import Fact, Key
 
 
 @dataclass(frozen=True)
@@ -28,45 +24,37 @@ class Knower:
 
     Attributes:
         step, time: since when.
-        how: from the beginning, told by somebody, seen, said before it was ever heard (made up), or thought.
-        by: who told it.
-        record: the id of the first memory that says it. text: what it says.
-        chain: from whom to whom it came, the first who knew first; empty where no trace leads to a first memory.
-        heard: since which step by word: from the beginning or told; None: only by what was seen, as the event itself.
-        traced: the step of the first memory that goes back to a first memory; None: none does.
+        how: from the beginning, or told by somebody. by: who told it.
+        record: the id of the first memory that goes back to it. text: what that says.
+        chain: from whom to whom it came, the first who knew first.
     """
 
     name: str
     step: int
     time: str
-    how: How
+    how: Literal["beginning", "told"]
     by: str
     record: str
     text: str
     chain: tuple[str, ...]
-    traced: int | None
-    heard: int | None
 
 
 @dataclass(frozen=True)
 class Diffusion:
-    """Who knows a fact, the first first; of how many residents."""
+    """Who knows a fact, the first first; of how many residents.
+
+    Attributes:
+        records: every memory that goes back to it.
+    """
 
     fact: str
     residents: int
     knowers: tuple[Knower, ...]
+    records: frozenset[Key]
 
     def count(self, step: int) -> int:
         """Return how many knew it after a step."""
         return sum(knower.step <= step for knower in self.knowers)
-
-    def heard(self, step: int) -> int:
-        """Return how many knew it by word after a step, and not only by what they saw."""
-        return sum(knower.heard is not None and knower.heard <= step for knower in self.knowers)
-
-    def traced(self, step: int) -> int:
-        """Return to how many it could be traced from a first memory, after a step."""
-        return sum(knower.traced is not None and knower.traced <= step for knower in self.knowers)
 
     def since(self, name: str) -> int | None:
         """Return since which step somebody knows it; None: never."""
@@ -79,64 +67,26 @@ class Diffusion:
 
 def trace_fact(history: History, fact: Fact) -> Diffusion:
     """Find who knows a fact since when."""
-    holding = {name: _holding(records, fact) for name, records in history.records.items()}
-    origins = _descent(history, holding)
-    traced: dict[str, int] = {}
-    for name, id_ in origins:
-        step = history.step_of(history.by_id[name][id_].created)
-        traced[name] = min(step, traced.get(name, step))
-    knowers = []
-    for name in history.names:
-        held = [record for record in history.records[name] if record.id in holding[name]]
-        if held:
-            knowers.append(_knower(history, origins, name, held, traced.get(name)))
-    return Diffusion(fact.text, len(history.names), tuple(sorted(knowers, key=lambda each: (each.step, each.name))))
+    origins, knowers = _descent(history, fact), dict[str, Knower]()
+    for name, id_ in origins:  # in the order of time
+        if name not in knowers:
+            chain, record = _chain(origins, (name, id_)), history.by_id[name][id_]
+            step, by = history.step_of(record.created), chain[-2] if len(chain) > 1 else ""
+            how: Literal["beginning", "told"] = "told" if by else "beginning"
+            knowers[name] = Knower(name, step, history.clock(step), how, by, id_, record.text, chain)
+    ordered = sorted(knowers.values(), key=lambda each: (each.step, each.name))
+    return Diffusion(fact.text, len(history.names), tuple(ordered), frozenset(origins))
 
 
-def _knower(
-    history: History, origins: Mapping[Key, Key | None], name: str, held: Sequence[Record], traced: int | None
-) -> Knower:
-    """Say since when, how and from whom somebody knows it, by the memories that say it."""
-    first, (how, by) = held[0], _how(history, name, held[0])
-    step = history.step_of(first.created)
-    word = next((each for each in held if _how(history, name, each)[0] in ("beginning", "told")), None)
-    return Knower(
-        name, step, history.clock(step), how, by, first.id, first.text, _chain(origins, (name, first.id)),
-        traced, None if word is None else history.step_of(word.created),
-    )  # fmt: skip
-
-
-def _holding(records: Sequence[Record], fact: Fact) -> frozenset[str]:
-    """Return the ids of the records that say a fact, or are drawn from one that does."""
-    holding: set[str] = set()
-    for record in records:
-        if fact.is_in(record.text, record.by) or not holding.isdisjoint(record.evidence):
-            holding.add(record.id)
-    return frozenset(holding)
-
-
-def _how(history: History, name: str, record: Record) -> tuple[How, str]:
-    if record.kind == "chat":
-        return ("told", record.by) if record.by != name else ("said", "")
-    if record.kind == "note" and not record.evidence:
-        return "beginning", ""
-    for id_ in record.evidence:
-        other = history.by_id[name].get(id_)
-        if other is not None and other.kind == "chat" and other.by != name:
-            return "told", other.by
-    return ("saw", "") if record.kind == "observation" else ("thought", "")
-
-
-def _descent(history: History, holding: Mapping[str, frozenset[str]]) -> dict[Key, Key | None]:
-    """Return which records go back to a first memory that says the fact, each with the one that it came from.
+def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
+    """Return which records go back to a fact, each with the one that it came from.
 
     What is passed on was there before, so that one pass in the order of time finds all.
     """
     origins: dict[Key, Key | None] = {}
     for name, record in _in_order(history):
-        if record.kind == "note" and not record.evidence:
-            if record.id in holding[name]:
-                origins[name, record.id] = None
+        if (name, record.id) in fact.records:
+            origins[name, record.id] = None
             continue
         parents = [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in _told(record))]
         parent = next((each for each in parents if each in origins), None)
@@ -152,6 +102,7 @@ def _in_order(history: History) -> Iterator[tuple[str, Record]]:
 
 
 def _told(record: Record) -> tuple[str, ...]:
+    """Return the ids of the speaker's memories that a line of a talk passes on."""
     told = record.data.get("told")
     return tuple(each for each in told if isinstance(each, str)) if isinstance(told, list) else ()
 
@@ -159,7 +110,7 @@ def _told(record: Record) -> tuple[str, ...]:
 def _chain(origins: Mapping[Key, Key | None], key: Key) -> tuple[str, ...]:
     """Name from whom to whom something came."""
     names: list[str] = []
-    at: Key | None = key if key in origins else None
+    at: Key | None = key
     while at is not None:
         if not names or names[-1] != at[0]:
             names.append(at[0])
@@ -170,7 +121,7 @@ def _chain(origins: Mapping[Key, Key | None], key: Key) -> tuple[str, ...]:
 def write_csv(diffusion: Diffusion) -> str:
     """Write who knows it since when, a line each."""
     out = io.StringIO()
-    fields = ("name", "step", "time", "how", "by", "heard", "traced", "chain", "record", "text")
+    fields = ("name", "step", "time", "how", "by", "chain", "record", "text")
     table = csv.DictWriter(out, fields, lineterminator="\n")
     table.writeheader()
     for knower in diffusion.knowers:

@@ -1,74 +1,53 @@
-"""A fact in free words, and whether a text says it: by its content words, as beliefs are held to what was said.
+"""A fact is a first memory of somebody's; whoever measures says in a few words which one is meant.
 
-The names of places and residents alone say nothing: whoever sees somebody work at a cafe does not know of its party.
+From there on nothing is read: who knows it follows from what was passed on (metrics/diffusion).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
-from mindstream.text.support import SHARE
+from mindstream.memory.record import Record
 from mindstream.text.words import terms
-from mindstream.town.setting import Setting
+from mindstream.town.history import History
 
-OF_CORE = 0.75
-"""So much of a fact's words that name neither a place nor a resident must be said; of three or fewer all."""
-
-
-@dataclass(frozen=True)
-class Wording:
-    """One way to say a fact.
-
-    Attributes:
-        words: its content words, stemmed.
-        people: those of them that are residents' names.
-        core: those that name neither residents nor places; all where there are no others.
-    """
-
-    words: frozenset[str]
-    people: frozenset[str]
-    core: frozenset[str]
-
-    def is_said(self, said: frozenset[str]) -> bool:
-        """Tell whether a text of these words says it: most of its core, half of all, whom it is about, its numbers."""
-        return (
-            len(self.core & said) >= OF_CORE * len(self.core)
-            and len(self.words & said) >= SHARE * len(self.words)
-            and (not self.people or bool(self.people & said))
-            and all(word in said for word in self.words if word.isdigit())
-        )
+ENOUGH = 0.5
+"""So much of what somebody types must stand in a memory for that one to be meant."""
+Key = tuple[str, str]
+"""A resident and the id of one of its records."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact; any of its wordings says it."""
+    """A fact: what was typed of it, the first memories that it is, and what those say."""
 
     text: str
-    wordings: tuple[Wording, ...]
-
-    def is_in(self, text: str, by: str = "") -> bool:
-        """Tell whether a text says it; `by`: whose words they are, since "I" is somebody."""
-        said = frozenset(terms(f"{by} {text}"))
-        return any(wording.is_said(said) for wording in self.wordings)
-
-    @property
-    def core(self) -> frozenset[str]:
-        """What it is about beside places and residents, in stems."""
-        return frozenset[str]().union(*(wording.core for wording in self.wordings))
+    records: frozenset[Key]
+    says: str
 
 
-def read_fact(text: str, setting: Setting) -> Fact:
-    """Read a fact in free words; other wordings of it may follow, each after a "|".
+def is_first(record: Record) -> bool:
+    """Tell whether a memory was there before its resident heard or thought anything: it goes back to no other."""
+    return record.kind == "note" and not record.evidence and "plan" not in record.keywords
+
+
+def find_fact(text: str, history: History) -> Fact:
+    """Return the first memory that shares most words with a text; whoever else was given the same words is meant, too.
 
     Raises:
-        InputError: a wording says nothing.
+        InputError: nobody began with a memory that has half of these words.
     """
-    places = frozenset(term for place in setting.world.places for name in place.names[1:] for term in terms(name))
-    wordings = []
-    for said in text.split("|"):
-        words = frozenset(terms(said))
-        if not words:
-            raise InputError(f"{said.strip()!r:.60} is no fact: say it in words, as in 'there is a market on Saturday'")
-        wordings.append(Wording(words, words & setting.name_words, (words - setting.name_words - places) or words))
-    return Fact(text.split("|")[0].strip(), tuple(wordings))
+    words = frozenset(terms(text))
+    share, said = max(
+        ((len(words & {*terms(said)}) / max(1, len(words)), said) for said in _said(history)), default=(0.0, "")
+    )
+    if share < ENOUGH:
+        raise InputError(f"nobody began with a memory like {text.strip()!r:.99}: name it by words that stand in it")
+    held = {(name, each.id) for name in history.names for each in history.records[name] if each.text == said}
+    return Fact(text.strip(), frozenset(key for key in held if is_first(history.by_id[key[0]][key[1]])), said)
+
+
+def _said(history: History) -> Iterator[str]:
+    yield from (each.text for name in history.names for each in history.records[name] if is_first(each))

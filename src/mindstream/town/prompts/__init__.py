@@ -1,1 +1,1 @@
-"""What residents ask a model, typed; the rules that stand in are in town/rules."""
+"""What residents ask a model, typed; where none is configured, what stands in for it is beside each."""

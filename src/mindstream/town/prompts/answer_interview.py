@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, rule
+
+MOST_QUOTED, LONGEST = 3, 160
 
 
 class AnswerInterview(Prompt[str]):
@@ -21,9 +23,7 @@ class AnswerInterview(Prompt[str]):
     home: str = ""
     memories: tuple[str, ...] = ()
     day: tuple[str, ...] = ()
-    """The day's plan, whole around the time that is asked about; empty where plans are switched off."""
-    named: tuple[str, ...] = ()
-    """Whom of those it knows of the question means."""
+    """The day's plan, whole around now; empty where plans are switched off."""
     near: tuple[str, ...] = ()
     """Who is in sight."""
     places: tuple[str, ...] = ()
@@ -31,3 +31,10 @@ class AnswerInterview(Prompt[str]):
     question: str
     lines: tuple[str, ...] = ()
     """What was asked and answered before, `name: words`."""
+
+
+@rule(AnswerInterview)
+def quote(ask: AnswerInterview) -> str:
+    """Stand in: quote what comes to mind first, each with its day, and say that nobody answers."""
+    quoted = "; ".join(f"“{each[:LONGEST]}{'…' * (len(each) > LONGEST)}”" for each in ask.memories[:MOST_QUOTED])
+    return f"(No model answers. {ask.who} remembers: {quoted or 'nothing of it'})"

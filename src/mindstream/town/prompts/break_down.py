@@ -6,7 +6,9 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mindstream.models.prompt import Prompt
+from mindstream import chance
+from mindstream.models.prompt import Prompt, rule
+from mindstream.town.events import MENDED
 
 
 class Task(BaseModel):
@@ -18,6 +20,13 @@ class Task(BaseModel):
     what: str = Field(min_length=1, max_length=200)
     place: int = Field(0, ge=0, le=10_000, description="The number of the thing it is done at; 0: none.")
     leaves: str = Field("", max_length=80, description="The condition in which it leaves that thing; mostly empty.")
+    danger: bool = Field(False, description="That condition is a danger to people, as a fire is.")
+    mends: bool = Field(False, description="With it that thing is as it should be again.")
+
+    @property
+    def condition(self) -> str:
+        """In which condition it leaves that thing, as acts keep it: "" as it was, MENDED as it should be."""
+        return MENDED if self.mends else self.leaves.strip()
 
 
 class Tasks(BaseModel):
@@ -46,4 +55,25 @@ class BreakDown(Prompt[Tasks]):
     minutes: int
     around: tuple[str, ...]
     """Things that it can be done at, numbered from 1."""
+    here: tuple[int, ...] = ()
+    """The numbers of those at the place itself."""
     day: tuple[str, ...] = ()
+
+
+A_TASK = 15
+
+
+@rule(BreakDown)
+def go_round(ask: BreakDown) -> Tasks:
+    """Stand in for a model: what the plan says, a quarter of an hour each at a thing of the place, as it is drawn.
+
+    At home, where a day says no more than that, at none: nobody has breakfast in the shower.
+    """
+    tasks, left = list[Task](), ask.minutes
+    things = () if ask.is_home and len(ask.here) > 1 else ask.here
+    while left > 0:
+        minutes = A_TASK if len(things) > 1 and left >= 2 * A_TASK else left
+        at = chance.pick(things, ask.who, ask.what, ask.when, left) if things else 0
+        tasks.append(Task(minutes=min(minutes, 240), what=ask.what, place=at))
+        left -= tasks[-1].minutes
+    return Tasks(tasks=tasks[:60])

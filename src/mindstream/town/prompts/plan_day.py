@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, rule
+from mindstream.town.prompts.memory import Memory
+from mindstream.town.world.hours import clock
 
+WAKE, BED, AT_HOME = 7 * 60, 23 * 60, "being at home"
+GAP = 30
+"""Where the usual day says nothing for so many minutes, one is at home."""
 Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$", description="As HH:MM.")]
 
 
@@ -18,6 +24,7 @@ class Place(BaseModel):
         words: as in "library of Oak Hill College".
         things: what is there. home: it is where the person lives. own: it belongs to the person.
         hours: when it is open today; "" always, or nobody knows.
+        address: as in the town's file; it is not told.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -27,11 +34,11 @@ class Place(BaseModel):
     home: bool = False
     own: bool = False
     hours: str = ""
+    address: str = ""
 
     @property
     def line(self) -> str:
         """All of it on one line: `cafe of Oak Cafe (open 08:00-20:00): counter, piano`."""
-        whose = "at home" if self.home else "your own" if self.own else ""
         whose = "at home" if self.home else "your own" if self.own else ""
         more = ", ".join(each for each in (whose, self.hours and _hours(self.hours)) if each)
         things = f": {', '.join(self.things)}" if self.things else ""
@@ -51,6 +58,42 @@ class Item(BaseModel):
     minutes: int = Field(ge=5, le=1_440)
     what: str = Field(min_length=1, max_length=200, description='What is done, as in "having lunch".')
     place: int = Field(0, ge=0, le=10_000, description="The number of the place; 0: at home, or anywhere.")
+    keeps: int = Field(0, ge=0, le=10_000, description="The number of the memory whose appointment it is; 0: none.")
+
+
+class Usual(BaseModel):
+    """A part of somebody's usual day, in minutes from midnight and on past the next one.
+
+    Attributes:
+        place: the number of its place; 0: none of them. duty: work or school.
+        keeps: the number of the memory whose appointment takes its time.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    start: int
+    end: int
+    what: str
+    place: int = 0
+    duty: bool = False
+    keeps: int = 0
+
+    @property
+    def line(self) -> str:
+        """All of it: `09:00-12:00 serving guests (place 4, a duty)`."""
+        more = ", ".join(each for each in (self.place and f"place {self.place}", self.duty and "a duty") if each)
+        return f"{clock(self.start)}-{clock(self.end)} {self.what}{f' ({more})' if more else ''}"
+
+    @property
+    def item(self) -> Item:
+        """It as a part of a plan."""
+        minutes = max(5, self.end - self.start)
+        return Item(start=clock(self.start), minutes=minutes, what=self.what, place=self.place, keeps=self.keeps)
+
+    def around(self, other: Usual) -> list[Usual]:
+        """Return what is left of it before and after something else."""
+        spans = (self.start, min(self.end, other.start)), (max(self.start, other.end), self.end)
+        return [self.model_copy(update={"start": start, "end": end}) for start, end in spans if start < end]
 
 
 class DayPlan(BaseModel):
@@ -72,11 +115,38 @@ class PlanDay(Prompt[DayPlan]):
     who: str
     identity: str
     date: str
-    memories: tuple[str, ...] = ()
-    """What comes to mind of the days before and of today, each after the day on which it was written down."""
+    memories: tuple[Memory, ...] = ()
+    """What comes to mind of the days before and of today, each after the day on which it was written down, numbered
+    from 1."""
     yesterday: tuple[str, ...] = ()
     """Yesterday in broad strokes."""
     places: tuple[Place, ...]
     """Where one can go, numbered from 1."""
-    currently: str = ""
-    """What the person has been about, as it stands in the identity."""
+    usual: tuple[Usual, ...] = ()
+    """The usual day, as it is on such a weekday."""
+
+
+def say_date(day: datetime.date) -> str:
+    """Say a date as `PlanDay.date` does: "Tuesday February 14, 2023"."""
+    return f"{day:%A %B} {day.day}, {day.year}"
+
+
+@rule(PlanDay)
+def keep_the_usual_day(ask: PlanDay) -> DayPlan:
+    """Stand in for a model: the usual day, at home where it says nothing, and what one gives, or has agreed to."""
+    wake, bed = (ask.usual[0].start, ask.usual[-1].end) if ask.usual else (WAKE, BED)
+    day = list(ask.usual)
+    for number, memory in enumerate(ask.memories, 1):
+        at = memory.appointment
+        if at is None or say_date(at.start) != ask.date or ask.who not in (at.host, *at.who):
+            continue
+        start, length = at.start.hour * 60 + at.start.minute, int((at.end - at.start).total_seconds()) // 60
+        agreed = Usual(start=start, end=start + length, what=at.what, keeps=number)
+        day = [*(part for each in day for part in each.around(agreed)), agreed]
+    day.sort(key=lambda each: each.start)
+    bed = max(bed, *(each.end for each in day), 0)
+    ends, starts = [wake, *(each.end for each in day)], [*(each.start for each in day), bed]
+    gaps = zip(ends, starts, strict=True)
+    day += [Usual(start=end, end=start, what=AT_HOME) for end, start in gaps if start - end >= GAP]
+    items = [each.item for each in sorted(day, key=lambda each: each.start)]
+    return DayPlan(wake=clock(wake), bed=clock(bed), items=items[:24])

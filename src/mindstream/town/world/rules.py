@@ -37,12 +37,16 @@ class PlaceRule:
         days: on which days of the week (0 is Monday) those hours begin; None: on all.
         capacity: how many residents it takes at once.
         owners: whose it is, by name; others come by leave. Empty: anybody's.
+        public: anybody may come, whoever owns it or lives there; False: nobody but those.
+        purpose: what it is for: "eat", "shop" where one can eat out or buy something; other words are for models.
     """
 
     hours: tuple[Hours, ...] | None = None
     days: frozenset[int] | None = None
     capacity: int | None = None
     owners: frozenset[str] | None = None
+    public: bool | None = None
+    purpose: tuple[str, ...] | None = None
 
 
 class PlaceRules:
@@ -78,10 +82,22 @@ class PlaceRules:
         """Return whose a place is; empty: anybody's."""
         return next((rule.owners for rule in self._around(address) if rule.owners is not None), frozenset())
 
+    def lets_in(self, resident: str, address: Address) -> bool | None:
+        """Tell whether a place is open to a resident by whose it is; None: nobody says."""
+        for rule in self._around(address):
+            if rule.public is not None or rule.owners is not None:
+                return bool(rule.public) or resident in (rule.owners or ()) or (rule.public is None and not rule.owners)
+        return None
+
+    def purposes(self, address: Address) -> tuple[str, ...]:
+        """Return what a place is for."""
+        return next((rule.purpose for rule in self._around(address) if rule.purpose is not None), ())
+
     def may_enter(self, resident: str, address: Address, at: datetime) -> bool:
-        """Tell whether a resident may go in uninvited: it is theirs, or it is nobody's and open."""
-        owners = self.owners(address)
-        return resident in owners or (not owners and self.is_open(address, at))
+        """Tell whether a resident may go in uninvited: it is theirs, or it is nobody's (or public) and open."""
+        if self.lets_in(resident, address) is False:
+            return False
+        return resident in self.owners(address) or self.is_open(address, at)
 
     def _around(self, address: Address) -> list[PlaceRule]:
         levels = (address.upto(level) for level in range(address.level, 0, -1))

@@ -1,0 +1,163 @@
+"""Does the Talker hand over where a person would? Situations, each put to a model through the product's own prompt.
+
+    python benchmarks/handover.py SITUATIONS.jsonl --model URL#NAME [--at-once 8] [--patience 3600] [--out FILE]
+
+Each line of SITUATIONS.jsonl: {"id": "a1", "language": "en", "talk": [{"by": "person", "text": "…"}, {"by": "coach",
+"text": "…"}], "says": "…", "accepted": ["think", "wait"], "direct_wish": false}, and perhaps "belief" (fields of the
+pack, `phase` among them), "plan" (steps: title, do, why, state) and "one_answer" (nothing can follow the answer).
+
+The talk is written into a fresh memory as if it had been held; the Talker answers what is said now, and what it decides
+(alone, think, wait) is compared with what is accepted. Only the first call is made: nobody thinks here. A model behind
+a door that people sit at takes minutes: `--patience` is how long one answer may take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from mindstream.coach.belief.belief import plan_slot
+from mindstream.coach.belief.plan import Plan, PlanStep
+from mindstream.coach.coach import Coach, coach_of
+from mindstream.coach.events import PlanMade
+from mindstream.coach.handover import Handover, Way
+from mindstream.errors import MindstreamError
+from mindstream.memory.record import New
+from mindstream.memory.store import Entry
+from mindstream.minds.mind import Mind
+from mindstream.models.roles import Models
+
+WAYS: tuple[Way, ...] = ("alone", "think", "wait")
+
+
+class Spoken(BaseModel):
+    """A line of the talk before."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: str
+    text: str
+
+
+class Case(BaseModel):
+    """What is said, after what, and what a person would do about it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    language: str = "en"
+    talk: tuple[Spoken, ...] = ()
+    says: str
+    accepted: tuple[Way, ...]
+    direct_wish: bool = False
+    belief: dict[str, JsonValue] = {}
+    plan: tuple[PlanStep, ...] = ()
+    one_answer: bool = False
+
+
+async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
+    """Return what the Talker does about a situation; `way` is "failed" where it gave no answer."""
+    words, handover = "", Handover()
+    with tempfile.TemporaryDirectory(prefix="handover-") as folder:
+        async with Mind.open(folder, user="ann", session="now", models=models, gate="talker") as mind:
+            coach = coach_of(mind)
+            await prime(mind, coach, case)
+            heard = await mind.take_in(case.says, hold=True)
+            try:
+                async with asyncio.timeout(patience_s):
+                    more = {"decides": True, "one_answer": case.one_answer}
+                    async for piece in coach.talker.speak(case.says, heard.seq, handover, **more):
+                        words += piece
+                way: str = handover.way
+            except (MindstreamError, TimeoutError) as error:
+                way, words = "failed", f"{words} [{type(error).__name__}: {error}]"
+    return {
+        "id": case.id, "language": case.language, "says": case.says, "way": way, "accepted": case.accepted,
+        "agrees": way in case.accepted, "direct_wish": case.direct_wish, "words": words,
+    }  # fmt: skip
+
+
+async def prime(mind: Mind, coach: Coach, case: Case) -> None:
+    """Write the talk before, the belief and the plan into the mind's memory."""
+    stream, pack = mind.stream, coach.pack
+    for line in case.talk:
+        person = line.by == "person"
+        by = stream.name if person else "coach"
+        await stream.remember(line.text, "chat", by=by, episode="now", data={"by_user": person})
+    if case.belief and (revision := await stream.revision(pack.name, case.belief, pack.belief, evidence=(), by="ann")):
+        await stream.commit(revision)
+    if case.plan:
+        plan = Plan(steps=case.plan)
+        new = New(
+            text=plan.written(), kind="plan", by=pack.name, slot=plan_slot(pack), version=1,
+            data={"plan": plan.model_dump(mode="json")},
+        )  # fmt: skip
+        event = PlanMade(version=1, text=plan.written())
+        await stream.commit(Entry(event, pack.name, tuple(await stream.build_records([new]))))
+
+
+async def play(cases: list[Case], name: str, at_once: int, patience_s: float) -> list[dict[str, Any]]:
+    """Put all situations, several at a time, in their order."""
+    places = asyncio.Semaphore(at_once)
+    table = {"default": "rules", "talker": name}
+    models = Models.named(table, at_once=at_once, retry=1, patience_s=patience_s)
+
+    async def one(case: Case) -> dict[str, Any]:
+        async with places:
+            found = await put(case, models, patience_s)
+        print(f"{found['id']:12} {found['way']:7} {'' if found['agrees'] else 'NOT ' + '/'.join(case.accepted)}",
+              file=sys.stderr)  # fmt: skip
+        return found
+
+    async with models:
+        return await asyncio.gather(*map(one, cases))
+
+
+def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Count what agrees, and the direct wishes that were answered without waiting."""
+    wishes = [each for each in found if each["direct_wish"]]
+    return {
+        "situations": len(found), "agree": sum(each["agrees"] for each in found),
+        "failed": sum(each["way"] == "failed" for each in found),
+        "direct_wishes": len(wishes),
+        "direct_wishes_not_waited_for": [each["id"] for each in wishes if each["way"] != "wait"],
+        "disagree": [each["id"] for each in found if not each["agrees"]],
+        "ways": dict(Counter(each["way"] for each in found)),
+        "by_language": {
+            language: f"{sum(each['agrees'] for each in some)} of {len(some)}"
+            for language in dict.fromkeys(each["language"] for each in found)
+            if (some := [each for each in found if each["language"] == language])
+        },
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("situations", type=Path)
+    parser.add_argument("--model", required=True, help="who answers: http://127.0.0.1:8055/v1#door, openai:…, local")
+    parser.add_argument("--at-once", type=int, default=8)
+    parser.add_argument("--patience", type=float, default=3600.0, metavar="S", help="how long one answer may take")
+    parser.add_argument("--out", type=Path, help="a file that gets one JSON line a situation")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    lines = given.situations.read_text("utf-8").splitlines()
+    cases = [Case.model_validate_json(line) for line in lines if line.strip()]
+    found = asyncio.run(play(cases, given.model, given.at_once, given.patience))
+    if given.out:
+        given.out.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in found), "utf-8")
+    total = summary(found)
+    print(json.dumps(total, ensure_ascii=False) if given.json else
+          "\n".join(f"{name:30} {value}" for name, value in total.items()))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Record what `mindstream demo` plays: a log of a real talk, or a part of a log that is there.
+
+    python benchmarks/record_demo.py coach --model http://127.0.0.1:8000/v1#mind --who "A language mind"
+    python benchmarks/record_demo.py life --from DATA --user museum --rows 1-70 --who "A language mind" --on 2026-11-22
+
+The first opens a fresh memory, says what the present recording was told (or each line of --said FILE), waits for all
+thinking, and writes the log into src/mindstream/demos. The second takes rows that a data folder holds: begin there what
+you want shown, by `mindstream solve`, `live`, `town run` or `pool`, with the model. A recording is of events, so it is
+made anew when answers have become better, never because a prompt has changed. --untimed: the seconds are those of who
+answered by hand, and are not shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from mindstream.clock import SystemClock
+from mindstream.log.events import Heard, Logged
+from mindstream.memory.sqlite import SqliteStore
+from mindstream.minds.mind import Mind
+from mindstream.minds.timeouts import Timeouts
+from mindstream.models.roles import Models
+from mindstream.service.demos import FOLDER, ORDER, Demo, Head, load_demo, write_demo
+from mindstream.town.events import TownBegan
+
+PATIENT_S = 3_600.0
+TALK = (
+    "heard", "waiting", "said", "thought", "belief_changed", "plan_made", "tool_called", "observed", "remembered",
+    "follow_up", "alarmed",
+)  # fmt: skip
+KINDS: dict[str, tuple[str, ...]] = {
+    "coach": TALK,
+    "plan": ("solving", "run_planned", "step_began", "step_found", "answer_missing", "plan_kept", "solved"),
+    "life": (
+        "life_began", "task_changed", "turn_began", "turn_ended", "replied", "tool_called", "observed", "questioned",
+        "answered", "heard", "folded", "rested", "leave_asked", "leave_given",
+    ),
+    "town": ("day_planned", "resident_acted", "residents_talked", "object_changed", "reflected"),
+    "pool": ("pool_created", "rubric_frozen", "heard", "said", "exemplar_offered", "exemplar_judged"),
+}  # fmt: skip
+"""What is worth seeing of each; the rest of a log stays out."""
+
+
+async def talk(models: dict[str, str], said: list[str], gate: str) -> list[Logged]:
+    """Say these lines to a new mind, one after the other; return its log."""
+    slow = Timeouts(PATIENT_S, PATIENT_S, PATIENT_S, PATIENT_S)
+    named = Models.named(models, patience_s=PATIENT_S)
+    with tempfile.TemporaryDirectory() as folder:
+        opened = Mind.open(folder, user="you", session="demo", models=named, gate=gate, timeouts=slow)
+        async with named, opened as mind:
+            for line in said:
+                print(f"you: {line}\n{mind.speaker.title}: {await mind.say(line)}", flush=True)
+                await mind.settled()
+            return await mind.stream.store.events("you", limit=100_000)
+
+
+async def read(folder: Path, user: str | None) -> list[Logged]:
+    """Return the log of a user, or of all, in a data folder."""
+    store = SqliteStore(folder)
+    try:
+        return await store.events(user, limit=100_000)
+    finally:
+        await store.close()
+
+
+def tidy(row: Logged, who: str) -> Logged:
+    """Return a row with the kind of mind for the name of its model, which may hold an address."""
+    event = row.event
+    if getattr(event, "model", "") not in ("", "rules", "safety"):
+        event = event.model_copy(update={"model": who})
+    return replace(row, event=event)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("demo", choices=ORDER)
+    parser.add_argument("--model", help="who answers in all roles")
+    parser.add_argument("--role", action="append", default=[], metavar="ROLE=NAME")
+    parser.add_argument("--gate", default="belief")
+    parser.add_argument("--said", type=Path, help="utterances, one a line [those of the present recording]")
+    parser.add_argument("--from", dest="folder", type=Path, help="a data folder whose log is taken, instead")
+    parser.add_argument("--user", help="whose log of it [all]")
+    parser.add_argument("--rows", default="1-1000000", metavar="A-B", help="which rows of it")
+    parser.add_argument("--who", required=True, help="what kind of mind answered")
+    parser.add_argument("--on", type=date.fromisoformat, help="when it answered [today]")
+    parser.add_argument("--title", help="what is seen [as the present recording says]")
+    parser.add_argument("--source", help="of what it is an example [as the present recording says]")
+    parser.add_argument("--untimed", action="store_true")
+    parser.add_argument("--into", type=Path)
+    args = parser.parse_args()
+    into = args.into or FOLDER / f"{args.demo}.jsonl"
+    present = load_demo(args.demo) if (FOLDER / f"{args.demo}.jsonl").exists() else None
+    if args.folder:
+        rows = asyncio.run(read(args.folder, args.user))
+    else:
+        told = [row.event.text for row in present.rows if isinstance(row.event, Heard)] if present else []
+        said = args.said.read_text("utf-8").splitlines() if args.said else told
+        rows = asyncio.run(
+            talk({"default": args.model} | dict(each.split("=", 1) for each in args.role), said, args.gate)
+        )
+    first, last = map(int, args.rows.split("-"))
+    kept = [tidy(row, args.who) for row in rows if row.event.kind in KINDS[args.demo] and first <= row.seq <= last]
+    began = next((row.event.start for row in rows if isinstance(row.event, TownBegan)), None)
+    head = Head(
+        demo=args.demo,
+        title=args.title or (present.head.title if present else args.demo),
+        recorded=args.on or datetime.fromtimestamp(SystemClock().now(), UTC).date(),
+        who=args.who,
+        source=args.source or (present.head.source if present else ""),
+        timed=not args.untimed,
+        start=datetime.fromtimestamp(began, UTC).isoformat() if began is not None else "",
+    )
+    write_demo(Demo(head, tuple(kept)), into)
+    print(f"{into}: {len(kept)} rows, {into.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Stands in for a phase's mini-reasoner where no model is configured: topics into fields, steps by topic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mindstream.coach.belief.plan import PlanStep, StepEdit
+from mindstream.coach.belief.think_in_phase import LONGEST_QUOTE, PhaseThought, ThinkInPhase
+from mindstream.coach.packs.pack import Step, Topic, all_texts, in_language
+from mindstream.coach.packs.safety import find_alarm
+from mindstream.coach.packs.saying import phrases, say
+from mindstream.coach.packs.topics import topics_in
+from mindstream.models.model import Message
+from mindstream.models.prompt import rule
+from mindstream.text.windows import sentences
+
+AHEAD = 4
+"""How many steps a new plan has."""
+
+
+@rule(ThinkInPhase)
+def note_topics_and_plan_steps(ask: ThinkInPhase, _: Sequence[Message]) -> PhaseThought:
+    """Stand in: note the topics that statements name; in a planning phase tell the library's steps on what is noted.
+
+    It reads a pack's words, and nothing of the grammar around them: what is denied is not heard.
+    """
+    alarms = [alarm for text in ask.utterances if (alarm := find_alarm(ask.pack, text))]
+    if ask.hint or any(alarm.stops for alarm in alarms):
+        return PhaseThought(thought=f"a hint at {ask.hint or 'danger'}: nothing is believed of it, nothing planned")
+    stated = [each for text in ask.utterances for each in sentences(text) if not each.endswith(("?", "？"))]
+    named = set(topics_in(ask.pack, "\n".join(stated)))
+    patch: dict[str, Any] = {}
+    for topic in ask.pack.topics:
+        spec = ask.pack.fields.get(topic.field)
+        if topic.id not in named or spec is None or (spec.of and topic.id not in spec.of) or _held(ask) & _names(topic):
+            continue
+        value = topic.id if spec.of else in_language(topic.name, ask.language)
+        if spec.type == "list":
+            patch.setdefault(topic.field, []).append(value)
+        elif spec.type == "text":
+            patch[topic.field] = value
+    thought = f"by stand-in: named were {', '.join(sorted(named)) or 'no topics'}"
+    noted = PhaseThought(thought=thought, patch=patch, rests_on=ask.utterances[-1][:LONGEST_QUOTE])
+    return noted.model_copy(update=_plan(ask, named)) if ask.phase.plans else noted
+
+
+def _plan(ask: ThinkInPhase, named: set[str]) -> dict[str, Any]:
+    """Return what changes in the plan, and the words that tell its present step, where the user does not know it.
+
+    Whoever says the pack's word for it (`next_word`) goes on to the next step.
+    """
+    plan, words = ask.plan, [each.casefold() for each in phrases(ask.pack, "next_word", ask.language)]
+    goes_on = any(text.strip(' .!。！“”"').casefold() in words for text in ask.utterances)
+    if plan.now and plan.now.told and goes_on:
+        plan = plan.edit([StepEdit(title=plan.now.title, state="going_on")])
+    if plan.now is None:
+        ahead = [*plan.open, *_steps(ask, named)][:AHEAD]
+        if not ahead:
+            return {"words": say(ask.pack, "plan_empty", ask.language)}
+        first = ahead[0].model_copy(update={"state": "now"})
+        plan = plan.edit([*map(StepEdit.of, ahead[1:]), StepEdit.of(first)])
+    edits = [StepEdit.of(step) for step in plan.steps if step not in ask.plan.steps]
+    tells = ask.waits and plan.now is not None and not plan.now.told
+    told = _words(ask, plan.now) if tells and plan.now else ""
+    return {"plan": edits, "words": told, "tells_step": tells, "changed": "steps by topic" if edits else ""}
+
+
+def _steps(ask: ThinkInPhase, named: set[str]) -> list[PlanStep]:
+    """Return the library's steps on what is held and suit it, those on most of it first; none that the plan has."""
+    known = named | {topic.id for topic in ask.pack.topics if _held(ask) & _names(topic)}
+
+    def fit(step: Step) -> float:
+        return len(known & set(step.topics)) / math.sqrt(len(step.topics))
+
+    had = {step.source for step in ask.plan.steps}
+    found = [step for step in ask.pack.steps if step.id not in had and fit(step) and ask.pack.suits(step, known)]
+    texts = ("title", "do", "why", "caution")
+    return [
+        PlanStep(
+            **{name: in_language(getattr(step, name), ask.language) for name in texts},
+            evidence=step.evidence,
+            source=step.id,
+        )
+        for step in sorted(found, key=fit, reverse=True)
+    ]
+
+
+def _words(ask: ThinkInPhase, step: PlanStep) -> str:
+    """Return a step as it is told, with what it needs caution for."""
+    parts = [say(ask.pack, "step_intro", ask.language), f"**{step.title}**", step.do]
+    parts += [say(ask.pack, "step_why", ask.language, why=step.why)] if step.why else []
+    parts += [say(ask.pack, "step_caution", ask.language, caution=step.caution)] if step.caution else []
+    return "\n".join(parts)
+
+
+def _held(ask: ThinkInPhase) -> set[str]:
+    return {str(item) for value in ask.belief.values() for item in (value if isinstance(value, list) else [value])}
+
+
+def _names(topic: Topic) -> set[str]:
+    return {topic.id, *all_texts(topic.name)}

@@ -1,0 +1,172 @@
+"""What a life does where no model is configured: it quotes, shows orders when they are due, keeps what it is told.
+
+It reads what has a form: which task is a standing order's, which tools search or write, the head of a passage, a
+question mark. What a task's words want it does not know, so it says of none that it is done but what a person answered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Sequence
+from typing import TypeAlias
+
+from mindstream.life.carry_out import CarryOut
+from mindstream.life.fold_turns import FoldTurns
+from mindstream.life.guards import AT_ONCE
+from mindstream.life.is_worth_turn import IsWorthTurn
+from mindstream.life.ledger import Task
+from mindstream.life.live import Live
+from mindstream.life.outside import HELD
+from mindstream.life.schedule import read_order
+from mindstream.life.state import ANSWERED, LEAVE, SAID
+from mindstream.life.words import NOT_YET
+from mindstream.models.model import Call, Message
+from mindstream.models.prompt import rule
+
+Script: TypeAlias = Generator[list[Call], list[str], str]
+"""A turn: yields calls, is sent what came of them, returns the last words. It is gone through anew at each step."""
+
+PATIENCE_S = 3_600
+"""So long an answer is waited for; one that comes later is news, and kept all the same."""
+PASSAGES, LONGEST, SHORTER, LONGEST_MEMORY = 4, 700, 300, 3_000
+"""So many passages are quoted, of so many characters in a file and in an answer; so much of what a person says is
+kept."""
+PASSAGE = re.compile(r"^(?P<place>[^\n]{1,200}, (?:lines?|page) [\d-]+):\n", re.MULTILINE)
+REMEMBERED = re.compile(r"^- (?P<place>\d{4}-\d\d-\d\d(?: \(dream\))?): (?P<words>.+)$", re.MULTILINE)
+SAYS = {
+    "en": {
+        "lead": "No model was there to answer. These passages lie nearest to the words; nothing is concluded.",
+        "nothing": "No model is there to answer, and nothing was found that could be quoted.",
+        "only": "Not done: without a model it was only looked up. {}",
+        "held": "The quotations are ready; leave was asked to write them into a file.",
+        "due": "Due now: {}",
+        "silent": "Not done: it was shown, and nobody answered.",
+        "kept": "Kept: {}",
+        "noted": "Noted.",
+        "rest": "There is nothing to do.",
+    },
+    "zh": {
+        "lead": "没有模型来回答。以下是字面上最接近的段落，没有据此下任何结论。",
+        "nothing": "没有模型来回答，也没有找到可以引用的内容。",
+        "only": "没有完成：没有模型，只做了查找。{}",
+        "held": "引文已备好，正在征求写入文件的许可。",
+        "due": "到时间了：{}",
+        "silent": "没有完成：已经提示，没有人回答。",
+        "kept": "记下了：{}",
+        "noted": "记下了。",
+        "rest": "没有要做的事。",
+    },
+}
+
+
+@rule(Live)
+def live_by_structure(ask: Live, turns: Sequence[Message]) -> str | list[Call]:
+    """Stand in for M2: take up a task, answer and keep what was said."""
+    return _next(_turn(ask), turns[ask.begins :])
+
+
+@rule(CarryOut)
+def quote_what_is_found(ask: CarryOut, turns: Sequence[Message]) -> str | list[Call]:
+    """Stand in for M1: search with whatever takes a query, and quote; `context` names a file to write that into."""
+    return _next(_look_up(ask), turns)
+
+
+@rule(FoldTurns)
+def name_turns(ask: FoldTurns) -> str:
+    """Stand in: say how the first turn began, and the last; what was told in them is remembered already."""
+    first, last = (text.split("\n", 2)[1] for text in (ask.turns[0], ask.turns[-1]))
+    return f"{first} … {last}"
+
+
+@rule(IsWorthTurn)
+def follow_orders(ask: IsWorthTurn) -> dict[str, float]:  # noqa: ARG001
+    """Stand in: do what was ordered; who wants it done less often says so in the order."""
+    return {"yes": 0.9, "no": 0.1}
+
+
+def _turn(ask: Live) -> Script:
+    says, said = SAYS[ask.language], list[str]()
+    leave = any(line.startswith(LEAVE) for line in ask.news)  # what waits for it can go on
+    ready = (task for task in ask.tasks if task.can_be_done(ask.now) or (leave and task.standing == "waiting"))
+    if task := next(ready, None):
+        ordered = {order.what for text in ask.orders if (order := read_order(text))}
+        said.append((yield from (_show if task.text in ordered else _quote)(ask, task)))
+    told = [line.removeprefix(SAID).removeprefix(ANSWERED) for line in ask.news if line.startswith((SAID, ANSWERED))]
+    for start in range(0, len(told), AT_ONCE):
+        wishes = [_wish(line) for line in told[start : start + AT_ONCE]]
+        results = yield wishes
+        said += [text if wish.tool == "M1" else says["noted"] for wish, text in zip(wishes, results, strict=True)]
+    return "\n".join(said) or says["rest"]
+
+
+def _wish(line: str) -> Call:
+    return _call("M1", task=line) if line.endswith(("?", "？")) else _call("U", memory=line[:LONGEST_MEMORY])
+
+
+def _show(ask: Live, task: Task) -> Script:
+    """Show a standing order's own words, and keep what is answered; what was not returned to fades in its sleep."""
+    says = SAYS[ask.language]
+    (answer,) = yield [_call("I", tip=says["due"].format(task.text), timeout=PATIENCE_S)]
+    if answer in NOT_YET.values():
+        yield [_call("finish_task", task=task.number, result=says["silent"], done=False)]
+        return says["silent"]
+    memory = f"{task.text}: {answer}"[:LONGEST_MEMORY]
+    yield [_call("U", memory=memory), _call("finish_task", task=task.number, result=answer[:LONGEST]), _call("S")]
+    return says["kept"].format(answer)
+
+
+def _quote(ask: Live, task: Task) -> Script:
+    says, name = SAYS[ask.language], "brief.md" if task.number == 1 else f"brief-{task.number}.md"
+    (found,) = yield [_call("M1", task=task.text, context=name)]
+    if HELD in found:
+        yield [_call("wait_task", task=task.number, until="in 1 day")]
+        return says["held"]
+    said = says["only"].format(found)
+    yield [_call("finish_task", task=task.number, result=said[:LONGEST], done=False)]
+    return said
+
+
+def _look_up(ask: CarryOut) -> Script:
+    says, asked = SAYS[ask.language], ask.task.strip()
+    searches = [each.name for each in ask.tools if each.parameters.get("required") == ["query"]]
+    results = yield [_call(name, query=asked) for name in ("R", *searches[: AT_ONCE - 1])]
+    remembered = [(each["place"], each["words"]) for each in REMEMBERED.finditer(results[0])]
+    parts = [PASSAGE.split(text)[1:] for text in results[1:]]
+    found = [pair for part in parts for pair in zip(part[::2], part[1::2], strict=True)][:PASSAGES]
+    longest = LONGEST if ask.context else SHORTER
+    passages = found if found and ask.context else [*remembered[: PASSAGES // 2], *found][:PASSAGES]
+    if not passages:
+        return says["nothing"]
+    quoted = [f"> {' '.join(words.split())[:longest]}\n— {place}" for place, words in passages]
+    text = "\n\n".join((says["lead"], *quoted))
+    writer = next((each.name for each in ask.tools if each.parameters.get("required") == ["name", "text"]), "")
+    if not (writer and ask.context):
+        return text
+    (written,) = yield [_call(writer, name=ask.context, text=f"# {asked}\n\n{text}\n")]
+    return f"{written}\n{text}"
+
+
+# A script's next step.
+
+
+def _call(tool: str, **arguments: object) -> Call:
+    return Call(tool, json.dumps(arguments, ensure_ascii=False))
+
+
+def _next(script: Script, turns: Sequence[Message]) -> str | list[Call]:
+    """Return what comes next after these messages; where something else was called, the next turn looks anew."""
+    results = {each.call_id: _unfenced(each.text) for each in turns if each.role == "tool"}
+    try:
+        wished = next(script)
+        for made in (each.calls for each in turns if each.role == "assistant" and each.calls):
+            if [each.tool for each in made] != [each.tool for each in wished]:
+                return "…"
+            wished = script.send([results.get(each.id, "") for each in made])
+    except StopIteration as end:
+        return str(end.value)
+    return wished
+
+
+def _unfenced(text: str) -> str:
+    return text.strip().removeprefix("<result>").removesuffix("</result>").strip().replace("&lt;", "<")

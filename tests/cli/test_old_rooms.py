@@ -1,0 +1,137 @@
+"""What an earlier version has written opens in every room: it goes on, or is refused in a sentence (tests/folders)."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tarfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from running import Done, run_here
+
+from mindstream import Mind
+from mindstream.coach.events import Alarmed
+from mindstream.log.events import KINDS, Said, Unknown
+from mindstream.memory.sqlite import SqliteStore
+
+PACKED = sorted((Path(__file__).parents[1] / "folders" / "rooms").glob("*.tar.gz"))
+
+
+@pytest.fixture(scope="module", params=PACKED, ids=lambda path: path.name.removesuffix(".tar.gz"))
+def unpacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    with tarfile.open(request.param) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.fixture
+def written(unpacked: Path, tmp_path: Path) -> Path:
+    """Two folders of an earlier version: `people`, where users talk, solve, live and share, and `town`."""
+    return shutil.copytree(unpacked, tmp_path / "written")
+
+
+def on(folder: Path, *words: str) -> Done:
+    """Run a command on a folder; whatever is wrong with it is said in a sentence."""
+    done = run_here(*words, "--data", folder)
+    assert done.code in (0, 1, 2), done.err
+    assert "Traceback" not in done.err and (done.code != 2 or len(done.err.splitlines()) == 1), done.err
+    return done
+
+
+def test_there_is_one() -> None:
+    assert PACKED
+
+
+@pytest.mark.parametrize("place", ["people", "town"])
+async def test_every_row_is_read_and_those_of_kinds_that_are_no_more_are_kept(written: Path, place: str) -> None:
+    with sqlite3.connect(written / place / "mindstream.db") as connection:
+        before = connection.execute("SELECT seq, kind, payload FROM log ORDER BY seq").fetchall()
+    store = SqliteStore(written / place)
+    rows = await store.events(limit=100_000)
+    await store.close()
+    assert [(row.seq, row.event.kind if not isinstance(row.event, Unknown) else row.event.named) for row in rows] == [
+        (seq, kind) for seq, kind, _ in before
+    ]
+    unread = Counter(row.event.named for row in rows if isinstance(row.event, Unknown))
+    assert not set(unread) & set(KINDS), "rows of kinds that there are still, and that cannot be read"
+    for row, (_, kind, payload) in zip(rows, before, strict=True):
+        if isinstance(row.event, Unknown):
+            assert row.event.entry() == (kind, payload), "it is written again as it stands"
+
+
+def test_the_doctor_finds_it_whole_and_a_log_is_printed(written: Path) -> None:
+    for place in ("people", "town"):
+        found = [row for row in on(written / place, "doctor", "--json").rows if row["topic"] == "data"]
+        assert found and all(row["state"] != "broken" for row in found), found
+        assert on(written / place, "log", "--all").code == 0
+        assert on(written / place, "log", "--all", "--json").rows
+
+
+async def test_a_talk_goes_on_from_what_was_believed_and_planned(written: Path) -> None:
+    async with Mind.open(written / "people", user="ann", session="later") as mind:
+        belief, plan = mind.belief, mind.plan
+        assert belief.version > 5 and belief.value.phase == "planning" and plan.now is not None
+        said = [row.event async for row in mind.hear("It is too hot in my bedroom.")]
+        assert isinstance(said[-1], Said) and said[-1].text
+        await mind.settled()
+        assert mind.belief.version >= belief.version and mind.plan.steps
+
+
+async def test_an_alarm_of_a_session_is_known_to_whoever_goes_on_with_it(written: Path) -> None:
+    async with Mind.open(written / "people", user="bob", session="night") as mind:
+        alarms = [row.event for row in await mind.stream.store.events("bob", kinds=["alarmed"])]
+        assert [event.strength for event in alarms if isinstance(event, Alarmed)] == ["hint", "sure"]
+        assert [each.event async for each in mind.hear("hello again")]
+        await mind.settled()
+
+
+def test_memories_are_found_shown_and_exported(written: Path) -> None:
+    people = written / "people"
+    found = on(people, "memory", "search", "what about the noise machine?", "--user", "ann", "--json").rows
+    assert any("noise machine" in row["text"] for row in found)
+    assert on(people, "memory", "show", "--user", "ann").code == 0
+    assert on(people, "memory", "search", "garden", "--user", "carol").code == 0
+    exported = on(people, "mind", "export", "-", "--user", "ann")
+    assert exported.code == 0 and len(exported.out.splitlines()) > 80
+
+
+def test_runs_are_listed_and_one_is_told(written: Path) -> None:
+    rows = on(written / "people", "solve", "--list", "--user", "dora", "--json").rows
+    assert [row["state"] for row in rows] == ["answered", "answered", "stopped"]
+
+
+def test_a_life_says_how_it_stands_and_lets_itself_be_steered(written: Path) -> None:
+    emil = ("--user", "emil")
+    stands = on(written / "people", "life", "status", *emil)
+    assert "ferry Marta" in stands.out and "lunch" in stands.out
+    for words in (("tasks",), ("turn", "1"), ("drop", "4"), ("resume",)):
+        assert on(written / "people", "life", *words, *emil).code == 0
+    lived = on(written / "people", "live", "--turns", "1", *emil)
+    assert lived.code in (0, 1, 2)
+    assert "ferry Marta" in on(written / "people", "life", "status", *emil).out
+
+
+def test_a_pool_serves_what_it_served(written: Path) -> None:
+    olga = ("--user", "olga")
+    assert "ser and estar" in on(written / "people", "pool", "recall", "tongues", "saber or conocer?", *olga).out
+    assert "Decision rule" in on(written / "people", "pool", "rubric", "tongues", *olga).out
+
+
+def test_a_town_says_how_it_stands_and_why(written: Path) -> None:
+    town = written / "town"
+    assert "11:30 (day 1, step 4,140)" in on(town, "town", "status").out
+    why = on(town, "town", "why", "Ada", "--at", "Feb 13 06:20").out
+    assert "repairing the leaking shower" in why
+    assert "reading evening" in on(town, "town", "timeline", "Ada").out
+    assert on(town, "town", "metrics").code == 0
+    page = town.parent / "town.html"
+    assert on(town, "town", "replay", "--out", str(page)).code == 0 and page.stat().st_size > 10_000
+
+
+def test_a_town_lives_on(written: Path) -> None:
+    done = on(written / "town", "town", "resume", "--hours", "1")
+    assert done.code == 0 and "12:30" in done.out
+    assert "12:30" in on(written / "town", "town", "status").out

@@ -1,0 +1,59 @@
+"""`mindstream town prepare`: the keys of a town file that is told in prose, by a model, shown before they are kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
+from running import mistaken, run_here
+
+PROSE = """
+# two houses on a road
+[town]
+name = "Ford"
+[[places]]
+address = "Mill:room"
+objects = ["bed", "stove"]
+[[places]]
+address = "Inn:hall"
+objects = ["bar"]
+[[roads]]
+from = "Mill:room"
+to = "Inn:hall"
+steps = 9
+[[residents]]
+name = "Ann Lee"
+age = 40
+learned = "Ann Lee runs the Inn."
+home = "Mill:room"
+"""
+
+
+def answer(asked: Asked) -> Behaviour:
+    """Give everybody one day, and the places what they need."""
+    if "What are the keys?" in asked.body["messages"][-1]["content"]:
+        return Says(json.dumps({"places": [{"place": 1, "purpose": ["eat"]}], "danger": ["on fire"], "fine": []}))
+    return Says(json.dumps({"day": [{"start": "07:00", "end": "22:00", "what": "reading", "place": 0}], "bed": 0}))
+
+
+def test_the_difference_is_shown_and_written_where_it_is_told_to(tmp_path: Path) -> None:
+    file, new = tmp_path / "mine.toml", tmp_path / "new.toml"
+    file.write_text(PROSE)
+    assert "only a model can read prose" in mistaken(run_here("town", "prepare", file))
+    with FakeEndpoint() as door:
+        door.otherwise = answer
+        model = ("--model", f"{door.url}#any")
+        shown = run_here("town", "prepare", file, *model)
+        assert "+day = [" in shown.out and "nothing was written" in shown.err and file.read_text() == PROSE
+        (row,) = run_here("town", "prepare", file, "--out", new, "--json", *model).rows
+        assert row["written"] == str(new) and file.read_text() == PROSE and "+day = [" in row["difference"]
+        assert "is there already" in mistaken(run_here("town", "prepare", file, "--out", new, *model))
+        assert run_here("town", "prepare", file, "--yes", *model).code == 0
+        assert file.read_text() == new.read_text()
+        asked = len(door.chats)
+        assert "is prepared" in run_here("town", "prepare", file, *model).out and len(door.chats) == asked
+        door.otherwise = Says("No.")
+        file.write_text(PROSE)
+        failed = run_here("town", "prepare", file, "--yes", *model)
+    assert failed.code == 1 and "nothing was changed" in failed.err and file.read_text() == PROSE

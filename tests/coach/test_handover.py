@@ -1,0 +1,320 @@
+"""The Talker says, as it begins, who answers: it alone, with the Reasoner behind it, or the Reasoner first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import pytest
+from fake_endpoint import Asked, Behaviour, Calls, Fails, FakeEndpoint, Says
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindstream import Mind, Models, Scripted, Timeouts
+from mindstream.coach.coach import coach_of
+from mindstream.coach.events import Decided
+from mindstream.coach.handover import Handover
+from mindstream.log.events import FollowUp, Logged, Piece, Said, Thought, Waiting
+from mindstream.models.model import Model, Part, Request
+from mindstream.models.model import Piece as Words
+from mindstream.models.rules import Rules
+from mindstream.models.scripted import Line
+
+PHASE = '{"phase": "planning"}'
+PLAN = (
+    '{"thought": "a plan", "plan": [{"title": "Dim the lights", "do": "Dim them at nine", "state": "now"}],'
+    ' "words": "Dim the lights at nine."}'
+)
+SILENT = '{"thought": "a plan", "plan": [{"title": "Dim the lights", "do": "Dim them at nine", "state": "now"}]}'
+LATER = PLAN.replace('"words"', '"follow_up"')
+WISH = "can u make one timetable for me? weekdays only"
+
+
+def decide(text: str, size: int = 3) -> tuple[str, str]:
+    handover, shown = Handover(), ""
+    for at in range(0, len(text), size):
+        shown += handover.read(text[at : at + size])
+        if handover.ended:
+            break
+    shown += handover.finish()
+    return handover.way, shown
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 99])
+@pytest.mark.parametrize(
+    ("reply", "way", "shown"),
+    [
+        ("[WAIT]", "wait", ""), ("**[wait]**", "wait", ""), ("\n [ Wait ] I will think.", "wait", ""),
+        ("【WAIT】", "wait", ""), ("`[WAIT]`.", "wait", ""), ("WAIT", "wait", ""), ("> [WAIT]", "wait", ""),
+        ("[ALONE] **Hi** there.", "alone", "**Hi** there."), ("*[alone]*\n\n你好！", "alone", "你好！"),
+        ("[ALONE]", "alone", ""),
+        ("[THINK] I see.", "think", "I see."), ("I see.", "think", "I see."),
+        ("Wait, you sleep at three?", "think", "Wait, you sleep at three?"), ("Alone? ", "think", "Alone? "),
+        ("Sure. [WAIT] Let me see.", "think", "Sure. Let me see."), ("Fine. [ALONE] Bye.", "think", "Fine. Bye."),
+        ("Sure, let me think. [WAIT]", "wait", "Sure, let me think."),
+        ("[waiting room] is full", "think", "[waiting room] is full"), ("a [b](c) d", "think", "a [b](c) d"),
+    ],
+)  # fmt: skip
+def test_a_mark_decides_in_whatever_form_and_pieces_and_is_never_shown(
+    reply: str, way: str, shown: str, size: int
+) -> None:
+    found, words = decide(reply, size)
+    assert (found, words.strip()) == (way, shown.strip())
+
+
+@given(st.text(alphabet="ab [WAIT]ALONE*\n", max_size=40), st.integers(1, 5))
+def test_no_mark_is_ever_shown_and_nothing_else_is_lost(text: str, size: int) -> None:
+    _, shown = decide(text, size)
+    assert "[WAIT]" not in shown and "[ALONE]" not in shown
+    if "[" not in text and text.strip("* \n") not in ("WAIT", "ALONE"):
+        assert "".join(shown.split()) == "".join(text.split()) or not text.strip("* \n")
+
+
+def test_no_word_is_held_back_that_begins_no_mark() -> None:
+    handover = Handover()
+    assert [handover.read(piece) for piece in ("Good", " morning", ", Ann")] == ["Good", " morning", ", Ann"]
+
+
+# In a mind.
+
+
+def thinking(talks: list[Line], thinks: list[str], talker: Model | None = None) -> Models:
+    reasoner = Scripted({"infer_phase": [PHASE] * len(thinks), "think_in_phase": thinks}, name="thinker")
+    quiet = {"facts": Rules(), "safety": Rules()}
+    return Models(Rules(), {"talker": talker or Scripted({"talk": talks}), "reasoner": reasoner, **quiet})
+
+
+async def turn(mind: Mind, text: str) -> list[Logged]:
+    return [logged async for logged in mind.hear(text)]
+
+
+def said(events: list[Logged]) -> Said:
+    (found,) = (row.event for row in events if isinstance(row.event, Said))
+    return found
+
+
+async def rows(mind: Mind, kind: str) -> list[Logged]:
+    return await mind.stream.store.events(mind.stream.name, kinds=[kind])
+
+
+@pytest.mark.parametrize("mark", ["[WAIT]", "**[wait]**\n", "[Wait] I'll think."])
+async def test_on_wait_the_filler_is_said_and_the_answer_holds_the_plan_itself(folder: Path, mark: str) -> None:
+    models = thinking([mark], [PLAN])
+    async with Mind.open(folder, user="ann", models=models) as mind:
+        events = await turn(mind, WISH)
+        kinds = [type(row.event) for row in events]
+        assert kinds == [kinds[0], Waiting, Piece, Said] and said(events).waited
+        assert said(events).text == "Dim the lights at nine." and said(events).model == "thinker"
+        await mind.settled()
+        assert await rows(mind, "follow_up") == [], "nothing that was asked for comes later"
+        texts = [record.text for record in await mind.stream.latest("chat", 9)]
+        assert texts == [WISH, "Dim the lights at nine."]
+        (decided,) = await rows(mind, "decided")
+        assert isinstance(decided.event, Decided) and decided.event.waits and decided.event.gate == "talker"
+        assert decided.seq < events[-1].seq, "with the filler"
+
+
+async def test_where_the_reasoner_leaves_the_words_to_it_the_talker_is_asked_again_with_the_plan(folder: Path) -> None:
+    talker = Scripted({"talk": ["[WAIT]", "[WAIT] Dim the lights, at nine."]})
+    async with Mind.open(folder, user="ann", models=thinking([], [SILENT], talker)) as mind:
+        answer = said(await turn(mind, WISH))
+        assert answer.text == "Dim the lights, at nine." and answer.waited, "it does not wait twice"
+        first, again = talker.asked
+        assert "Dim them at nine" in again.messages[-1].text and "do not wait" in again.messages[-1].text
+        assert first.asides and not again.asides
+
+
+async def test_words_before_the_mark_stand_and_the_plan_follows_in_the_same_answer(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", models=thinking(["Happy to. [WAIT]"], [PLAN])) as mind:
+        answer = said(await turn(mind, WISH))
+        assert answer.text == "Happy to.\n\nDim the lights at nine." and answer.waited
+        assert len(await rows(mind, "said")) == 1
+
+
+async def test_small_talk_is_answered_alone_and_its_work_is_over_with_the_answer(folder: Path) -> None:
+    models = thinking(["[ALONE] You're welcome.", "I see."], ['{"thought": "noise"}'])
+    async with Mind.open(folder, user="ann", models=models) as mind:
+        events = await turn(mind, "thanks!")
+        assert said(events).text == "You're welcome."
+        open_ = [work.slot for work in await mind.stream.store.open_work("ann")]
+        assert "sleep" not in open_, "ended in the commit of what was said"
+        await mind.settled()
+        await turn(mind, "the noise wakes me")
+        await mind.settled()
+        about = {
+            (row.event.slot, row.event.about) for row in await rows(mind, "thought") if isinstance(row.event, Thought)
+        }
+        first, second = (row.seq for row in await rows(mind, "heard"))
+        assert about == {("facts", (first,)), ("facts", (second,)), ("sleep", (second,))}
+
+
+async def test_a_hint_of_danger_is_thought_about_whatever_the_talker_says(folder: Path) -> None:
+    models = thinking(["[ALONE] Bye."], ['{"thought": "a hint"}'])
+    async with Mind.open(folder, user="ann", models=models) as mind:
+        await turn(mind, "thanks, bye, everyone would be better off without me")
+        await mind.settled()
+        assert any(isinstance(row.event, Thought) and row.event.slot == "sleep" for row in await rows(mind, "thought"))
+
+
+async def test_what_is_not_waited_for_is_thought_about_behind_the_answer(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", models=thinking(["I see."], [LATER])) as mind:
+        assert not said(await turn(mind, "I have a cat")).waited
+        await mind.settled()
+        (row,) = await rows(mind, "follow_up")
+        assert isinstance(row.event, FollowUp) and row.event.text == "Dim the lights at nine."
+
+
+async def test_a_reasoner_that_is_late_is_followed_up_and_the_talker_waits_once(folder: Path) -> None:
+    class Late:
+        name = "late"
+        let = asyncio.Event()
+
+        async def reply(self, request: Request) -> AsyncGenerator[Part]:
+            await self.let.wait()
+            yield Words(PHASE if request.prompt.label() == "infer_phase" else PLAN)
+
+    late, talker = Late(), Scripted({"talk": ["[WAIT]", "I'll come back to it."]})
+    models = Models(Rules(), {"talker": talker, "reasoner": late, "facts": Rules(), "safety": Rules()})
+    async with Mind.open(folder, user="ann", models=models, timeouts=Timeouts(deadline_s=0.05)) as mind:
+        answer = said(await turn(mind, WISH))
+        assert answer.late and answer.waited and answer.text == "I'll come back to it."
+        late.let.set()
+        await mind.settled()
+        (row,) = await rows(mind, "follow_up")
+        assert isinstance(row.event, FollowUp) and row.event.text == "Dim the lights at nine."
+
+
+async def test_an_answer_that_is_broken_off_while_it_waits_is_kept_and_thought_about_once(folder: Path) -> None:
+    class Never:
+        name = "never"
+        asked = asyncio.Event()
+
+        async def reply(self, request: Request) -> AsyncGenerator[Part]:
+            self.asked.set()
+            await asyncio.Event().wait()
+            yield Words("")
+
+    never = Never()
+    models = Models(Rules(), {"talker": Scripted({"talk": ["Happy to. [WAIT]"]}), "reasoner": never, "safety": Rules()})
+    async with Mind.open(folder, user="ann", models=models) as mind:
+        talking = asyncio.ensure_future(turn(mind, WISH))
+        await never.asked.wait()
+        talking.cancel()
+        await asyncio.wait({talking})
+    async with Mind.open(folder, user="ann", models=thinking([], [PLAN])) as mind:
+        await mind.settled()
+        (kept,) = await rows(mind, "said")
+        assert isinstance(kept.event, Said) and kept.event.text == "Happy to."
+        thoughts = [row.event for row in await rows(mind, "thought") if isinstance(row.event, Thought)]
+        assert [event.slot for event in thoughts].count("sleep") == 1
+
+
+# Where one answer is all.
+
+
+async def test_what_was_asked_for_never_follows_where_one_answer_is_all(folder: Path) -> None:
+    talker = Scripted({"talk": ["I see.", "Thanks."]})
+    async with Mind.open(folder, user="ann", models=thinking([], [LATER, SILENT], talker)) as mind:
+        assert await mind.say("I have a cat") == "I see."
+        assert "Nothing can be added to this answer later" in talker.asked[0].messages[-1].text
+        await mind.settled()
+        assert await rows(mind, "follow_up") == []
+        await mind.say("thanks")
+        assert "<left_unsaid>\nDim the lights at nine.\n</left_unsaid>" in talker.asked[1].messages[-1].text
+
+
+async def test_a_gate_that_hears_no_wish_waits_where_one_answer_is_all(folder: Path) -> None:
+    models = thinking(["I see.", "Mm."], [LATER, PLAN])
+    async with Mind.open(folder, user="ann", models=models, gate="belief", follow_ups=False) as mind:
+        assert mind.belief.value.model_dump()["phase"] == "understanding"
+        assert said(await turn(mind, WISH)).waited
+        await mind.settled()
+        assert await rows(mind, "follow_up") == []
+
+
+# With an endpoint.
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as open_door:
+        yield open_door
+
+
+def behind(door: FakeEndpoint, talk: Behaviour) -> None:
+    """Let the endpoint talk so, and think a plan."""
+
+    def answer(asked: Asked) -> Behaviour:
+        system = asked.body["messages"][0]["content"]
+        if "You are the quick half" in system:
+            return talk
+        return Says(PHASE if "Say in which phase" in system or "infer" in system.lower() else PLAN)
+
+    door.otherwise = answer
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [Calls((("wait", "{}"),)), Calls((("wait", ""),), text="Let me think."), Says("[W AIT]".replace(" ", "")),
+     Says("Let me think. [WAIT]"), Says("** [ WAIT ] **")],
+)  # fmt: skip
+async def test_an_endpoint_waits_by_a_call_or_a_mark_in_one_request(
+    folder: Path, door: FakeEndpoint, talk: Behaviour
+) -> None:
+    behind(door, talk)
+    reasoner = Scripted({"infer_phase": [PHASE], "think_in_phase": [PLAN]}, name="thinker")
+    async with Models.named({"default": "rules", "talker": f"{door.url}#m"}) as named:
+        models = Models(Rules(), {"talker": named.of("talker"), "reasoner": reasoner, "safety": Rules()})
+        async with Mind.open(folder, user="ann", models=models) as mind:
+            answer = said(await turn(mind, WISH))
+            assert answer.waited and answer.text.endswith("Dim the lights at nine.")
+            assert "wait" not in answer.text.lower()
+            assert len(door.chats) == 1, "one call decides and answers"
+            assert [tool["function"]["name"] for tool in door.chats[0].body["tools"]] == ["wait"]
+
+
+async def test_an_endpoint_without_tools_is_asked_without_and_waits_by_the_mark(
+    folder: Path, door: FakeEndpoint
+) -> None:
+    door.refuses = {"tools": "this model does not support tools"}
+    door.otherwise = Says("[ALONE] Hello!")
+    async with (
+        Models.named({"default": "rules", "talker": f"{door.url}#m"}) as models,
+        Mind.open(folder, user="ann", models=models) as mind,
+    ):
+        assert said(await turn(mind, "hello")).text == "Hello!"
+        assert "tools" not in door.chats[-1].body
+        await turn(mind, "hello")
+        assert len(door.chats) == 3, "it is asked for once"
+
+
+@pytest.mark.parametrize(
+    "garbage", [Says("[WAIT"), Says("[[[["), Calls((("dance", "{}"),), text="Well."), Says("[ALONE]")]
+)
+async def test_garbage_is_shown_as_words_or_said_to_be_no_answer(
+    folder: Path, door: FakeEndpoint, garbage: Behaviour
+) -> None:
+    door.otherwise = garbage
+    async with (
+        Models.named({"default": "rules", "talker": f"{door.url}#m"}, retry=1) as models,
+        Mind.open(folder, user="ann", models=models) as mind,
+    ):
+        answer = said(await turn(mind, "hello"))
+        assert answer.text and not answer.waited
+
+
+async def test_an_endpoint_that_fails_as_it_begins_is_no_wait(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Fails(500, "oops")
+    async with (
+        Models.named({"default": "rules", "talker": f"{door.url}#m"}, retry=1) as models,
+        Mind.open(folder, user="ann", models=models) as mind,
+    ):
+        answer = said(await turn(mind, WISH))
+        assert answer.model == "unavailable" and not answer.waited
+
+
+async def test_a_gate_that_decides_itself_leaves_the_marks_out_of_the_prompt(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", models=thinking([], []), gate="belief") as mind:
+        question = await coach_of(mind).talker.question("hello", 1)
+        assert "[WAIT]" not in question.messages()[0].text

@@ -1,0 +1,25 @@
+"""How long a mind lets things take follows from who answers for it."""
+
+from __future__ import annotations
+
+from mindstream import Models, Timeouts
+from mindstream.models.rules import Rules
+
+
+def test_a_mind_waits_as_long_as_its_models_may_take() -> None:
+    quick = Timeouts().fill(Models.named({"default": "https://models.example.org/v1#m"}))
+    slow = Timeouts().fill(Models.named({"default": "ollama:m"}))
+    assert 60 < quick.silence_s < slow.silence_s and slow.silence_s > 300
+    assert quick.thinking_s < slow.thinking_s == 900
+
+
+def test_patience_with_one_model_is_for_its_role() -> None:
+    table = {"talker": "https://models.example.org/v1#m", "reasoner": "ollama:m"}
+    found = Timeouts().fill(Models.named(table, patience_s={"ollama:m": 2_000}))
+    assert found.thinking_s == 6_000 and found.silence_s < 200
+
+
+def test_what_is_said_of_a_mind_s_time_holds() -> None:
+    said = Timeouts(silence_s=5.0, thinking_s=7.0)
+    assert said.fill(Models.named({"default": "ollama:m"})) == said
+    assert Timeouts().fill(Models(Rules())).thinking_s == 180

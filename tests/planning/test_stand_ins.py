@@ -1,0 +1,72 @@
+"""Without a model: a formula is calculated, anything else is quoted; nobody stands in for a model that is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mindstream.errors import ModelRefused, SettingsError
+from mindstream.models.model import Model
+from mindstream.models.rules import Rules
+from mindstream.models.scripted import Scripted
+from mindstream.planning.answer_from_evidence import QUOTED
+from mindstream.planning.solve import How, solve
+from mindstream.tools.named import named_tools
+
+
+@pytest.mark.parametrize(
+    ("task", "value"),
+    [
+        ("17.5% of 2480", "434"),
+        ("(3 + 4) × 5²", "175"),
+        ("2x + 3 = 11", "4"),
+        ("Ann = 2*Tim; Ann + Tim = 30\nTim + 5", "15"),
+        ("sqrt(16) + pi - pi", "4"),
+    ],
+)
+async def test_a_formula_is_calculated(task: str, value: str) -> None:
+    async with named_tools(["calculator"]) as tools:
+        solution = await solve(task, tools=tools, models={})
+    assert solution.answer == value and not solution.unanswered and not solution.is_quotation
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "When did the museum of Tornby open?",
+        "wann wurde das Museum in Tornby eröffnet?",
+        "What happened 1914-1918 in Tornby?",
+        "Ann has 12 apples and eats 3. How many are left in Tornby?",
+        'museum [of] "Tornby" #E1 {',
+        "2024",
+    ],
+)
+@pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
+async def test_anything_else_is_looked_up_and_quoted_with_its_file(task: str, how: How, tmp_path: Path) -> None:
+    (tmp_path / "museum.txt").write_text("The museum of Tornby opened in 1931.\nMISSING: nothing, and no model either")
+    async with named_tools(["calculator", f"documents:{tmp_path}"]) as tools:
+        solution = await solve(task, how, tools=tools, models=Rules())
+    assert [step.tool for step in solution.plan.steps] == ["search_documents"]
+    assert solution.is_quotation and solution.unanswered == "an answer: no model was there"
+    assert solution.answer.startswith(
+        f"{QUOTED}\n\nmuseum.txt, lines 1-2:\nThe museum of Tornby opened in 1931.\nMISSING:"
+    )
+
+
+async def test_what_no_tool_can_do_is_said() -> None:
+    solution = await solve("Who wrote it?", tools=(), models=Rules())
+    assert not solution.answer and "where a tool searches" in solution.stopped
+    assert "calculator is not there" in (await solve("3 * 4", tools=(), models=Rules())).stopped
+
+
+async def test_nobody_stands_in_who_would_have_to_act_step_by_step() -> None:
+    with pytest.raises(ModelRefused, match="configure a model"):
+        await solve("3 * 4", "react", models={})
+
+
+@pytest.mark.parametrize(("how", "lacks"), [("rewoo", "solver"), ("plan-execute", "solver"), ("react", "worker")])
+async def test_a_role_that_is_missing_is_named(how: How, lacks: str) -> None:
+    table: dict[str, Model] = {"planner": Scripted({})}
+    with pytest.raises(SettingsError, match=f"nobody is named for {lacks}"):
+        await solve("Who?", how, models=table)
