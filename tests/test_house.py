@@ -71,12 +71,60 @@ def test_there_is_one_tool_loop() -> None:
     assert callers == ["models/ask.py", "tools/loop.py"]
 
 
-def test_nobody_imports_what_stands_in_for_a_model_in_a_town() -> None:
-    texts = {path: path.read_text("utf-8") for path in FILES}
-    marked = re.compile(r"^@rule\(\w+\)\ndef (\w+)", re.M)
-    standing_in = [name for path, text in texts.items() if room(path) == "town" for name in marked.findall(text)]
-    imported = re.compile(rf"from mindstream\.town\S* import .*\b(?:{'|'.join(standing_in)})\b")
-    assert standing_in and not [path.name for path, text in texts.items() if imported.search(text)]
+def patterns(path: Path) -> list[ast.Call]:
+    """Find the calls that make or use a regular expression."""
+    return [
+        node
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "re"
+        and node.func.attr != "escape"
+    ]
+
+
+def words_of(call: ast.Call) -> list[str]:
+    """Return the words, of any language, that a pattern looks for."""
+    parts = [node.value for node in ast.walk(call.args[0]) if isinstance(node, ast.Constant)]
+    text = "".join(part for part in parts if isinstance(part, str))
+    return re.findall(r"[^\W\d_]{3,}|[぀-鿿]", re.sub(r"\(\?P?<\w+>|\(\?P=\w+\)|\\[a-zA-Z]", "", text))
+
+
+PROSE = {"coach/alarms.py", "coach/packs/together.py", "text/dates.py", "text/numerals.py", "text/persons.py"}
+"""Where patterns look for words that people say: what alarms must be sure of, and dates and numbers."""
+FORMS = {
+    *("cli/clean.py", "cli/edge.py", "cli/plain.py", "coach/belief/plan.py", "coach/packs/check.py"),
+    *("life/stand_in.py", "memory/audit.py", "memory/door.py", "memory/dream.py", "models/address.py"),
+    *("models/failures.py", "models/fence.py", "models/openai_chat.py", "models/reply.py", "models/template.py"),
+    *("models/typed_calls.py", "models/wrappers/guard.py", "planning/answer_from_evidence.py"),
+    *("planning/formats/compiler.py", "planning/formats/numbered.py", "planning/formats/rewoo.py"),
+    *("service/living.py", "sharing/retriever/unlikely.py", "text/classifier.py", "text/language.py"),
+    *("text/links.py", "tools/algebra/formula.py", "tools/web.py", "tools/wikipedia.py"),
+    *("town/formats/recording.py", "town/walk.py"),
+}
+"""Where they look for a written form: an address, a mark of a format, another program's error, a range of letters."""
+MOST_PATTERNS = 200
+
+
+def test_patterns_over_prose_stand_in_few_places() -> None:
+    found = {str(path.relative_to(SOURCE)): patterns(path) for path in FILES}
+    with_words = {name for name, calls in found.items() if any(words_of(call) for call in calls if call.args)}
+    assert with_words == PROSE | FORMS
+    assert sum(map(len, found.values())) <= MOST_PATTERNS
+
+
+def test_nobody_imports_what_stands_in_for_a_model() -> None:
+    marked = re.compile(r"^@rule\(\w+\)\n(?:async )?def (\w+)", re.M)
+    standing_in = {name for path in FILES for name in marked.findall(path.read_text("utf-8"))}
+    assert len(standing_in) > 10
+    used = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = [alias.name for alias in node.names if (node.module or "").startswith("mindstream")]
+                used += [(path.name, name) for name in names if name in standing_in]
+    assert used == []
 
 
 def test_rooms_are_small() -> None:

@@ -18,8 +18,8 @@ Way = Literal["alone", "think", "wait"]
 
 WAIT = ToolSpec(
     "wait",
-    "Instead of an answer, where it needs a plan or a thought that is not there yet: the reasoner thinks, then you are"
-    " asked again. The same as replying [WAIT].",
+    "Instead of an answer, where they want the reasoner's work and it is not there yet: the reasoner thinks, then you"
+    " are asked again. The same as replying [WAIT].",
     {"type": "object", "properties": {}},
 )
 NAMES = ("wait", "alone", "think")

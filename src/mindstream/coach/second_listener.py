@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from mindstream.coach.alarms import Alarms, Verdict
@@ -11,6 +12,7 @@ from mindstream.coach.gates.gate import Situation
 from mindstream.coach.suggests_danger import DANGER, SuggestsDanger
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import StorageError
+from mindstream.isolation import Broken, Isolated
 from mindstream.log.events import FollowUp
 from mindstream.memory.record import New
 from mindstream.memory.store import Entry
@@ -21,6 +23,9 @@ LISTENS_S = 120.0
 """How long the model may take beside an answer; after that it has heard nothing."""
 IN_THE_WAY_S = 8.0
 """How long an answer waits for it where a question about danger is open, or where nothing could follow the answer."""
+
+SURER = 2.0
+"""An answer counts that is so many times as likely as the next; a very small model answers all there is by chance."""
 
 DANGEROUS = ("yes", DANGER)
 IN_THIS_PROCESS = ("local", "gguf:")
@@ -104,16 +109,16 @@ class SecondListener:
         return listening.result() if listening and listening.done() else ""
 
     async def _read(self, model: Model, asked: SuggestsDanger, after: asyncio.Task[None] | None) -> str:
-        """Return the likeliest answer; "" where it failed."""
+        """Return the likeliest answer; "" where it failed, or guesses."""
         if after:
             await asyncio.wait({after})
         try:
-            async with asyncio.timeout(LISTENS_S):
-                found = await decide(model, asked)
-        except Exception as error:  # noqa: BLE001 (the outermost edge of a task that nobody waits for: it is logged)
-            await self._log(error)
+            found = await Isolated(partial(decide, model, asked)).result(LISTENS_S)
+        except Broken as error:
+            await self._log(error.cause or error)
             return ""
-        return found.best
+        likeliest, next_one = sorted((p for _, p in found.weights), reverse=True)[:2]
+        return found.best if likeliest >= SURER * next_one else ""
 
     async def _follow(self, situation: Situation, heard: int, turn: asyncio.Task[None]) -> None:
         """Say, after the answer, what was heard too late for it."""

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from mindstream import chance
 from mindstream.errors import ReplyInvalid
-from mindstream.models.ask import speak
+from mindstream.models.ask import ask, speak
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import Model
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.draft_rubric import DraftRubric, general_rubric
+from mindstream.sharing.draft_rubric import DraftRubric
 from mindstream.sharing.events import Form
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.experiment.agents import Cast, Exchange
@@ -121,7 +121,7 @@ class Experiment:
     async def _answer_from(self, stock: Stock, some: Sequence[Cell], folder: Path) -> None:
         async with Pool.open(folder, stock.name, embed=self.embedder, guarded=False) as pool:
             await pool.create(stock.scope, OWNER, form=stock.form)
-            rubric = self.cast.rubrics.get(stock.scope) or general_rubric(DraftRubric(domain=stock.scope))
+            rubric = self.cast.rubrics.get(stock.scope) or await ask(self.scorer, DraftRubric(domain=stock.scope))
             await pool.freeze_rubric(rubric, OWNER)
             whose = dict[str, str]()
             for agent in self._agents:
