@@ -121,7 +121,9 @@ class Experiment:
     async def _answer_from(self, stock: Stock, some: Sequence[Cell], folder: Path) -> None:
         async with Pool.open(folder, stock.name, embed=self.embedder, guarded=False) as pool:
             await pool.create(stock.scope, OWNER, form=stock.form)
-            rubric = self.cast.rubrics.get(stock.scope) or await ask(self.scorer, DraftRubric(domain=stock.scope))
+            rubric = self.cast.rubrics.get(stock.scope)
+            if rubric is None:
+                rubric = await ask(self.scorer, DraftRubric(domain=stock.scope))
             await pool.freeze_rubric(rubric, OWNER)
             whose = dict[str, str]()
             for agent in self._agents:
