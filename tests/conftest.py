@@ -9,6 +9,8 @@ import pytest
 from hypothesis import settings
 from world import World
 
+from mindstream import SqliteStore
+
 KEYS = (
     "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL", "TAVILY_API_KEY",
     "WOLFRAM_APP_ID",
@@ -39,5 +41,13 @@ def folder(tmp_path: Path) -> Path:
 async def world(folder: Path) -> AsyncIterator[World]:
     """A stream in a store of its own, with a clock that is moved by hand."""
     made = World(folder)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def store(folder: Path) -> AsyncIterator[SqliteStore]:
+    """An empty store."""
+    made = SqliteStore(folder)
     yield made
     await made.close()

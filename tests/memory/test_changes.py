@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +18,6 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Erasure, Revision
 
 EVENT = Remembered(count=1, kinds={"note": 1})
-
-
-@pytest.fixture
-async def store(folder: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(folder)
-    yield store
-    await store.close()
 
 
 def a_record(text: str, kind: Kind = "note", stream: str = "ann", at: float = 1e9) -> Record:

@@ -1,9 +1,7 @@
 import gc
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from mindstream.clock import SystemClock
 from mindstream.log.events import Remembered
@@ -32,15 +30,8 @@ async def write(store: SqliteStore, *records: Record) -> None:
     await store.commit(Commit(mind=records[0].stream, at=NOW, entries=(entry,)))
 
 
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(tmp_path)
-    yield store
-    await store.close()
-
-
-async def test_writes_of_another_process_are_seen(store: SqliteStore, tmp_path: Path) -> None:
-    shelf, other = Shelf(store, "e", 8), SqliteStore(tmp_path)
+async def test_writes_of_another_process_are_seen(store: SqliteStore, folder: Path) -> None:
+    shelf, other = Shelf(store, "e", 8), SqliteStore(folder)
     await write(store, a_record("one"))
     assert len(await shelf.columns("ann")) == 1
     record = a_record("two")

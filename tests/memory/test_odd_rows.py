@@ -10,7 +10,6 @@ import pytest
 from world import World
 
 from mindstream import Mind
-from mindstream.coach.belief.plan import read_plan
 from mindstream.errors import InputError
 from mindstream.log.events import KINDS, Said, Unknown, event
 from mindstream.memory.curation import Drawn
@@ -118,23 +117,6 @@ async def test_the_newest_version_of_a_slot_is_the_next_ones_ground_whatever_its
     assert [record.version for record in await world.store.latest("ann", now=2.0, slot="p")] == [2]
 
 
-def test_a_plan_is_read_step_by_step() -> None:
-    plan = read_plan(
-        {
-            "steps": [
-                {"title": "Earplugs", "state": "now"}, {"title": "Walk", "state": "now"},
-                {"title": "Tea", "state": "odd"},
-                {"title": "Read", "state": "not_needed", "resources": [7]}, {"title": 7}, 7, {}, {"title": ""},
-            ],
-        }
-    )  # fmt: skip
-    assert [(step.title, step.state) for step in plan.steps] == [
-        ("Earplugs", "now"), ("Walk", "later"), ("Tea", "later"), ("Read", "not_needed"),
-    ]  # fmt: skip
-    odd: list[object] = [None, 7, [], {"steps": 7}, {"steps": None}]
-    assert [read_plan(each).steps for each in odd] == [[]] * 5
-
-
 async def test_the_store_itself_refuses(world: World) -> None:
     record = await world.stream.remember("tea")
     for revision in (
@@ -145,10 +127,6 @@ async def test_the_store_itself_refuses(world: World) -> None:
     ):
         with pytest.raises(InputError):
             await world.stream.commit(revisions=[revision])
-    with pytest.raises(InputError, match="stream 'ann'"):
-        await world.store.commit(
-            Commit(mind="bob", at=1.0, entries=(Entry(Unknown(named="x", payload=""), "x", (record,)),))
-        )
     with pytest.raises(InputError, match="at"):
         await world.store.commit(Commit(mind="ann", at=float("inf")))
 

@@ -116,15 +116,3 @@ def test_bounded_never_moves_relevance_far(relevance: float, age: float, importa
     score = Bounded().rank(candidates([relevance], [age], [importance]), 1).scores
     assert 0.95 * 0.9**2 * relevance <= score[0] + 1e-9
     assert score[0] - 1e-9 <= 1.05 * 1.1**2 * relevance
-
-
-def test_bounded_looks_at_little_of_much() -> None:
-    looked_at: list[int] = []
-    much = candidates(np.linspace(0, 50, 10_000).tolist(), [0.0] * 10_000, [5.0] * 10_000)
-
-    def signals(rows: Rows) -> Signals:
-        looked_at.append(len(rows))
-        return much.signals(rows)
-
-    Bounded().rank(Candidates(much.relevance, NOW, signals, much.cosines, *NO_VECTORS), 40)
-    assert sum(looked_at) < 5_000

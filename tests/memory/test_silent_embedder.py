@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
 import pytest
@@ -45,13 +44,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         (embedding, "AT_ONCE_S", 0.05), (embedding, "SOON_S", 0.1), (missing_vectors, "REST_S", 0.02),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, seconds)
-
-
-@pytest.fixture
-async def store(folder: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(folder)
-    yield store
-    await store.close()
 
 
 def a_stream(store: SqliteStore, embedder: Moody) -> Stream:
@@ -225,17 +217,3 @@ async def test_closing_does_not_wait_for_it(store: SqliteStore) -> None:
     async with asyncio.timeout(5):
         await stream.close()
     assert not [task for task in asyncio.all_tasks() if "MissingVectors" in repr(task)]
-
-
-async def test_a_cancelled_recall_is_cancelled(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "SOON_S", 60.0)
-    moody = Moody(awake=True)
-    async with a_stream(store, moody) as stream:
-        await stream.remember("trams")
-        moody.awake.clear()
-        asking: Awaitable[object] = asyncio.ensure_future(stream.recall("trams", touch=False))
-        await asyncio.sleep(0.01)
-        asking.cancel()  # type: ignore[attr-defined]
-        with pytest.raises(asyncio.CancelledError):
-            await asking
-        assert not stream.embedding.is_silent

@@ -96,24 +96,6 @@ async def test_a_sleep_that_was_killed_goes_on_in_another_process(
     await store.close()
 
 
-async def test_sleeps_for_other_rows_are_other_sleeps(folder: Path) -> None:
-    store = Breaking(folder)
-    stream, cause = await live(store)
-    store.left = 1
-    with pytest.raises(StorageError):
-        await stream.sleep(n=5, cause=cause)  # forgotten, and not dreamt of
-    [fading] = await store.events("ann", kinds=["slept"])
-    assert await stream.sleep(n=0) == ""
-    [other] = await stream.commit(Remembered(count=0, kinds={}))
-    await stream.sleep(n=0, cause=other.seq)
-    await stream.sleep(n=5, cause=cause)
-    [dream] = await stream.latest("dream", 9)
-    assert isinstance(fading.event, Slept) and set(dream.evidence) == set(fading.event.records)
-    assert await store.count("ann", "slept") == 1 + 5 + 5 + 5
-    await stream.close()
-    await store.close()
-
-
 async def test_no_step_is_written_by_who_lost_the_lease(folder: Path) -> None:
     store = Mortal(folder)
     stream, cause = await live(store)

@@ -10,12 +10,9 @@ from world import LAWS, World
 
 from mindstream import SystemClock
 from mindstream.clock import DAY_S
-from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
 from mindstream.memory.record import KINDS, Kind
-from mindstream.memory.store import Revision
 from mindstream.memory.stream import New, Stream
-from mindstream.memory.strength import StrengthState
 from mindstream.memory.touch import LATER_S
 
 
@@ -148,14 +145,3 @@ async def test_a_touch_is_written_with_what_it_was_recalled_for_once(world: Worl
     [now] = await world.store.records("ann", [record.id])
     assert (now.level, now.accessed) == (2, world.clock.now())
     assert (await world.stream.recall("tomatoes", as_of=world.clock.now())).touch is None
-
-
-async def test_a_conflict_of_the_entries_is_raised_and_nothing_is_touched(world: World) -> None:
-    record = await world.stream.remember("tomatoes")
-    touch = (await world.stream.recall("tomatoes", touch=False)).touch
-    wrong = Revision(id=record.id, importance=3.0, was=StrengthState(5, False, 1.0))
-    with pytest.raises(Conflict):
-        await world.stream.commit(Remembered(count=0, kinds={}), revisions=[wrong], touch=touch)
-    now = await world.now(record)
-    assert (now.level, now.importance) == (0, None)
-    assert await world.store.count("ann", "remembered") == 1

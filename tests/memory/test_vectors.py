@@ -33,15 +33,6 @@ def test_only_those_that_are_asked_for_are_found() -> None:
     assert 8 in found
 
 
-def test_neighbours_lend_each_other_half() -> None:
-    rows, vectors = units(3), Vectors(WIDTH)
-    for before, row in enumerate(rows, -1):
-        vectors.append(row.astype(np.float16), before)
-    middle = rows[1] + rows[0] / 2 + rows[2] / 2
-    middle /= np.linalg.norm(middle)
-    assert abs(float(vectors.cosines(middle, np.array([1]))[0]) - 1) < 0.001
-
-
 def test_what_is_usual_is_the_same_whenever_it_was_asked() -> None:
     rows, lived, begun = units(300), Vectors(WIDTH), Vectors(WIDTH)
     everything, nobody = [np.ones(count, bool) for count in range(len(rows) + 1)], np.empty(0, np.int64)

@@ -3,40 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import JsonValue
 from world import World
 
-from mindstream.memory.fields import Fields, entries, is_plain
 from mindstream.memory.policies import Bounded, Cosine, Generative, Policy
-from mindstream.memory.record import Record
 from mindstream.memory.stream import New
-
-values: st.SearchStrategy[JsonValue] = st.sampled_from(
-    [None, True, False, 0, 1, 2.5, "a", "b", "x" * 200, ["a"], {"a": 1}, [], ""]
-)
-
-
-@given(st.lists(st.dictionaries(st.sampled_from(["room", "slot", "n"]), values), max_size=12), values)
-@settings(max_examples=60)
-def test_fields_know_who_has_what(rows: list[dict[str, JsonValue]], wanted: JsonValue) -> None:
-    fields = Fields()
-    records = [
-        Record(
-            id=f"record{at}", stream="ann", kind="note", text="x", created=1.0, accessed=1.0, data=data,
-            slot="s" if at % 5 == 0 else None,
-        )
-        for at, data in enumerate(rows)
-    ]  # fmt: skip
-    for at, record in enumerate(records):
-        fields.add(at, record)
-    for name in ("room", "slot", "nothing"):
-        having = [dict(entries(record)).get(name) == wanted for record in records]
-        if is_plain(wanted):
-            assert fields.having(name, wanted, len(records)).tolist() == having
-        else:
-            assert {at for at, has in enumerate(having) if has} <= set(fields.large(name))
 
 
 @pytest.mark.parametrize("policy", [Bounded(), Generative(), Cosine()])
