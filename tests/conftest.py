@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from world import World
+
+from mindstream import SqliteStore
 
 KEYS = (
     "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL", "TAVILY_API_KEY",
@@ -32,3 +35,19 @@ def no_paid_model(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
 def folder(tmp_path: Path) -> Path:
     """A data folder of the test's own."""
     return tmp_path / "data"
+
+
+@pytest.fixture
+async def world(folder: Path) -> AsyncIterator[World]:
+    """A stream in a store of its own, with a clock that is moved by hand."""
+    made = World(folder)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def store(folder: Path) -> AsyncIterator[SqliteStore]:
+    """An empty store."""
+    made = SqliteStore(folder)
+    yield made
+    await made.close()

@@ -23,20 +23,16 @@ from mindstream.log.events import Logged
 from mindstream.memory.store import Commit, Store
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage
+from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.models.provider import provider
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.meter import Meter
-from mindstream.models.wrappers.repair import Repair
-from mindstream.models.wrappers.retry import Retry
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.night import SleepReasoner
 from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner
 from mindstream.reasoners.reflect.reflect import ReflectReasoner
 from mindstream.reasoners.trigger import Trigger
-from mindstream.tools.tool import Tool
 
 Opened = Callable[[Path], AbstractAsyncContextManager[Model]]
 
@@ -70,11 +66,6 @@ async def scripted(_: Path) -> AsyncIterator[Model]:
 
 
 @asynccontextmanager
-async def wrapped(_: Path) -> AsyncIterator[Model]:
-    yield Repair(Retry(Meter(Scripted({"greet": ["Hello, Ann."] * 9}), lambda _: None)))
-
-
-@asynccontextmanager
 async def endpoint(_: Path) -> AsyncIterator[Model]:
     with FakeEndpoint() as door:
         door.otherwise = Says("Hello, Ann, come in.")
@@ -103,7 +94,7 @@ async def played(folder: Path) -> AsyncIterator[Model]:
 
 
 @pytest.mark.parametrize("promise", model.PROMISES, ids=lambda each: each.__name__)
-@pytest.mark.parametrize("opened", [rules, scripted, wrapped, endpoint, named, played], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("opened", [rules, scripted, endpoint, named, played], ids=lambda each: each.__name__)
 async def test_models(opened: Opened, promise: Promise[Model], tmp_path: Path) -> None:
     await promise(partial(opened, tmp_path))
 
@@ -248,26 +239,6 @@ async def test_a_model_that_breaks_a_promise_is_found() -> None:
         await keep(model.PROMISES, partial(opening, False))
     with pytest.raises(AssertionError, match="a ModelError, not KeyError"):
         await keep(model.FAILING, partial(opening, True))
-
-
-class Blunt:
-    """A tool that says nothing of what it takes, and fails as it likes."""
-
-    spec = ToolSpec("blunt", "Do it.", {"type": "object", "properties": {"a": {"type": "strin"}}})
-
-    async def __call__(self, call: Call) -> str:
-        return str(eval("1 /" + "0"))
-
-
-async def test_a_tool_that_breaks_a_promise_is_found() -> None:
-    blunt: Tool = Blunt()
-
-    @asynccontextmanager
-    async def opening() -> AsyncIterator[tools.Trial]:
-        yield tools.Trial(blunt, "{}")
-
-    with pytest.raises(AssertionError, match="its schema is a json schema"):
-        await keep(tools.PROMISES, opening)
 
 
 class Hasty:

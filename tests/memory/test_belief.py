@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
+from world import Words
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
@@ -24,15 +20,6 @@ class Shape(BaseModel):
     phase: Literal["a", "b"] = "a"
     concerns: list[str] = []
     hours: float | None = None
-
-
-class Plain:
-    """An embedder that knows nothing: for tests in which meaning does not matter."""
-
-    name, width = "plain", 4
-
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.zeros((len(texts), 4), np.float32)
 
 
 def belief(**fields: object) -> Belief[Shape]:
@@ -51,27 +38,15 @@ def test_remove_takes_away_and_null_clears() -> None:
     assert merged(held, {"concerns": None, "hours": None})[0] == Shape()
 
 
-def test_what_stays_the_same_is_no_change() -> None:
-    assert merged(belief(concerns=["noise"]), {"concerns": ["noise"], "phase": "a"})[1] == {}
-
-
 @pytest.mark.parametrize("patch", [{"colour": "red"}, {"phase": "z"}, {"hours": "many"}])
 def test_a_patch_that_does_not_fit_is_refused(patch: dict[str, str]) -> None:
     with pytest.raises(InputError, match="belief 'b'"):
         merged(belief(), patch)
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=4), max_size=6))
-def test_nothing_that_was_added_is_lost(patches: list[list[str]]) -> None:
-    held = belief()
-    for patch in patches:
-        held = Belief("b", 1, merged(held, {"concerns": list(patch)})[0])
-    assert sorted(held.value.concerns) == sorted({item for patch in patches for item in patch})
-
-
 async def test_writers_never_lose_each_others_fields(folder: Path) -> None:
     stores = [SqliteStore(folder) for _ in range(2)]
-    streams = [Stream(store, "ann", Plain(), ManualClock()) for store in stores]
+    streams = [Stream(store, "ann", Words(), ManualClock()) for store in stores]
     writes = (
         streams[n % 2].believe("b", {"concerns": [f"c{n}"]} if n % 3 else {"hours": float(n)}, Shape) for n in range(24)
     )
@@ -90,7 +65,7 @@ async def test_a_belief_of_an_older_shape_is_still_read(folder: Path) -> None:
         phase: Literal["b"] = "b"
 
     store = SqliteStore(folder)
-    stream = Stream(store, "ann", Plain(), ManualClock())
+    stream = Stream(store, "ann", Words(), ManualClock())
     await stream.believe("b", {"concerns": ["noise"], "hours": 5.0, "phase": "a"}, Shape)
     assert (await stream.belief("b", Smaller)).value == Smaller(hours=5)
     await store.close()

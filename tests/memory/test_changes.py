@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +18,6 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Erasure, Revision
 
 EVENT = Remembered(count=1, kinds={"note": 1})
-
-
-@pytest.fixture
-async def store(folder: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(folder)
-    yield store
-    await store.close()
 
 
 def a_record(text: str, kind: Kind = "note", stream: str = "ann", at: float = 1e9) -> Record:
@@ -49,15 +42,6 @@ async def test_it_holds_until_its_end_for_whoever_asks(store: SqliteStore) -> No
     with pytest.raises(Conflict):
         await store.commit(Commit(mind="ann", at=1.7e9, revisions=(sooner,)))
     await store.commit(Commit(mind="ann", at=1.7e9, entries=(again,)))
-
-
-async def test_a_version_that_was_to_end_later_ends_with_the_next(store: SqliteStore) -> None:
-    first = replace(a_record("one", "plan"), slot="plan", version=1, valid_until=9e9)
-    second = replace(a_record("two", "plan", at=2e9), slot="plan", version=2)
-    await store.commit(writing(first))
-    await store.commit(writing(second))
-    assert [record.text for record in await store.latest("ann", slot="plan", n=9, now=3e9)] == ["two"]
-    assert (await store.records("ann", [first.id]))[0].superseded_by == second.id
 
 
 async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
@@ -93,32 +77,3 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
     assert new.id in seen
     assert gone.id in erased
     await store.close()
-
-
-@pytest.mark.parametrize("most", [1, 2, 7, 100])
-async def test_portions_together_are_the_whole(store: SqliteStore, most: int) -> None:
-    kinds: tuple[Kind, ...] = ("note", "chat", "observation")
-    records = [a_record(f"{n}", kinds[n % 3]) for n in range(20)]
-    await store.commit(writing(*records))
-    await store.commit(writing(a_record("another's", stream="bob")))
-    since = (await store.changes("ann", 0)).upto
-    more = [a_record(f"more {n}") for n in range(10)]
-    touched = tuple(Revision(id=record.id, level=3) for record in records[::4])
-    await store.commit(Commit(mind="ann", at=1e9, entries=(Entry(EVENT, "ann", tuple(more)),), revisions=touched))
-    for point, wanted in ((0, [*records, *more]), (since, [*records[::4], *more])):
-        found, after = list[str](), 0
-        while True:
-            portion = await store.changes("ann", point, after, most)
-            assert len(portion.records) <= most
-            found += [record.id for record in portion.records]
-            after = portion.left
-            if not after:
-                break
-        assert found == [record.id for record in wanted]
-
-
-async def test_a_portion_of_long_texts_is_short(store: SqliteStore) -> None:
-    await store.commit(writing(*(a_record("x" * 30_000) for _ in range(10))))
-    portion = await store.changes("ann", 0, 0, 10)
-    assert len(portion.records) == 2
-    assert portion.left

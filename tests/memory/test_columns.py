@@ -1,12 +1,7 @@
 import gc
-from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mindstream.clock import SystemClock
 from mindstream.log.events import Remembered
@@ -14,7 +9,7 @@ from mindstream.memory.columns import Columns
 from mindstream.memory.record import New, Record, new_id
 from mindstream.memory.shelf import Shelf
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Changes, Commit, Entry, Revision
+from mindstream.memory.store import Commit, Entry, Revision
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.embedders.wordllama import WordLlama
@@ -35,15 +30,8 @@ async def write(store: SqliteStore, *records: Record) -> None:
     await store.commit(Commit(mind=records[0].stream, at=NOW, entries=(entry,)))
 
 
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(tmp_path)
-    yield store
-    await store.close()
-
-
-async def test_writes_of_another_process_are_seen(store: SqliteStore, tmp_path: Path) -> None:
-    shelf, other = Shelf(store, "e", 8), SqliteStore(tmp_path)
+async def test_writes_of_another_process_are_seen(store: SqliteStore, folder: Path) -> None:
+    shelf, other = Shelf(store, "e", 8), SqliteStore(folder)
     await write(store, a_record("one"))
     assert len(await shelf.columns("ann")) == 1
     record = a_record("two")
@@ -54,16 +42,6 @@ async def test_writes_of_another_process_are_seen(store: SqliteStore, tmp_path: 
     await other.erase("ann", [record.id])
     assert record.id not in (await shelf.columns("ann")).position
     await other.close()
-
-
-async def test_a_batch_keeps_its_order(store: SqliteStore) -> None:
-    records = [a_record(f"turn {i}", "one") for i in range(50)]
-    await write(store, *records)
-    await store.commit(Commit(mind="ann", at=NOW, revisions=(Revision(id=records[3].id, level=1),)))
-    columns = await Shelf(store, "e", 8).columns("ann")
-    assert columns.ids == [record.id for record in records]
-    assert list(columns.before.values) == list(range(-1, 49))
-    assert list(columns.after.values) == [*range(1, 50), -1]
 
 
 async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -> None:
@@ -79,59 +57,6 @@ async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -
     one, two = (c.vectors.near(query, everything, np.arange(40)) for c in (gradual, at_once))
     assert np.allclose(one[1], two[1], atol=0.01)
     assert np.array_equal(gradual.lexical.scores(["turn", "7"]), at_once.lexical.scores(["turn", "7"]))
-
-
-async def test_interleaved_episodes_keep_their_own_neighbours(store: SqliteStore) -> None:
-    await write(store, *(a_record(f"{i}", "ab"[i % 2]) for i in range(6)))
-    columns = await Shelf(store, "e", 8).columns("ann")
-    assert list(columns.before.values) == [-1, -1, 0, 1, 2, 3]
-
-
-async def test_the_streams_used_least_recently_leave(store: SqliteStore) -> None:
-    shelf = Shelf(store, "e", 8, streams=2)
-    first = await shelf.columns("a")
-    await shelf.columns("b")
-    assert await shelf.columns("a") is first
-    await shelf.columns("c")
-    assert await shelf.columns("a") is first
-    await shelf.columns("d")
-    await shelf.columns("e")
-    assert await shelf.columns("a") is not first
-
-
-async def test_a_vector_of_another_embedder_is_not_compared(store: SqliteStore) -> None:
-    await write(store, a_record("one", width=4))
-    columns = await Shelf(store, "e", 8).columns("ann")
-    assert columns.foreign == 1
-    _, cosines = columns.vectors.near(np.ones(8, np.float32), np.ones(1, bool), np.arange(1))
-    assert list(cosines) == [0]
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=20))
-def test_a_vector_that_comes_later_gives_the_same(rows: list[tuple[int, bool]]) -> None:
-    at_once, later = Columns("ann", "e", 8), Columns("ann", "e", 0)
-    records = [replace(a_record("x" * (i + 1), f"{episode}"), id=f"{i}") for i, (episode, _) in enumerate(rows)]
-    first = [record if has else replace(record, vector=None) for record, (_, has) in zip(records, rows, strict=True)]
-    at_once.take(Changes(records))
-    later.take(Changes(first))
-    later.take(Changes(records))
-    more = replace(a_record("and more", "1"), id="more")
-    at_once.take(Changes([more]))
-    later.take(Changes([more]))
-    assert later.foreign == 0
-    everything, query = np.ones(len(rows) + 1, bool), np.ones(8, np.float32) / 8**0.5
-    one, two = (columns.vectors.cosines(query, np.flatnonzero(everything)) for columns in (at_once, later))
-    assert np.allclose(one, two, atol=0.02)
-
-
-async def test_the_first_vector_tells_a_width_that_nobody_knew(store: SqliteStore) -> None:
-    shelf = Shelf(store, "e", 0)
-    await write(store, replace(a_record("none"), vector=None), a_record("one", "x"), a_record("two", "x"))
-    columns = await shelf.columns("ann")
-    assert columns.width == 8
-    rows, nearer = columns.vectors.near(np.ones(8, np.float32), np.ones(3, bool), np.arange(3))
-    assert list(rows) == [0, 1, 2]
-    assert nearer[0] == 0
 
 
 async def test_streams_of_a_store_share_a_shelf_that_is_bounded_by_records(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,6 @@ from mindstream.memory.curation import Drawn
 from mindstream.memory.record import Kind, Triple
 from mindstream.memory.store import Entry, Revision
 from mindstream.memory.stream import New
-
-
-@pytest.fixture
-async def world(folder: Path) -> AsyncIterator[World]:
-    made = World(folder)
-    yield made
-    await made.close()
 
 
 async def found(world: World, query: str, as_of: float | None = None) -> list[str]:
@@ -39,14 +31,6 @@ async def test_a_correction_keeps_the_history(world: World) -> None:
     assert await found(world, "bed") == ["Ann goes to bed at 22:00"]
     assert await found(world, "bed", as_of=then) == ["Ann goes to bed at 23:00"]
     assert (await world.store.records("ann", [old.id]))[0].superseded_by == new.id
-
-
-async def test_a_correction_that_is_known_already_takes_the_place(world: World) -> None:
-    old = await world.stream.remember("bed at 23:00", "note")
-    known = await world.stream.remember("bed at 22:00", "note")
-    assert (await world.stream.supersede(old.id, "Bed at 22:00!")).id == known.id
-    assert (await world.stream.supersede(known.id, "BED at 22:00")).id == known.id
-    assert [record.id for record in await world.stream.latest("note", 9)] == [known.id]
 
 
 async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World) -> None:
@@ -81,27 +65,6 @@ async def test_the_same_words_are_kept_once(world: World, kind: Kind) -> None:
     again = await world.stream.remember_all([New(text="ann  drinks TEA", kind=kind), New(text="new", kind=kind)])
     assert again[0].id == first.id
     assert len(await world.stream.latest(kind, 9)) == 2
-
-
-@pytest.mark.parametrize("kind", ["chat", "observation", "document", "feedback", "plan"])
-async def test_elsewhere_a_second_yes_is_real(world: World, kind: Kind) -> None:
-    await world.stream.remember("yes", kind)
-    await world.stream.recall("yes")
-    await world.stream.remember("yes", kind)
-    assert len(await world.stream.latest(kind, 9)) == 2
-
-
-async def test_the_same_words_at_the_same_moment_are_kept_once(world: World) -> None:
-    other = world.another()
-    await asyncio.gather(*(stream.remember("tea", "note") for stream in [world.stream, other] * 5))
-    assert len(await world.stream.latest("note", 99)) == 1
-    await other.store.close()
-
-
-async def test_what_was_forgotten_may_be_said_again(world: World) -> None:
-    old = await world.stream.remember("tea", "note")
-    await world.stream.commit(revisions=[Revision(id=old.id, forgotten=world.clock.now())])
-    assert (await world.stream.remember("tea", "note")).id != old.id
 
 
 @pytest.mark.parametrize("kind", ["note", "thought", "exemplar"])

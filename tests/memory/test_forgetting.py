@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, JsonValue
 from world import World
 
-from mindstream import Mind, SqliteStore, Stream
+from mindstream import Mind, Stream
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
@@ -30,13 +29,6 @@ class Believed(BaseModel):
     mood: str | None = None
     pets: list[str] = []
     goals: list[str] = []
-
-
-@pytest.fixture
-async def world(folder: Path) -> AsyncIterator[World]:
-    made = World(folder)
-    yield made
-    await made.close()
 
 
 def left(folder: Path, *words: str) -> list[str]:
@@ -170,14 +162,6 @@ async def test_where_the_newest_version_goes_what_was_held_before_holds_again(wo
     assert left(world.folder, "zorro") == []
     with contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection:
         assert list(faults(connection)) == []
-
-
-async def test_a_belief_that_rests_on_nothing_else_goes_whole(world: World) -> None:
-    zorro = await say(world.stream, "I have a parrot called Zorro.")
-    await world.stream.believe("life", {"pets": ["Zorro"]}, Believed, evidence=[zorro.id])
-    await forget(world, await world.stream.to_forget(zorro.id))
-    assert (await world.stream.belief("life", Believed)).version == 0 and await all_texts(world) == []
-    assert left(world.folder, "zorro") == []
 
 
 async def test_a_subject_goes_wherever_it_is_mentioned(world: World) -> None:
@@ -324,14 +308,6 @@ async def test_what_cannot_be_forgotten_is_said(what: dict[str, str], says: str,
         await world.stream.to_forget(**what)  # type: ignore[arg-type]
 
 
-async def test_where_nothing_is_found_nothing_is_written(world: World) -> None:
-    await say(world.stream, "hello there")
-    removal = await world.stream.to_forget(about="giraffes")
-    before = await world.store.version()
-    assert not removal and await world.stream.forget(removal) == Forgotten()
-    assert await world.store.version() == before
-
-
 async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world: World) -> None:
     stream = world.stream
     said = await say(stream, "I wake at three")
@@ -345,16 +321,6 @@ async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world
     assert (await world.events("corrected")) == [Corrected(old=note.id, new=done.record.id)]
     assert not (await stream.correct(done.record.id, "wakes at four.")).items
     assert len(await world.events("corrected")) == 1
-
-
-async def test_it_is_gone_from_another_process_s_columns(world: World) -> None:
-    other = Stream(store := SqliteStore(world.folder), "ann", world.stream.embedder, world.clock)
-    zorro = await say(world.stream, "My parrot is called Zorro.")
-    assert len(await other.recall("Zorro", k=1, touch=False)) == 1
-    await forget(world, await world.stream.to_forget(zorro.id))
-    assert len(await other.recall("Zorro", k=1, touch=False)) == 0
-    await other.close()
-    await store.close()
 
 
 async def test_what_goes_is_not_said_to_stay(folder: Path) -> None:

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from world import World
 
 from mindstream import Mind
-from mindstream.coach.belief.plan import read_plan
 from mindstream.errors import InputError
 from mindstream.log.events import KINDS, Said, Unknown, event
-from mindstream.memory.curation import DEEPEST, Drawn
+from mindstream.memory.curation import Drawn
 from mindstream.memory.record import Kind
 from mindstream.memory.store import Commit, Entry, Revision
 from mindstream.memory.stream import New
-
-
-@pytest.fixture
-async def world(folder: Path) -> AsyncIterator[World]:
-    made = World(folder)
-    yield made
-    await made.close()
 
 
 def change(folder: Path, sql: str, *values: object) -> None:
@@ -35,45 +25,21 @@ def change(folder: Path, sql: str, *values: object) -> None:
 
 ODD: list[tuple[str, object]] = [
     ("kind", "telepathy"),
-    ("kind", b"\xff\xfe"),
     ("created", "yesterday"),
-    ("created", float("inf")),
-    ("created", 3e16),
     ("created", -1e11),
-    ("accessed", "x"),
-    ("forgotten", "x"),
-    ("valid_until", float("-inf")),
-    ("valid_from", 1e300),
     ("importance", "high"),
-    ("importance", 1e308),
     ("level", 10**15),
-    ("level", "strong"),
-    ("depth", "deep"),
     ("by", b"\x00\xff"),
-    ("episode", 7.5),
     ("keywords", "{broken"),
-    ("keywords", "[1, null]"),
-    ("keywords", '"x"'),
-    ("evidence", '{"a": 1}'),
     ("evidence", "[" * 5000),
     ("data", "{broken"),
-    ("data", "[1]"),
     ("data", "[" * 5000),
     ("vector", b"\x01\x02\x03"),
-    ("vector", "text"),
-    ("subject", b"\xff"),
-    ("object", None),
     ("text", b"\xff\xfe tea \xff"),
-    ("text", ""),
-    ("superseded_by", b"\x01"),
     ("version", 2**63 - 1),
     ("slot", "sleep.plan"),
     ("seq", "x"),
-    ("seq", -(2**63)),
-    ("changed", "x"),
     ("changed", 1e300),
-    ("vector", bytes(2_000_000)),
-    ("lasting", "for ever"),
 ]
 
 
@@ -95,12 +61,6 @@ async def test_an_odd_value_spoils_nothing(folder: Path, column: str, value: obj
     await world.stream.sleep()
     await world.stream.remember("Ann drinks tea at five.", "note")
     await world.close()
-
-
-async def test_bytes_that_are_no_text_are_read_with_a_mark(world: World) -> None:
-    record = await world.stream.remember("Ann drinks tea.")
-    change(world.folder, "UPDATE records SET text = CAST(X'416E6EFF' AS TEXT) WHERE id = ?", record.id)
-    assert (await world.store.records("ann", [record.id]))[0].text == "Ann\ufffd"
 
 
 async def test_an_unknown_event_is_kept_whole(world: World) -> None:
@@ -157,42 +117,6 @@ async def test_the_newest_version_of_a_slot_is_the_next_ones_ground_whatever_its
     assert [record.version for record in await world.store.latest("ann", now=2.0, slot="p")] == [2]
 
 
-def test_a_plan_is_read_step_by_step() -> None:
-    plan = read_plan(
-        {
-            "steps": [
-                {"title": "Earplugs", "state": "now"}, {"title": "Walk", "state": "now"},
-                {"title": "Tea", "state": "odd"},
-                {"title": "Read", "state": "not_needed", "resources": [7]}, {"title": 7}, 7, {}, {"title": ""},
-            ],
-        }
-    )  # fmt: skip
-    assert [(step.title, step.state) for step in plan.steps] == [
-        ("Earplugs", "now"), ("Walk", "later"), ("Tea", "later"), ("Read", "not_needed"),
-    ]  # fmt: skip
-    odd: list[object] = [None, 7, [], {"steps": 7}, {"steps": None}]
-    assert [read_plan(each).steps for each in odd] == [[]] * 5
-
-
-@pytest.mark.parametrize(
-    ("what", "new"),
-    [
-        ("no kind", {"kind": "fact"}),
-        ("created", {"created": float("nan")}),
-        ("created", {"created": 1e18}),
-        ("evidence", {"evidence": (7,)}),
-        ("slot", {"slot": "sleep.plan", "version": 1}),
-        ("version", {"kind": "belief", "slot": "sleep", "version": 2**63 - 1}),
-        ("data", {"data": {"x": float("inf")}}),
-    ],
-)
-async def test_nothing_odd_is_remembered_and_all_still_works(world: World, what: str, new: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=what):
-        await world.stream.remember_all([New(**{"text": "tea", **new})])
-    await world.stream.remember("tea")
-    assert len(await world.stream.recall("tea", k=3)) == 1
-
-
 async def test_the_store_itself_refuses(world: World) -> None:
     record = await world.stream.remember("tea")
     for revision in (
@@ -203,10 +127,6 @@ async def test_the_store_itself_refuses(world: World) -> None:
     ):
         with pytest.raises(InputError):
             await world.stream.commit(revisions=[revision])
-    with pytest.raises(InputError, match="stream 'ann'"):
-        await world.store.commit(
-            Commit(mind="bob", at=1.0, entries=(Entry(Unknown(named="x", payload=""), "x", (record,)),))
-        )
     with pytest.raises(InputError, match="at"):
         await world.store.commit(Commit(mind="ann", at=float("inf")))
 
@@ -228,14 +148,6 @@ async def test_a_diamond_of_forty_levels_is_a_small_tree(world: World) -> None:
     tree = await world.stream.evidence_of(await chain(world, 40, 2))
     assert size(tree) < 4 * 40 * 2
     assert tree.evidence[0].evidence[0].evidence and tree.evidence[1].evidence[0].cut
-
-
-async def test_a_long_chain_is_cut_where_nobody_reads_on(world: World) -> None:
-    drawn = await world.stream.evidence_of(await chain(world, DEEPEST + 20, 1))
-    for _ in range(DEEPEST - 1):
-        (drawn,) = drawn.evidence
-    assert drawn.cut and not drawn.evidence and not drawn.missing
-    assert size(await world.stream.evidence_of(drawn.record.id)) == 21
 
 
 async def test_evidence_in_a_circle_ends(world: World) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, JsonValue
+from world import World
 
-from mindstream import ManualClock, Mind, Scripted, SqliteStore, Stream
-from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, NamedResource, Plan, PlanStep, StepEdit
+from mindstream import Mind, Scripted, Stream
+from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, NamedResource, Plan, StepEdit
 from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
@@ -29,31 +27,16 @@ class Shape(BaseModel):
     trouble: str | None = None
 
 
-class Plain:
-    name, width = "plain", 4
-
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.zeros((len(texts), 4), np.float32)
-
-
 @pytest.fixture
-async def stream(folder: Path) -> AsyncIterator[Stream]:
-    store = SqliteStore(folder)
-    async with Stream(store, "ann", Plain(), ManualClock()) as stream:
-        yield stream
-    await store.close()
+def stream(world: World) -> Stream:
+    return world.stream
 
 
 def wishes(first: int, count: int) -> list[JsonValue]:
     return [f"I would like to sit by the river number {n} and feel calm in my own home" for n in range(first, count)]
 
 
-def test_the_newest_items_are_believed() -> None:
-    value, _ = merged(Belief("b", 1, Shape.model_validate({"goals": wishes(0, MOST)})), {"goals": ["one more"]})
-    assert value.goals == [*wishes(1, MOST), "one more"]
-
-
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.lists(st.text(max_size=30) | st.just("長" * 2 * LONGEST) | st.just("x" * 2 * LONGEST + "y"), max_size=99))
 def test_a_list_never_grows_beyond_its_limits(items: list[str]) -> None:
     value, _ = merged(
@@ -167,22 +150,6 @@ async def test_a_plan_of_the_longest_words_is_written(stream: Stream) -> None:
     assert Plan.model_validate(record.data["plan"]) == plan
 
 
-def test_a_plan_from_elsewhere_is_read_within_limits() -> None:
-    step = PlanStep.model_validate({"title": "t" * 9_999, "do": "d" * 99_999})
-    assert len(step.title) <= 200
-    StepEdit(title=step.title, do=step.do)
-
-
-async def test_a_long_name_does_not_stop_the_reasoners(folder: Path) -> None:
-    async with Mind.open(folder, user="ann") as mind:
-        for text in (f"My name is A{'a' * 700}.", "I want " + "to sleep " * 400, "Make me a plan."):
-            async for _ in mind.hear(text):
-                pass
-            await mind.settled()
-        assert await mind.stream.store.events("ann", kinds=["error"]) == []
-        assert await mind.reasoners.work() == []
-
-
 @pytest.mark.parametrize(
     "link",
     [
@@ -199,9 +166,6 @@ def test_a_link_that_nobody_should_follow_is_none(link: str) -> None:
     "link",
     [
         "https://x.org/a?b=c#d",
-        "http://x.org",
-        "HTTPS://X.org",
-        "x.org/a",
         "www.x.org",
         "https://zh.org/失眠",
         "tel:116123",

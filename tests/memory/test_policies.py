@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -117,47 +116,3 @@ def test_bounded_never_moves_relevance_far(relevance: float, age: float, importa
     score = Bounded().rank(candidates([relevance], [age], [importance]), 1).scores
     assert 0.95 * 0.9**2 * relevance <= score[0] + 1e-9
     assert score[0] - 1e-9 <= 1.05 * 1.1**2 * relevance
-
-
-def test_bounded_looks_at_little_of_much() -> None:
-    looked_at: list[int] = []
-    much = candidates(np.linspace(0, 50, 10_000).tolist(), [0.0] * 10_000, [5.0] * 10_000)
-
-    def signals(rows: Rows) -> Signals:
-        looked_at.append(len(rows))
-        return much.signals(rows)
-
-    Bounded().rank(Candidates(much.relevance, NOW, signals, much.cosines, *NO_VECTORS), 40)
-    assert sum(looked_at) < 5_000
-
-
-def test_of_two_alike_the_newer_comes_first() -> None:
-    assert Bounded().rank(candidates([1, 1, 1], [0, 0, 0], [5, 5, 5]), 2).rows.tolist() == [2, 1]
-    assert Bounded().rank(candidates([1, 1], [300 * DAY, 0], [5, 5]), 2).rows.tolist() == [1, 0]
-
-
-def test_the_one_that_is_best_by_the_policy_is_found_wherever_it_stands_by_relevance() -> None:
-    relevance = [10.0] * 20 + [9.0]
-    asked = candidates(relevance, [900 * DAY] * 20 + [0], [1.0] * 20 + [10.0])
-    assert Generative().rank(asked, 1).rows.tolist() == [20]
-    assert Bounded().rank(asked, 1).rows.tolist() == [20]
-
-
-def test_generative_is_the_formula_of_the_paper() -> None:
-    found = Generative().rank(candidates([0, 1, 2], [0, HOUR, 2 * HOUR], [1, 10, 5.5]), 3)
-    order = np.argsort(found.rows)
-    parts = {name: values[order] for name, values in found.parts.items()}
-    assert np.allclose(parts["relevance"], [0, 0.5, 1])
-    assert np.allclose(parts["importance"], [0, 1, 0.5])
-    assert np.allclose(parts["recency"], [1, (0.995 - 0.995**2) / (1 - 0.995**2), 0])
-    assert np.allclose(found.scores[order], parts["relevance"] + parts["importance"] + parts["recency"])
-
-
-def test_generative_gives_a_half_where_all_are_equal() -> None:
-    assert np.allclose(Generative().rank(candidates([3, 3], [DAY, DAY], [4, 4]), 2).scores, 1.5)
-
-
-@pytest.mark.parametrize("policy", [Bounded(), Generative(), Cosine()])
-def test_nothing_is_ranked_where_nothing_passes(policy: Policy) -> None:
-    nothing = candidates([-math.inf, -math.inf], [0, 0], [5, 5])
-    assert policy.rank(nothing, 1).rows.tolist() == []

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from world import World
@@ -27,16 +25,8 @@ from mindstream.log.events import (
 from mindstream.memory.record import New, Record, Triple
 from mindstream.memory.redaction import MARK, ErasedWords
 from mindstream.memory.store import Entry, Revision
-from mindstream.service.damage import faults
 
 SECRET = "Ann keeps a parrot called Zorro"
-
-
-@pytest.fixture
-async def world(folder: Path) -> AsyncIterator[World]:
-    made = World(folder)
-    yield made
-    await made.close()
 
 
 async def forgotten(world: World, text: str = SECRET, kind: str = "note") -> Record:
@@ -108,15 +98,6 @@ async def test_what_was_drawn_from_it_loses_its_words_and_is_embedded_anew(world
     assert again.id == thought.id
 
 
-async def test_the_doctor_finds_nothing_odd_in_what_lost_its_words(world: World) -> None:
-    secret = await forgotten(world)
-    await world.stream.remember(f"In the dream: {SECRET}.", "dream", evidence=[secret.id])
-    await world.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
-    await world.stream.purge()
-    with contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection:
-        assert list(faults(connection)) == []
-
-
 async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
     (said,) = await world.stream.build_records([New(text=SECRET, kind="chat", by="ann")])
     (answer,) = await world.stream.build_records([New(text=f"I hear that {SECRET}.", kind="chat", by="mind")])
@@ -182,17 +163,6 @@ async def test_short_words_go_only_where_they_stand_alone(world: World) -> None:
     await world.stream.purge()
     texts = [each.event.text for each in await log(world) if isinstance(each.event, Thought)]
     assert texts == [MARK, "a steady tea drinker"]
-
-
-async def test_where_the_process_died_before_the_file_was_written_anew_the_next_sleep_does_it(world: World) -> None:
-    secret = await forgotten(world)
-    await world.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
-    await world.store.erase("ann", [secret.id])  # and no compaction
-    await world.close()
-    later = World(world.folder)
-    await later.stream.sleep(n=0)
-    assert left(later) == []
-    await later.close()
 
 
 async def test_no_byte_is_left_after_many_purges_beside_much_else(world: World) -> None:

@@ -1,7 +1,6 @@
 """Recall in talks of other shapes: long replies, bursts, names in other forms, advice, nothing that answers."""
 
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 from world import World
@@ -40,13 +39,6 @@ EVENINGS = [
 ]
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    world = World(tmp_path)
-    yield world
-    await world.close()
-
-
 async def tell(world: World, talk: Sequence[Said], user: str = "", episode: str = "one") -> None:
     """Write a talk; with a user, whose words and whose are not is marked."""
     await world.stream.remember_all(
@@ -64,13 +56,6 @@ async def ask(world: World, question: str, k: int = 3) -> list[str]:
 async def test_a_long_reply_does_not_drown_what_the_user_said(world: World) -> None:
     await tell(world, EVENINGS)  # nobody is marked as the user: it is the lengths that tell
     assert (await ask(world, "Which sister helped moving in spring?"))[0] == EVENINGS[0][1]
-
-
-async def test_between_people_who_say_as_much_length_is_measured_as_ever(world: World) -> None:
-    await tell(world, [("kim", "The red lighthouse stands far out."), ("lee", "A lighthouse needs paint every year.")])
-    speakers = (await world.stream.columns()).speakers
-    usual = speakers.usual_lengths()
-    assert speakers.tersest() == pytest.approx(usual.max(), rel=0.05)
 
 
 async def test_who_hardly_says_anything_does_not_set_the_measure() -> None:
@@ -181,7 +166,3 @@ async def test_below_the_floor_nothing_is_returned_and_nothing_touched(world: Wo
     assert await world.stream.recall("Which bank gave the mortgage?", floor=0.1) == []
     assert (await world.now(note)).accessed == note.accessed
     assert len(await world.stream.recall("What is the cat of Otto called?", floor=0.1)) == 1
-
-
-async def test_an_empty_stream_is_sure_of_nothing(world: World) -> None:
-    assert (await world.stream.recall("Where does Otto live?")).certainty == 0

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from world import Words
 
 from mindstream import ManualClock, SqliteStore, Stream
 from mindstream.log.events import Remembered
@@ -113,16 +112,6 @@ async def test_a_filling_that_is_broken_off_is_gone_on_with(store: CountingStore
     assert store.asked <= 2 * (PORTIONS + 2)
 
 
-async def test_who_cannot_wait_finishes_what_another_began(store: CountingStore) -> None:
-    shelf = Shelf(store, "plain", 8)
-    filling = asyncio.create_task(shelf.columns("ann"))
-    await reached(store, PORTIONS // 2)
-    at_once = await shelf.columns("ann")
-    assert len(at_once) == PORTION * PORTIONS - 1
-    assert await filling is at_once
-    await like_new(at_once, store)
-
-
 async def test_what_is_written_and_touched_between_portions_is_there(store: CountingStore, folder: Path) -> None:
     shelf, other = Shelf(store, "plain", 8), SqliteStore(folder)
     first = (await store.changes("ann", 0)).records
@@ -157,7 +146,7 @@ async def test_what_is_erased_between_portions_is_not_found(store: CountingStore
 
 
 async def test_constant_erasing_does_not_keep_a_recall_from_its_answer(store: CountingStore, folder: Path) -> None:
-    stream, other = Stream(store, "ann", Plain(), ManualClock()), SqliteStore(folder)
+    stream, other = Stream(store, "ann", Words(), ManualClock()), SqliteStore(folder)
     left = [record.id for record in (await store.changes("ann", 0)).records]
 
     async def erase() -> None:
@@ -170,25 +159,3 @@ async def test_constant_erasing_does_not_keep_a_recall_from_its_answer(store: Co
     erasing.cancel()
     await asyncio.gather(erasing, return_exceptions=True)
     await other.close()
-
-
-class Plain:
-    name, width = "plain", 8
-
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.full((len(texts), 8), 8**-0.5, np.float32)
-
-
-async def test_a_vector_that_is_no_number_never_gets_into_columns(folder: Path) -> None:
-    store = SqliteStore(folder)
-    sound, *others = some(4)
-    await store.commit(writing(sound))
-    sick = [float("nan"), float("inf"), -float("inf")]
-    columns = await Shelf(store, "plain", 8).columns("ann")
-    rows = [np.array([value, *[0.1] * 7], np.float16) for value in sick]
-    columns.take(Changes([replace(each, vector=row) for each, row in zip(others, rows, strict=True)]))
-    assert columns.foreign == 3
-    found, nearer = columns.vectors.near(np.full(8, 8**-0.5, np.float32), np.ones(4, bool), np.arange(4))
-    assert np.isfinite(nearer).all()
-    assert list(found) == [0, 1, 2, 3]
-    await store.close()

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 from pydantic import JsonValue
 from world import LAWS, World
 
 from mindstream import Scripted
 from mindstream.clock import DAY_S
-from mindstream.errors import InputError, ModelUnavailable
+from mindstream.errors import ModelUnavailable
 from mindstream.memory.duplicates import alike
-from mindstream.memory.rate_importance import Importance, RateImportance
-from mindstream.memory.record import FADING, Kind
+from mindstream.memory.rate_importance import Importance
+from mindstream.memory.record import Kind
 from mindstream.memory.store import Revision
 from mindstream.memory.stream import New
-from mindstream.models.rules import Rules
 
 OLD = LAWS.asleep_s + 1
-
-
-@pytest.fixture
-async def world(folder: Path) -> AsyncIterator[World]:
-    made = World(folder)
-    yield made
-    await made.close()
 
 
 async def observed(world: World, *texts: str, kind: Kind = "observation") -> list[str]:
@@ -48,15 +36,6 @@ async def test_what_is_forgotten_becomes_a_dream_with_it_as_evidence(world: Worl
     assert (dream.text, dream.depth, set(dream.evidence)) == ("I was in a red boat that sang.", 1, set(ids))
     assert {record.id for record in await world.stream.archive()} == set(ids)
     assert (await world.told())["dream"].records == (dream.id,)
-
-
-async def test_nothing_forgotten_no_model_no_dream(world: World) -> None:
-    await observed(world, "a red boat")
-    model = Scripted({})
-    assert await world.stream.sleep(model) == ""
-    assert model.asked == []
-    assert await world.stream.latest("dream") == []
-    assert "dream" not in await world.told()
 
 
 async def test_rules_make_a_modest_dream_in_the_language_of_the_fragments(world: World) -> None:
@@ -94,32 +73,6 @@ async def test_sleep_has_its_own_threshold_and_spares_the_lasting(world: World) 
     assert held == {fresh: 1, old: -1, lasting: 6}
 
 
-async def test_only_fading_kinds_are_drawn(world: World) -> None:
-    for kind in ("chat", "belief", "plan", "exemplar", "evidence", "feedback", "document"):
-        await observed(world, "a thing that stays", kind=kind)
-    world.clock.advance(100 * DAY_S)
-    assert await world.stream.sleep(n=99) == ""
-    assert (await world.told())["fading"].looked_at == 0
-    for kind in FADING:
-        await observed(world, f"a {kind} that goes", kind=kind)
-    world.clock.advance(100 * DAY_S)
-    assert await world.stream.sleep(n=99)
-    assert len(await world.stream.archive()) == len(FADING)
-
-
-async def test_the_same_night_draws_the_same(folder: Path) -> None:
-    told = []
-    for each in (folder / "one", folder / "two"):
-        world = World(each)
-        await observed(world, *(f"memory {n}" for n in range(40)))
-        world.clock.advance(OLD)
-        await world.stream.sleep(n=10)
-        told.append(sorted(record.text for record in await world.stream.archive()))
-        await world.close()
-    assert told[0] == told[1]
-    assert len(told[0]) == 10
-
-
 async def test_a_model_that_fails_never_writes_a_dream_and_the_night_goes_on(world: World) -> None:
     await observed(world, "a red boat", "a song")
     world.clock.advance(OLD)
@@ -150,11 +103,6 @@ async def test_ratings_that_do_not_fit_are_not_written(world: World, reply: str 
     await world.stream.sleep(Scripted({"rate_importance": [reply]}), n=0)
     assert [record.importance for record in await world.store.latest("ann", n=9, now=world.clock.now())] == [None, None]
     assert (await world.told())["importance"].error
-
-
-def test_without_a_model_nothing_outweighs_anything() -> None:
-    told = Rules().answer(RateImportance(who="ann", memories=("My father died.", "I like tea.")))
-    assert len(set(told.ratings)) == 1
 
 
 async def test_near_duplicates_are_superseded_with_evidence(world: World) -> None:
@@ -210,43 +158,6 @@ async def test_what_no_longer_holds_goes_to_the_archive(world: World) -> None:
     assert [record.id for record in await world.stream.archive()] == [shop.id]
     past = await world.stream.recall("closed", as_of=now + DAY_S / 2)
     assert {each.record.id for each in past} == {shop.id, bridge.id}
-
-
-async def test_every_step_is_reported(world: World) -> None:
-    await observed(world, "a red boat")
-    world.clock.advance(OLD)
-    await world.stream.sleep()
-    assert list(await world.told()) == ["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
-
-
-@pytest.mark.parametrize("step", ["dream", "rate_importance"])
-async def test_a_sleep_broken_off_keeps_what_it_has_done(world: World, step: str) -> None:
-    await world.stream.remember_all([New(text="a red boat")])
-    world.clock.advance(OLD)
-    reached, dreaming = asyncio.Event(), Scripted({"dream": ["a dream"]})
-
-    class Stuck(Scripted):
-        async def reply(self, request):  # type: ignore[no-untyped-def]
-            if request.prompt.label() == step:
-                reached.set()
-                await asyncio.Event().wait()
-            async for part in dreaming.reply(request):
-                yield part
-
-    night = asyncio.create_task(world.stream.sleep(Stuck({})))
-    await reached.wait()
-    night.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await night
-    assert len(await world.stream.archive()) == 1
-    assert len(await world.stream.latest("dream")) == (step != "dream")
-    await world.stream.sleep()
-    assert "compaction" in await world.told()
-
-
-async def test_a_negative_number_of_records_is_refused(world: World) -> None:
-    with pytest.raises(InputError, match="at least 0"):
-        await world.stream.sleep(n=-1)
 
 
 @pytest.mark.parametrize(

@@ -218,6 +218,6 @@ def test_a_store_holds_what_it_was_given(another: subprocess.Popen[str]) -> None
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=20, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

@@ -3,52 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from world import LAWS, World
 
 from mindstream import SystemClock
-from mindstream.clock import DAY_S, HOUR_S
-from mindstream.errors import Conflict
+from mindstream.clock import DAY_S
 from mindstream.log.events import Remembered
 from mindstream.memory.record import KINDS, Kind
-from mindstream.memory.store import Revision
 from mindstream.memory.stream import New, Stream
-from mindstream.memory.strength import StrengthState
-from mindstream.memory.touch import LATER_S, Touch
-
-
-@pytest.fixture
-async def world(folder: Path) -> AsyncIterator[World]:
-    made = World(folder)
-    yield made
-    await made.close()
-
-
-async def test_what_is_returned_strengthens_at_its_intervals(world: World) -> None:
-    record = await world.stream.remember("Ann grows tomatoes.")
-    levels = []
-    for hours in (0, 1, 2, 3, 4, 5):
-        world.clock.advance(hours * HOUR_S)
-        await world.stream.recall("tomatoes")
-        levels.append((await world.now(record)).level)
-    assert levels == [1, 1, 1, 2, 2, 3]  # T(1) = 2 hours, T(2) = 4 hours
-    assert (await world.now(record)).accessed == world.clock.now()
-
-
-async def test_a_memory_rehearsed_over_weeks_lasts(world: World) -> None:
-    record = await world.stream.remember("Ann grows tomatoes.")
-    for level in range(LAWS.lasting_level):
-        world.clock.advance(LAWS.interval_s(level) + 1)
-        await world.stream.recall("tomatoes")
-    assert (await world.now(record)).lasting
-    world.clock.advance(3650 * DAY_S)
-    await world.stream.remember_all([New(text=f"Tomatoes are red, {n}") for n in range(3)])
-    for _ in range(9):
-        await world.stream.recall("red tomatoes", k=1)
-    assert (await world.now(record)).forgotten is None
+from mindstream.memory.touch import LATER_S
 
 
 async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None:
@@ -66,14 +31,6 @@ async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None
     assert (await world.now(old)).accessed < world.clock.now() - LAWS.passed_over_s
     assert old.id not in {each.record.id for each in await world.stream.recall("tomatoes")}
     assert [record.id for record in await world.stream.archive()] == [old.id]
-
-
-async def test_found_again_soon_costs_nothing(world: World) -> None:
-    old = await world.stream.remember("Ann saw tomatoes once.")
-    world.clock.advance(LAWS.passed_over_s)
-    await world.stream.remember("tomatoes tomatoes")
-    await world.stream.recall("tomatoes", k=1)
-    assert (await world.now(old)).level == 0
 
 
 async def test_only_4k_records_are_found(world: World) -> None:
@@ -157,15 +114,6 @@ async def test_touches_are_written_at_close_and_before_sleep(world: World) -> No
     assert (await world.store.records("ann", [record.id]))[0].level == 2
 
 
-async def test_a_clock_that_jumps_never_ranks_by_what_is_overdue(world: World) -> None:
-    old = await world.stream.remember("Ann saw tomatoes once.")
-    await world.stream.remember("tomatoes tomatoes")
-    world.clock.advance(LAWS.passed_over_s + 1)
-    await world.stream.recall("tomatoes", k=1)
-    world.clock.advance(DAY_S)
-    assert old.id not in {each.record.id for each in await world.stream.recall("tomatoes")}
-
-
 async def test_touches_of_many_processes_all_count(world: World) -> None:
     others = [world.another() for _ in range(4)]
     records = await world.stream.remember_all([New(text=f"tomatoes, {n}") for n in range(5)])
@@ -184,14 +132,6 @@ async def test_touches_of_many_processes_all_count(world: World) -> None:
         await other.store.close()
 
 
-async def test_erased_meanwhile_is_no_error(world: World) -> None:
-    record = await world.stream.remember("tomatoes")
-    await world.stream.recall("tomatoes")
-    await world.store.erase("ann", [record.id])
-    await world.stream.settle()
-    assert await world.store.records("ann", [record.id]) == []
-
-
 async def test_a_touch_is_written_with_what_it_was_recalled_for_once(world: World) -> None:
     record = await world.stream.remember("tomatoes")
     found = await world.stream.recall("tomatoes", touch=False)
@@ -205,28 +145,3 @@ async def test_a_touch_is_written_with_what_it_was_recalled_for_once(world: Worl
     [now] = await world.store.records("ann", [record.id])
     assert (now.level, now.accessed) == (2, world.clock.now())
     assert (await world.stream.recall("tomatoes", as_of=world.clock.now())).touch is None
-
-
-async def test_touches_that_are_committed_with_entries_all_count(world: World) -> None:
-    others = [world.another() for _ in range(4)]
-    record = await world.stream.remember("Ann saw tomatoes once.")
-    await world.stream.commit(revisions=[Revision(id=record.id, level=4)])
-    world.clock.advance(LAWS.passed_over_s + 1)
-    touch = Touch(world.clock.now(), (), [record.id])
-    event = Remembered(count=0, kinds={})
-    await asyncio.gather(*(each.commit(event, touch=touch) for each in (*others, *others)))
-    assert (await world.now(record)).forgotten == world.clock.now()
-    assert await world.store.count("ann", "remembered") == 9
-    for other in others:
-        await other.store.close()
-
-
-async def test_a_conflict_of_the_entries_is_raised_and_nothing_is_touched(world: World) -> None:
-    record = await world.stream.remember("tomatoes")
-    touch = (await world.stream.recall("tomatoes", touch=False)).touch
-    wrong = Revision(id=record.id, importance=3.0, was=StrengthState(5, False, 1.0))
-    with pytest.raises(Conflict):
-        await world.stream.commit(Remembered(count=0, kinds={}), revisions=[wrong], touch=touch)
-    now = await world.now(record)
-    assert (now.level, now.importance) == (0, None)
-    assert await world.store.count("ann", "remembered") == 1

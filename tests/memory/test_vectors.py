@@ -1,10 +1,7 @@
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from mindstream.memory.vectors import EXACT_UP_TO, Vectors, halve, restore
+from mindstream.memory.vectors import EXACT_UP_TO, Vectors
 
 WIDTH = 64
 
@@ -34,20 +31,6 @@ def test_only_those_that_are_asked_for_are_found() -> None:
     found, _ = vectors.near(rows[1235], among, np.array([7, 8]))
     assert among[found].all()
     assert 8 in found
-
-
-def test_neighbours_lend_each_other_half() -> None:
-    rows, vectors = units(3), Vectors(WIDTH)
-    for before, row in enumerate(rows, -1):
-        vectors.append(row.astype(np.float16), before)
-    middle = rows[1] + rows[0] / 2 + rows[2] / 2
-    middle /= np.linalg.norm(middle)
-    assert abs(float(vectors.cosines(middle, np.array([1]))[0]) - 1) < 0.001
-
-
-@given(arrays(np.float32, 16, elements=st.floats(-8, 8, width=32)))
-def test_half_a_float_is_near_enough(numbers: NDArray[np.float32]) -> None:
-    assert np.allclose(restore(halve(numbers)), numbers, rtol=0.004, atol=1e-30)
 
 
 def test_what_is_usual_is_the_same_whenever_it_was_asked() -> None:

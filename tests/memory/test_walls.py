@@ -134,21 +134,12 @@ async def test_nothing_that_is_written_changes_another_user(name: str, two: Two)
 
 
 LOOK_ALIKES = [
-    "Bob",
     "BOB",
     "bob ",
-    "bob_",
     "bo_",
-    "b_b",
-    "bob.",
     "bob/",
-    "bob|ann",
-    "bob:1",
     "０bob",
     "bоb",
-    "bob1",
-    "b",
-    "ﬁ",
     unicodedata.normalize("NFD", "bób"),
     unicodedata.normalize("NFC", "bób"),
 ]

@@ -2,54 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import JsonValue
 from world import World
 
-from mindstream.log.events import Remembered
-from mindstream.memory.columns import Columns
-from mindstream.memory.fields import Fields, entries, is_plain
 from mindstream.memory.policies import Bounded, Cosine, Generative, Policy
-from mindstream.memory.record import Record
-from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
-
-values: st.SearchStrategy[JsonValue] = st.sampled_from(
-    [None, True, False, 0, 1, 2.5, "a", "b", "x" * 200, ["a"], {"a": 1}, [], ""]
-)
-
-
-@pytest.fixture
-async def world(folder: Path) -> AsyncIterator[World]:
-    made = World(folder)
-    yield made
-    await made.close()
-
-
-@given(st.lists(st.dictionaries(st.sampled_from(["room", "slot", "n"]), values), max_size=12), values)
-@settings(max_examples=60)
-def test_fields_know_who_has_what(rows: list[dict[str, JsonValue]], wanted: JsonValue) -> None:
-    fields = Fields()
-    records = [
-        Record(
-            id=f"record{at}", stream="ann", kind="note", text="x", created=1.0, accessed=1.0, data=data,
-            slot="s" if at % 5 == 0 else None,
-        )
-        for at, data in enumerate(rows)
-    ]  # fmt: skip
-    for at, record in enumerate(records):
-        fields.add(at, record)
-    for name in ("room", "slot", "nothing"):
-        having = [dict(entries(record)).get(name) == wanted for record in records]
-        if is_plain(wanted):
-            assert fields.having(name, wanted, len(records)).tolist() == having
-        else:
-            assert {at for at, has in enumerate(having) if has} <= set(fields.large(name))
 
 
 @pytest.mark.parametrize("policy", [Bounded(), Generative(), Cosine()])
@@ -80,22 +38,3 @@ async def test_a_policy_is_not_bound_to_what_is_most_relevant(world: World) -> N
     assert found.record.id == best.id
     everything = await world.stream.recall("what noise do trams make?", k=99, policy=Generative(), touch=False)
     assert found.score == pytest.approx(max(each.score for each in everything))
-
-
-async def test_of_each_policy_three_are_passed_over_for_one_returned(world: World) -> None:
-    await world.stream.remember_all([New(text=f"noise, {n}") for n in range(30)])
-    for policy in (Bounded(), Generative(), Cosine()):
-        found = await world.stream._recaller.recall("ann", "noise", 3, now=world.clock.now(), policy=policy)
-        assert (len(found.returned), len(found.passed_over)) == (3, 9)
-
-
-async def test_what_is_erased_while_values_are_compared_is_left_out(world: World) -> None:
-    one, other = await world.stream.build_records(
-        [New(text="noise", data={"tags": ["a"]}), New(text="noise", data={"tags": ["a"]})]
-    )
-    await world.stream.commit(Entry(Remembered(count=2, kinds={}), "test", (one, other)))
-    columns: Columns = await world.stream.columns()
-    await world.store.erase("ann", [one.id])
-    await columns.catch_up(world.store)
-    found = await world.stream.recall("noise", where={"tags": ["a"]}, touch=False)
-    assert [each.record.id for each in found] == [other.id]

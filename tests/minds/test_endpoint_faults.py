@@ -10,10 +10,8 @@ import pytest
 from fake_endpoint import (
     EMPTY,
     GARBAGE,
-    NO_SUCH_MODEL,
     NOT_JSON,
     WRONG_KEY,
-    WRONG_SHAPE,
     Behaviour,
     Breaks,
     Fails,
@@ -26,7 +24,6 @@ from mindstream import Mind, Models, Timeouts
 from mindstream.clock import ManualClock
 from mindstream.errors import SettingsError
 from mindstream.log.events import BeliefChanged, Event, Failed, Heard, Said, SetAside, Thought
-from mindstream.models.wrappers.budget import Budget
 from mindstream.reasoners import runner
 
 HEARD = "The noise from the street wakes me."
@@ -62,26 +59,13 @@ def door() -> Iterator[FakeEndpoint]:
 
 
 FAULTS: dict[str, Behaviour] = {
-    "no such model": NO_SUCH_MODEL,
     "wrong key": WRONG_KEY,
-    "too many requests": Fails(429, "slow down", {"Retry-After": "1"}),
-    "broken inside": Fails(500, "oops"),
     "cut in the middle": Breaks("I hear that the noi"),
     "not JSON": NOT_JSON,
-    "another shape": WRONG_SHAPE,
     "garbage": GARBAGE,
     "empty": EMPTY,
     "sixty seconds of silence": Stalls(),
 }
-
-
-async def test_a_wait_that_is_asked_for_is_waited_and_the_answer_comes(folder: Path, door: FakeEndpoint) -> None:
-    door.will(Fails(429, "slow down", {"Retry-After": "1"}))
-    door.otherwise = Says("I hear you.")
-    models = Models.named({"default": "rules", "talker": f"{door.url}#m"})
-    async with models, Mind.open(folder, user="ann", models=models) as mind:
-        said = [row.event async for row in mind.hear(HEARD)][-1]
-        assert isinstance(said, Said) and said.text == "I hear you."
 
 
 UNREADABLE = {"empty"}
@@ -139,9 +123,8 @@ async def test_an_endpoint_that_dies_for_five_minutes_in_a_talk_loses_nothing(
         assert not any(isinstance(event, SetAside) for event in events)
 
 
-@pytest.mark.parametrize("fault", ["wrong key", "broken inside"])
-async def test_what_rests_is_thought_about_by_the_next_process(folder: Path, door: FakeEndpoint, fault: str) -> None:
-    door.otherwise, table = FAULTS[fault], {"default": f"{door.url}#m"}
+async def test_what_rests_is_thought_about_by_the_next_process(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise, table = WRONG_KEY, {"default": f"{door.url}#m"}
     for _ in range(25):  # more often than work may be taken up by processes that die of it
         models = Models.named(table, retry=1)
         async with models, Mind.open(folder, user="ann", models=models) as mind:
@@ -153,34 +136,6 @@ async def test_what_rests_is_thought_about_by_the_next_process(folder: Path, doo
         await mind.settled()
         assert {event.slot for event in await events_of(mind, "thought") if isinstance(event, Thought)} == SLOTS
         assert await mind.reasoners.work() == [] == await events_of(mind, "set_aside")
-
-
-async def test_what_a_budget_does_not_allow_rests(folder: Path, door: FakeEndpoint) -> None:
-    door.otherwise, table = THINKS, {"default": f"{door.url}#m"}
-    models = Models.named(table, budget=Budget(calls=1))
-    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY) as mind:
-        await say(mind, HEARD)
-        assert {work.slot for work in await mind.reasoners.work()} == SLOTS
-    async with Models.named(table) as models, Mind.open(folder, user="ann", models=models) as mind:
-        await mind.settled()
-        assert await mind.reasoners.work() == []
-
-
-async def test_a_fallback_that_was_named_thinks_and_signs(folder: Path, door: FakeEndpoint) -> None:
-    door.otherwise = Fails(500, "oops")
-    models = Models.named({"default": f"{door.url}#m"}, retry=1, fallback="rules")
-    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY) as mind:
-        await say(mind, HEARD)
-        thoughts = [event for event in await events_of(mind, "thought") if isinstance(event, Thought)]
-        assert {event.slot: event.model for event in thoughts} == dict.fromkeys(SLOTS, "rules")
-        assert [event.model for event in await events_of(mind, "said") if isinstance(event, Said)] == ["rules"]
-
-
-async def test_what_a_mind_may_do_without_is_done_by_who_is_named(folder: Path, door: FakeEndpoint) -> None:
-    door.otherwise, table = THINKS, {"talker": "rules", "reasoner": f"{door.url}#m"}
-    async with Mind.open(folder, user="ann", models=table) as mind:
-        await say(mind, HEARD)
-        assert {event.slot for event in await events_of(mind, "thought") if isinstance(event, Thought)} == SLOTS
 
 
 @pytest.mark.parametrize("named", ["talker", "reasoner"])

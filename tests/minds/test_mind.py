@@ -6,16 +6,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from mindstream import Mind, Models, Scripted, Timeouts
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
-from mindstream.errors import InputError, ModelUnavailable
+from mindstream.errors import InputError
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
-from mindstream.memory.sqlite import SqliteStore
 from mindstream.models.model import Call, Model, Part, Request
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Line
@@ -159,13 +156,6 @@ async def test_no_follow_up_over_a_user_who_has_said_something_newer(folder: Pat
         assert await kept(mind, FollowUp) == []
 
 
-async def test_a_talker_without_its_model_says_so_and_no_rule_speaks_for_it(folder: Path) -> None:
-    async with opened(folder, says(ModelUnavailable("it is down")), thinks(NOTHING, phases=["asking"])) as mind:
-        said = (await turn(mind, "hello there"))[-1].event
-        assert isinstance(said, Said) and said.model == "unavailable" and "What you said is kept" in said.text
-        assert [row.event.text for row in await kept(mind, Failed) if isinstance(row.event, Failed)] == ["it is down"]
-
-
 async def test_a_belief_that_does_not_fit_is_not_written(folder: Path) -> None:
     bad = '{"thought": "t", "patch": {"colour": "red"}}'
     async with opened(folder, says("One."), thinks(bad, phases=["asking"])) as mind:
@@ -274,12 +264,6 @@ async def test_what_cannot_be_heard_is_refused_in_words_and_leaves_nothing(folde
         assert await kept(mind, Heard) == []
 
 
-async def test_control_characters_do_not_get_in(folder: Path) -> None:
-    async with opened(folder, says("One."), thinks(NOTHING)) as mind:
-        heard = (await turn(mind, "hello\x1b[31m\x00 there\ud800"))[0].event
-        assert isinstance(heard, Heard) and heard.text == "hello[31m there"
-
-
 class Keeping:
     """A reasoner that notes what it was woken for."""
 
@@ -354,47 +338,3 @@ async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> No
         assert about[1:] == [(first, second)]
         thinking = [asked for asked in reasoner.asked if asked.prompt.label() == "think_in_phase"]
         assert any("without sugar" in message.text for message in thinking[-1].turns)
-
-
-class NoEmbedder:
-    """An embedding endpoint that is down."""
-
-    name, width = "down", 8
-
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        raise ModelUnavailable("the embedding endpoint is down")
-
-
-async def test_without_its_embedder_a_mind_still_hears_remembers_and_answers(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", embed=NoEmbedder()) as mind:
-        await turn(mind, "My name is Ann and the noise wakes me.")
-        await mind.settled()
-        said = (await turn(mind, "What do you remember about me?"))[-1].event
-        assert isinstance(said, Said) and "Ann" in said.text
-        assert all(record.vector is None for record in await mind.stream.latest("chat", 10))
-
-
-async def test_minds_that_share_models_each_log_their_own_calls(folder: Path) -> None:
-    async with (
-        Models.named({"default": "rules"}) as models,
-        Mind.open(folder, user="ann", models=models, gate="belief") as ann,
-        Mind.open(folder / "b", user="bob", models=models, gate="belief") as bob,
-    ):
-        await turn(ann, "The noise keeps me awake.")
-        await ann.settled()
-        await turn(bob, "hello")
-        await bob.settled()
-    for place in (folder, folder / "b"):
-        store = SqliteStore(place)
-        assert len(await store.events(None, kinds=["model_called"])) == 4
-        await store.close()
-
-
-async def test_what_is_poured_in_while_the_talker_waits_does_not_keep_it_waiting(folder: Path) -> None:
-    lines: list[Line] = [f"answer {n}" for n in range(4)]
-    async with opened(folder, says(*lines), thinks(NOTHING, *[STEP] * 3), timeouts=Timeouts(deadline_s=20)) as mind:
-        await turn(mind, "hello")
-        await mind.settled()
-        turns = await asyncio.gather(*(turn(mind, f"make me a plan {n}") for n in range(3)))
-        said = [events[-1].event for events in turns]
-        assert [event.waited and not event.late for event in said if isinstance(event, Said)] == [True] * 3

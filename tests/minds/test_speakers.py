@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mindstream import Conclusion, InputError, Mind, Occasion, Stream, Trigger, tool
+from mindstream import Conclusion, InputError, Mind, Occasion, Trigger, tool
 from mindstream.coach.coach import Coach, coach, coach_of
 from mindstream.coach.packs.load import load
-from mindstream.log.events import KINDS, Event, Failed, Heard, Logged, Said, register
+from mindstream.log.events import Failed, Heard, Logged, Said
 from mindstream.memory.store import Entry
 from mindstream.memory.stream import New
-from mindstream.models.prompt import Prompt, rule
 from mindstream.reasoners.reasoner import Reasoner
 
 
@@ -127,63 +125,3 @@ async def test_what_would_be_passed_over_is_refused(tmp_path: Path, more: dict[s
     with pytest.raises(InputError, match=words):
         async with Mind.open(tmp_path, user="ann", **more):
             pass
-
-
-async def test_a_mind_can_be_told_to_stop_thinking(tmp_path: Path) -> None:
-    class Slow(Notes):
-        slot = "slow"
-        trigger = Trigger()
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.begun = asyncio.Event()
-
-        async def think(self, occasion: Occasion) -> Conclusion:
-            self.begun.set()
-            await asyncio.sleep(60)
-            raise AssertionError("unreachable")
-
-    slow = Slow()
-    async with Mind.open(tmp_path, user="ann", speaker=None, reasoners=[slow]) as mind:
-        async for _ in mind.hear("Think about this."):
-            pass
-        async with asyncio.timeout(20):
-            await slow.begun.wait()
-        assert mind.cancel("other") == 0
-        assert mind.cancel() == 1
-        await mind.settled()
-        assert await mind.reasoners.work() == []
-
-
-async def test_users_may_be_called_as_other_systems_call_them(tmp_path: Path) -> None:
-    for user in ("auth0|1234", "ann@example.org", "tenant:7/ann", "a+b", "名前"):
-        async with Mind.open(tmp_path, user=user, speaker=None) as mind:
-            async for _ in mind.hear("I am here."):
-                pass
-        async with Stream.open(tmp_path, user) as stream:
-            assert [record.text for record in await stream.latest("chat", 5)] == ["I am here."]
-
-
-async def test_fields_of_ones_own_are_found_by(tmp_path: Path) -> None:
-    async with Stream.open(tmp_path, "ann") as stream:
-        await stream.remember("The key hangs in the hall.", data={"room": "hall"})
-        await stream.remember("The key for the shed.", data={"room": "shed"})
-        found = await stream.recall("key", where={"room": "shed"})
-        assert [each.record.text for each in found] == ["The key for the shed."]
-
-
-def test_a_rule_and_a_kind_of_event_are_not_replaced_in_silence() -> None:
-    class Ask(Prompt[str]):
-        """Anything?"""
-
-    rule(Ask)(str)
-    rule(Ask)(str)
-    with pytest.raises(ValueError, match="has a rule already"):
-        rule(Ask)(repr)
-
-    class Other(Event):
-        kind = "heard"
-
-    with pytest.raises(ValueError, match="two events of the kind 'heard'"):
-        register(Other)
-    assert KINDS["heard"] is Heard

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mindstream import Models, Timeouts
-from mindstream.models.rules import Rules
 
 
 def test_a_mind_waits_as_long_as_its_models_may_take() -> None:
@@ -17,9 +16,3 @@ def test_patience_with_one_model_is_for_its_role() -> None:
     table = {"talker": "https://models.example.org/v1#m", "reasoner": "ollama:m"}
     found = Timeouts().fill(Models.named(table, patience_s={"ollama:m": 2_000}))
     assert found.thinking_s == 6_000 and found.silence_s < 200
-
-
-def test_what_is_said_of_a_mind_s_time_holds() -> None:
-    said = Timeouts(silence_s=5.0, thinking_s=7.0)
-    assert said.fill(Models.named({"default": "ollama:m"})) == said
-    assert Timeouts().fill(Models(Rules())).thinking_s == 180

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -48,15 +47,6 @@ async def test_the_counter_falls_by_the_importance_of_what_is_observed(stream: S
     assert await counter(stream) == 134
 
 
-async def test_the_counter_survives_a_restart_and_is_one_for_all_processes(stream: Stream, folder: Path) -> None:
-    await seen(stream, *(f"percept {n}" for n in range(20)), importance=7)
-    await reflect(stream, answering("What?"))
-    await seen(stream, "one more", importance=4)
-    other = SqliteStore(folder)
-    assert await counter(Stream(other, "ann", stream.embedder, stream.clock)) == await counter(stream) == 146
-    await other.close()
-
-
 async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(stream: Stream) -> None:
     records = await seen(stream, *(f"Ann is painting the boat, day {n}" for n in range(30)))
     assert await counter(stream) == 0
@@ -81,39 +71,6 @@ async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(st
     event = await stream.store.last("ann", "reflected")
     assert event is not None and isinstance(event.event, Reflected)
     assert event.event.thoughts == tuple(thought.id for thought in thoughts)
-
-
-async def test_a_thought_about_thoughts_lies_deeper(stream: Stream) -> None:
-    await seen(stream, "Ann is painting the boat")
-    first = await reflect(stream, answering("the boat?", Insight(text="Ann loves boats", because=[1])))
-    second = await reflect(stream, answering("the boat?", Insight(text="Ann is a sailor at heart", because=[1, 2])))
-    assert (first[0].depth, second[0].depth) == (1, 2)
-
-
-async def test_only_the_100_most_recent_are_looked_at(stream: Stream) -> None:
-    await seen(stream, *(f"percept {n}" for n in range(120)))
-    model = answering("What?")
-    await reflect(stream, model)
-    shown = model.asked[0].prompt.memories  # type: ignore[attr-defined]
-    assert shown == tuple(f"percept {n}" for n in range(20, 120))
-
-
-async def test_not_before_enough_has_gathered(stream: Stream) -> None:
-    await seen(stream, "Ann is painting the boat", importance=10)
-    model = Scripted({})
-    assert await reflect_if_due(stream, model) == []
-    assert model.asked == []
-
-
-async def test_what_is_not_rated_is_rated_first(stream: Stream) -> None:
-    await stream.remember_all([New(text=f"My father died, {n}") for n in range(15)])
-    found = json.dumps({"insights": [{"text": "Ann has lost her father", "because": [1]}]})
-    model = Scripted({
-        "rate_importance": [json.dumps({"ratings": [10] * 15})],
-        "salient_questions": [Questions(questions=["Who died?"])], "insights": [found],
-    })  # fmt: skip
-    assert await reflect_if_due(stream, model)
-    assert await counter(stream) == 150
 
 
 async def test_an_insight_whose_words_exist_is_not_written_twice(stream: Stream) -> None:
@@ -144,17 +101,6 @@ async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: S
         await reflect_if_due(stream, model)
     assert await stream.latest("thought", 9) == []
     assert await counter(stream) == 0
-
-
-async def test_two_at_once_write_each_thought_once(stream: Stream) -> None:
-    await seen(stream, "Ann is painting the boat")
-    model = answering("the boat?", Insight(text="Ann loves boats.", because=[1]), times=5)
-    await asyncio.gather(*(reflect(stream, model) for _ in range(5)))
-    assert len(await stream.latest("thought", 9)) == 1
-
-
-async def test_a_stream_with_nothing_in_it_has_nothing_to_reflect_on(stream: Stream) -> None:
-    assert await reflect(stream, Scripted({})) == []
 
 
 async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Stream) -> None:

@@ -95,45 +95,24 @@ async def test_a_revoked_grant_and_a_withdrawn_writer_are_gone_in_every_process(
         root = await write(pool, "ann", 0)
         child = await write(pool, "ben", 1, root)
         apart = await write(pool, "cy", 2)
-        others = [Process(folder) for _ in range(3)]
+        others = [Process(folder) for _ in range(2)]
         for each in others:
             each.wait_ready()
 
         def seen(reader: str) -> list[set[str]]:
             for each in others:
-                each.begin(do="recall", query=QUERY, reader=reader)
+                each.begin(query=QUERY, reader=reader)
             return [set(each.answer()) for each in others]
 
-        assert seen("dan") == [{root, child, apart}] * 3
+        assert seen("dan") == [{root, child, apart}] * 2
         await pool.share("ann", [])
-        assert seen("dan") == [{apart}] * 3
+        assert seen("dan") == [{apart}] * 2
         await pool.share("ann", [EVERYONE])
-        assert seen("dan") == [{root, child, apart}] * 3
+        assert seen("dan") == [{root, child, apart}] * 2
         assert set(await pool.withdraw(writer="ann", by="olga", because="planted")) == {root}
-        assert seen("dan") == [{apart}] * 3 == seen("ann") and await ids(pool, "ann") == {apart}
+        assert seen("dan") == [{apart}] * 2 == seen("ann") and await ids(pool, "ann") == {apart}
         for each in others:
             each.close()
-
-
-async def test_many_processes_write_at_once_and_nothing_is_lost(folder: Path) -> None:
-    async with city_pool(folder) as pool:
-        others = [Process(folder) for _ in range(4)]
-        for each in others:
-            each.wait_ready()
-        for number, each in enumerate(others):
-            own = [[f"Which river flows through {name} {number}?", f"The {name} Bach."] for name in ("Aa", "Be", "Ce")]
-            both = [["Which river flows through Linz?", "The Danube flows through Linz."]]  # all say this one
-            each.begin(do="offer", writer=f"w{number}", pairs=own + both)
-        told = [dict(each.answer()) for each in others]
-        for each in others:
-            each.close()
-        assert sum(verdict == "admitted" for verdicts in told for verdict in verdicts.values()) >= 13
-        state = await pool.state()
-        assert {id_: each.verdict.verdict for id_, each in state.standings.items() if each.verdict} == {
-            id_: verdict for verdicts in told for id_, verdict in verdicts.items()
-        }  # fmt: skip
-        served = await ids(pool, "dan")
-        assert len(served) == 13 and not await pool.stream.store.open_work(pool.stream.name)
 
 
 async def test_two_that_offer_the_same_get_one_verdict(folder: Path) -> None:
@@ -156,14 +135,6 @@ async def test_a_writer_can_withdraw_its_own_and_no_others(folder: Path) -> None
             await pool.withdraw("x", by="olga")
         with pytest.raises(InputError, match="'zed' has written nothing"):
             await pool.withdraw(writer="zed", by="olga")
-
-
-async def test_what_a_withdrawn_writer_writes_later_counts_again(folder: Path) -> None:
-    async with city_pool(folder) as pool:
-        await write(pool, "ann", 0)
-        await pool.withdraw(writer="ann", by="ann")
-        later = await write(pool, "ann", 1)
-        assert await ids(pool, "ben") == {later}
 
 
 async def test_erasing_leaves_no_word_in_the_file(folder: Path) -> None:

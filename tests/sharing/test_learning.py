@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +19,6 @@ from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.ranking import Untrained
 
 THINGS = ("tea", "rain", "snow", "moss", "salt", "wool", "iron", "clay", "corn", "milk")
 FORMS = ("a couplet on", "a plan for", "a riddle about", "a letter to", "a pun on", "a walk near", "a toast to")
@@ -87,48 +85,6 @@ async def test_another_process_ranks_by_the_same_version_and_goes_on_from_it(fol
         assert len(rows) > 1 and rows[-1].upto == (await other.state()).admitted
 
 
-async def test_of_two_that_learn_at_once_one_writes_and_the_other_learns_again(folder: Path) -> None:
-    async with city_pool(folder) as pool, Pool.open(folder, "cities", retriever=Untrained()) as writer:
-        await lay_in(writer, pairs(LEAST), "olga")
-        async with Pool.open(folder, "cities") as other:
-            both = await asyncio.gather(learner(pool).train(), learner(other).train())
-        assert sorted(each.number for each in both) == [1, 2]
-        check_line((await pool.state()).versions)
-
-
-async def test_recall_goes_on_while_it_learns(folder: Path) -> None:
-    async with city_pool(folder) as pool:
-        await lay_in(pool, pairs(2 * LEAST), "olga")
-        task = asyncio.create_task(learner(pool).train())
-        between = 0
-        while not task.done():
-            await pool.recall("Write a toast to sand", 3, reader="ann")
-            between += 1
-            await asyncio.sleep(0.001)
-        assert between > 5 and (await task).number == pool.retriever.version
-
-
-async def test_what_is_broken_off_leaves_the_last_version_or_a_better_one(folder: Path) -> None:
-    async with city_pool(folder) as pool:
-        await lay_in(pool, pairs(2 * LEAST), "olga")
-        await learner(pool).settle()
-        before = (await pool.state()).version
-        told = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        task = asyncio.create_task(learner(pool).train(lambda _: _set(loop, told)))
-        await told.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        check_line((await pool.state()).versions)
-        assert (await pool.state()).version - before in (0, 1)
-        assert len(await pool.recall("Write a toast to sand", 3, reader="ann")) == 3
-
-
-def _set(loop: asyncio.AbstractEventLoop, told: asyncio.Event) -> None:
-    loop.call_soon_threadsafe(told.set)
-
-
 async def test_what_is_withdrawn_or_kept_private_teaches_no_more(folder: Path) -> None:
     async with city_pool(folder) as pool:
         laid = await lay_in(pool, pairs(LEAST + 5), "olga")
@@ -165,20 +121,6 @@ async def test_damaged_weights_are_said_and_learned_anew(folder: Path) -> None:
             check_line((await pool.state()).versions)
 
 
-async def test_a_damaged_row_of_the_log_is_passed_over(folder: Path) -> None:
-    async with city_pool(folder) as pool:
-        await lay_in(pool, pairs(LEAST), "olga")
-        await learner(pool).settle()
-        await learner(pool).train()
-    with sqlite3.connect(folder / FILE) as connection:
-        connection.execute("UPDATE log SET payload = '{' WHERE kind = 'retriever_trained' AND payload LIKE '%:2,%'")
-    connection.close()
-    async with Pool.open(folder, "cities") as pool:
-        await pool.recall("Write a toast to sand", 3, reader="ann")
-        row = await learner(pool).train()
-        assert (row.number, row.parent, pool.retriever.version) == (3, 2, 3)
-
-
 async def test_another_embedder_ranks_untrained_and_learns_only_when_told_to(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, pairs(LEAST), "olga")
@@ -191,20 +133,3 @@ async def test_another_embedder_ranks_untrained_and_learns_only_when_told_to(fol
         assert (await pool.state()).version == 1
         row = await learner(pool).train()
         assert row.anew and (row.number, row.embedder) == (2, "other") and pool.retriever.version == 2
-
-
-async def test_what_fails_while_it_learns_is_logged_and_the_pair_stands(folder: Path) -> None:
-    class Broken:
-        basis = "stated"
-
-        async def p_not(self, *_: object) -> NDArray[np.float64]:
-            raise RuntimeError("out of order")
-
-    async with city_pool(folder) as pool:
-        pool.retriever = PoolLearner(pool, Broken())  # type: ignore[arg-type]
-        await lay_in(pool, pairs(LEAST), "olga")
-        await learner(pool).settle()
-        failed = await pool.stream.store.last(pool.stream.name, "error")
-        assert failed and "out of order" in failed.event.text  # type: ignore[attr-defined]
-        assert len(await pool.recall("Write a toast to sand", 3, reader="ann")) == 3
-        await pool.close()

@@ -14,7 +14,7 @@ from mindstream.sharing.pool import Pool
 from mindstream.sharing.ranking import Untrained
 
 ANOTHER = Path(__file__).with_name("learning_process.py")
-PROCESSES, EACH = 4, 6
+PROCESSES, EACH = 3, 4
 
 
 def begin(folder: Path, writer: str) -> subprocess.Popen[str]:

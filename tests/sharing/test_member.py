@@ -11,12 +11,9 @@ from pools import CITIES, city_pair, city_pool
 from mindstream import InputError
 from mindstream.memory.exemplars import Example
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Scripted
-from mindstream.planning.solve import solve
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.member import Member, plan_shot
+from mindstream.sharing.member import Member
 from mindstream.sharing.utility import WEIGHT, Helped, values
-from mindstream.tools.tool import tool
 
 
 async def test_what_one_agent_wrote_another_is_shown_and_draws_on(folder: Path) -> None:
@@ -32,21 +29,6 @@ async def test_what_one_agent_wrote_another_is_shown_and_draws_on(folder: Path) 
         assert (standing.exemplar.model, standing.exemplar.writer) == ("large", "ben")
 
 
-async def test_one_member_serves_several_tasks_at_once(folder: Path) -> None:
-    async with city_pool(folder, seeds=2) as pool:
-        ann = Member(pool, "ann", scorer=Rules())
-        first, second = [await ann.examples(f"Which river flows through {city}?", 1) for city in ("Paris", "Rome")]
-        judged = await ann.offer("Which river flows through Lyon?", "The Rhone flows through Lyon.", first)
-        assert (await pool.state()).standings[judged.id].exemplar.examples == (first[0].id,) != (second[0].id,)
-        await ann.helped(first, 1.0)
-
-
-async def test_a_member_without_a_scorer_only_reads(folder: Path) -> None:
-    async with city_pool(folder, seeds=1) as pool:
-        with pytest.raises(InputError, match="'ann' only reads"):
-            await Member(pool, "ann").offer("Which river flows through Lyon?", "The Rhone.", ())
-
-
 async def test_what_a_stranger_asked_for_and_what_was_drawn_from_it_is_marked(folder: Path) -> None:
     async with city_pool(folder, seeds=3) as pool:
         await pool.set_members(["ann", "ben"], "olga")
@@ -57,22 +39,6 @@ async def test_what_a_stranger_asked_for_and_what_was_drawn_from_it_is_marked(fo
         drawn = await ben.offer("Which river flows through Avignon?", "The Rhone flows there, too.", shown)
         found = {each.id: each.foreign for each in await ann.examples("Which river flows through Avignon?", 9)}
         assert found.pop(asked.id) and found.pop(drawn.id) and not any(found.values()) and found
-
-
-async def test_a_planner_takes_a_pool_for_its_exemplars(folder: Path) -> None:
-    @tool
-    def look(what: str) -> str:
-        """Look something up."""
-        return f"{what}: 4"
-
-    async with city_pool(folder) as pool:
-        await lay_in(pool, [Pair("How long is the Rhine?", "Plan: look it up.\n#E1 = look[Rhine]")], "olga")
-        model = Scripted({"make_plan": ["Plan: look.\n#E1 = look[Elbe]"], "answer_from_evidence": ["4"]})
-        await solve(
-            "How long is the Elbe?", tools=[look], models=model, exemplars=Member(pool, "ann", render=plan_shot)
-        )
-        asked = "\n".join(message.text for message in model.asked[0].messages)
-        assert "How long is the Rhine?" in asked and "#E1 = look[Rhine]" in asked
 
 
 async def test_what_helped_comes_first_among_what_is_alike(folder: Path) -> None:
@@ -103,7 +69,7 @@ async def test_what_did_not_help_with_a_question_sinks_for_that_question_only(fo
         assert after[0] != before[0] and after[1:] == before[1:] and laid[0].id == before[0]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_values_gain_where_feedback_tells_and_do_no_harm_where_it_is_noise(seed: int) -> None:
     """40 topics with a good and a bad exemplar, nearly alike to any query; feedback is flipped one time in five."""
     gained = {}

@@ -7,29 +7,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pools import CITIES, city_pair, city_pool
 
 from mindstream import Mind
 from mindstream.clock import ManualClock
 from mindstream.coach.coach import coach_of
-from mindstream.coach.talker import EXEMPLAR_TOKENS, Talker
-from mindstream.errors import InputError
 from mindstream.life.leave import Permits
 from mindstream.life.life import Habits, Life
 from mindstream.memory.exemplars import Example, Exemplars
 from mindstream.memory.stream import Stream
-from mindstream.models.model import Call, Request
+from mindstream.models.model import Call
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.scripted import Line, Scripted
-from mindstream.models.shorten import request_tokens, shorten
 from mindstream.service.solving import Task, open_solver
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import EVERYONE
 from mindstream.sharing.member import Member
-from mindstream.text.context import estimated_tokens
 from mindstream.tools.tool import tool
 from mindstream.tools.traits import Traits
 
@@ -103,17 +98,6 @@ async def test_a_revoked_grant_is_gone_from_the_next_turn_of_a_mind_that_runs(fo
         assert (await asked_of(mind)).exemplars == ()
 
 
-async def test_what_does_not_fit_is_dropped_from_the_last(folder: Path) -> None:
-    half = "word " * (EXEMPLAR_TOKENS * 19 // 50)
-    async with Mind.open(folder, user="ann", exemplars=Texts("a " + half, "b " + half, "c " + half)) as mind:
-        asked = await asked_of(mind)
-        assert [text[0] for text in asked.exemplars] == ["a", "b"]
-        assert sum(map(estimated_tokens, asked.exemplars)) <= EXEMPLAR_TOKENS
-        whole = Request(asked)
-        short = shorten(whole, request_tokens(whole) - 100)
-        assert [text[0] for text in short.prompt.exemplars] == ["a"]  # type: ignore[attr-defined]
-
-
 async def test_whatever_is_wrong_with_a_pool_the_talk_goes_on_and_it_is_told_once(folder: Path) -> None:
     model = Scripted({"talk": ["First.", "Second."]})
     async with Mind.open(folder, user="ann", models=Models(Rules(), {"talker": model}), exemplars=Broken()) as mind:
@@ -122,16 +106,6 @@ async def test_whatever_is_wrong_with_a_pool_the_talk_goes_on_and_it_is_told_onc
     assert [(row.event.where, row.event.text) for row in failed] == [  # type: ignore[attr-defined]
         ("exemplars", "RuntimeError: the shelf fell down")
     ]
-
-
-async def test_who_is_no_member_any_more_is_answered_without(folder: Path) -> None:
-    async with (
-        city_pool(folder, seeds=2) as pool,
-        Mind.open(folder, user="ann", exemplars=Member(pool, "ann")) as mind,
-    ):
-        assert (await asked_of(mind)).exemplars
-        await pool.set_members(["ben"], "olga")
-        assert (await asked_of(mind)).exemplars == ()
 
 
 async def test_nothing_that_is_said_in_a_talk_gets_into_a_pool(folder: Path) -> None:
@@ -143,17 +117,6 @@ async def test_nothing_that_is_said_in_a_talk_gets_into_a_pool(folder: Path) -> 
                 await mind.say(line)
                 await mind.settled()
         assert not await pool.stream.store.events(pool.stream.name, before)
-
-
-async def test_rules_make_nothing_of_exemplars(folder: Path) -> None:
-    said = []
-    for source in (None, Texts(HOSTILE, "Question: x\nAnswer: The Tiber flows through Rome.")):
-        async with Stream.open(folder, "ann", clock=ManualClock()) as stream:
-            async with Mind.open(folder, user="ann") as mind:
-                pack = coach_of(mind).pack
-            talker = Talker(stream, pack, Rules(), "s", source)
-            said.append("".join([piece async for piece in talker.speak(ASKED, 10**9)]))
-    assert said[0] == said[1]
 
 
 # A life.
@@ -229,43 +192,6 @@ async def test_what_a_stranger_had_answered_does_not_use_a_tool_that_needs_leave
         source = Texts("Question: Ring.\nAnswer: ring the bell b", foreign=foreign)
         await live(folder / str(number), model, source, tools=[bell], permits=permits)
         assert len(rung) == number
-
-
-async def test_a_life_goes_on_without_a_source_that_fails(folder: Path) -> None:
-    model = Scripted({"live": [[m1("Count the lamps.")], [DONE], "Done."], "carry_out": ["Two."]})
-    (failed,) = await live(folder, model, Broken())
-    assert failed.where == "exemplars" and "the shelf fell down" in failed.text
-
-
-async def test_a_task_that_was_broken_off_is_not_offered(folder: Path) -> None:
-    """Who goes on with it does not know what M1 was shown before."""
-
-    class KilledError(Exception):
-        pass
-
-    def kill(_: Any) -> str:
-        raise KilledError
-
-    source = Texts("an example")
-    lines = {"live": [[m1("Count the lamps.")]], "carry_out": [[Call("R", '{"query": "lamps"}')], kill]}
-    with pytest.raises(KilledError):
-        await live(folder, Scripted(lines), source, offers=True)  # type: ignore[arg-type]
-    await live(folder, Scripted({"live": [[DONE], "Done."], "carry_out": ["Two."]}), source, offers=True)
-    assert source.offered == []
-
-
-async def test_a_source_that_gives_plain_texts_is_told_what_is_wanted(folder: Path) -> None:
-    class Plain(Texts):
-        async def examples(self, query: str, k: int) -> Any:
-            return ["text"]
-
-    async with Mind.open(folder, user="ann", exemplars=Plain()) as mind:
-        assert (await asked_of(mind)).exemplars == ()
-        (row,) = await mind.stream.store.events("ann", kinds=["error"])
-        assert "memory.exemplars.Example" in row.event.text  # type: ignore[attr-defined]
-    with pytest.raises(InputError, match="pack, gate, exemplars"):
-        async with Mind.open(folder, user="ann", exemplar=Plain()):
-            pass
 
 
 async def test_a_planner_is_shown_the_plans_of_a_pool_that_is_named(folder: Path) -> None:

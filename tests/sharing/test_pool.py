@@ -47,43 +47,6 @@ async def test_shots_that_do_not_fit_are_left_out_whole(folder: Path) -> None:
         assert await Member(pool, "ann", tokens=3).examples("Tell me of the Nile", 2) == []
 
 
-async def test_prompts_do_not_nest(folder: Path) -> None:
-    """The published code stores the whole k-shot prompt as the question, so memories grow without end."""
-    async with city_pool(folder, seeds=1) as pool:
-        longest = 0
-        for line in CITIES[1:9]:
-            shown = await pool.recall(f"Which river flows through {line.split()[0]}?", 1, reader="ann")
-            query, answer = city_pair(line).query, city_pair(line).answer
-            pair = Pair(query, answer, examples=tuple(each.id for each in shown))
-            judged = await offer(pool, pair, "ann", Rules())
-            assert judged.verdict == "admitted"
-            (record,) = await pool.stream.store.records(pool.stream.name, [judged.id])
-            assert record.evidence == tuple(each.id for each in shown) and record.text.endswith(city_pair(line).query)
-            assert shown[0].answer in record.text and record.text.count("Which river") == 2
-            longest = max(longest, len(record.text))
-        assert longest < 200
-
-
-async def test_the_bare_form_embeds_the_query_alone(folder: Path) -> None:
-    async with city_pool(folder, seeds=1, form="bare") as pool:
-        shown = await pool.recall("Which river?", 1, reader="ann")
-        judged = await offer(
-            pool, Pair("Which river is in Rome?", "The Tiber.", examples=(shown[0].id,)), "ann", Rules()
-        )
-        (record,) = await pool.stream.store.records(pool.stream.name, [judged.id])
-        assert record.text == "Which river is in Rome?" and record.data["answer"] == "The Tiber."
-
-
-async def test_who_wrote_it_and_with_which_model_is_part_of_the_pair(folder: Path) -> None:
-    async with city_pool(folder) as pool:
-        first = await offer(pool, city_pair(CITIES[0], model="small"), "ann", Rules())
-        second = await offer(pool, city_pair(CITIES[1], model="large"), "ben", Rules())
-        found = await pool.recall("Which river flows through Rome?", 2, reader="cy")
-        assert {(each.id, each.writer, each.model) for each in found} == {
-            (first.id, "ann", "small"), (second.id, "ben", "large"),
-        }  # fmt: skip
-
-
 async def test_one_exemplar_is_not_admitted_twice(folder: Path) -> None:
     async with city_pool(folder) as pool:
         first = await offer(pool, city_pair(CITIES[0]), "ann", Rules())
@@ -98,13 +61,6 @@ async def test_chinese_is_found(folder: Path) -> None:
         await lay_in(pool, [Pair("写一首关于秋天的五言诗", "空山新雨后，天气晚来秋。")], "olga")
         found = await pool.recall("请写一首关于秋夜的五言诗", 1, reader="ann")
         assert found[0].answer.startswith("空山")
-
-
-async def test_what_is_recalled_is_the_grown_pool(folder: Path) -> None:
-    """The published evaluation recalled from training files, and the single pool's file had a slip in its name."""
-    async with city_pool(folder, seeds=2) as pool:
-        await offer(pool, city_pair("Linz Austria Danube"), "ann", Rules())
-        assert (await pool.recall("Which river flows through Linz?", 1, reader="ben"))[0].writer == "ann"
 
 
 async def test_a_scorer_that_is_down_loses_nothing(folder: Path) -> None:
@@ -146,12 +102,6 @@ async def test_a_pool_that_is_not_there_is_named(folder: Path) -> None:
             await pool.create("d", "olga")
         with pytest.raises(InputError, match="no frozen rubric"):
             await offer(pool, city_pair(CITIES[0]), "ann", Rules())
-
-
-async def test_examples_that_the_writer_was_not_served_cannot_be_named(folder: Path) -> None:
-    async with city_pool(folder) as pool:
-        with pytest.raises(InputError, match="cannot have been shown"):
-            await offer(pool, Pair("Which?", "The Rhine.", examples=("nothing",)), "ann", Rules())
 
 
 async def test_a_full_pool_keeps_what_is_laid_in_graded_well_and_unlike_the_rest(folder: Path) -> None:

@@ -6,20 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from mindstream.errors import InputError, ModelUnavailable
-from mindstream.memory.policies import Candidates, Floats, Rows, Signals
+from mindstream.errors import ModelUnavailable
 from mindstream.models.embedders.embedder import unit
-from mindstream.sharing.retriever.corpus import Corpus, Pair
-from mindstream.sharing.retriever.head import Head, multiply
+from mindstream.sharing.retriever.corpus import Pair
+from mindstream.sharing.retriever.head import Head
 from mindstream.sharing.retriever.learned import LearnedRetriever, Recipe
-from mindstream.sharing.retriever.learner import Drawn, Learner
-from mindstream.sharing.retriever.lessons import Checked, Lessons
-from mindstream.sharing.retriever.ranking import ByHead
-from mindstream.sharing.retriever.unlikely import Basis, rouge_l
-from mindstream.sharing.retriever.version import Version
+from mindstream.sharing.retriever.learner import Drawn
+from mindstream.sharing.retriever.lessons import Checked
+from mindstream.sharing.retriever.unlikely import Basis
 
 WIDTH = 16
 KINDS = 4
@@ -104,30 +100,6 @@ async def test_nothing_is_learned_in_the_place_of_a_model_that_is_silent() -> No
     assert without.version.number > 0 and without.version.basis == "stand-in"
 
 
-async def test_a_version_is_plain_data_and_ranks_alike_when_it_is_read() -> None:
-    made: list[Version] = []
-    retriever = LearnedRetriever(Places(), WIDTH, SameKindHelps(), on_version=made.append)
-    await retriever.seed_with(examples(40))
-    again = Version.from_data(made[-1].as_data())
-    assert [each.number for each in made] == list(range(1, len(made) + 1))
-    assert (again.number, again.parent, again.admitted) == (made[-1].number, made[-1].parent, made[-1].admitted)
-    assert np.array_equal(again.head.matrix, retriever.version.head.matrix)
-    other = LearnedRetriever(Places(), WIDTH)
-    other.adopt(again)
-    assert other.version.number == again.number
-
-
-@pytest.mark.parametrize("change", [{"matrix": "!"}, {"width": 0}, {"scale": float("nan")}, {"embedder": 7}])
-def test_what_is_no_version_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(InputError):
-        Version.from_data(Version.untrained("places", WIDTH).as_data() | change)
-
-
-def test_a_version_of_another_embedder_is_refused() -> None:
-    with pytest.raises(InputError, match="is for other"):
-        LearnedRetriever(Places(), WIDTH).adopt(Version.untrained("other", WIDTH))
-
-
 async def test_an_update_that_does_worse_on_what_was_held_out_is_no_version() -> None:
     retriever = LearnedRetriever(Places(), WIDTH, SameKindHelps(), recipe=Recipe(steps=10))
     await retriever.seed_with(examples(60))
@@ -167,92 +139,3 @@ async def test_no_version_has_learned_from_what_its_successor_is_checked_by() ->
     for at, trial in enumerate(checked):
         assert trial and not any(trial & before for before in learned[: 10 * (at // 2 + 1)])
     assert set(range(40)) <= learned[-1], "in the end everything is learned from"
-
-
-def test_of_a_pair_that_is_withdrawn_nothing_is_learned_and_other_lessons_stay() -> None:
-    lessons, chance = Lessons(6, 0.1), np.random.default_rng(0)
-    for at in range(40):
-        lessons.add(at, np.delete(np.arange(40), at), chance.random(39))
-    lessons.withdraw([7])
-    drawn = lessons.draw(chance)
-    assert 7 not in drawn.asked and 7 not in drawn.candidates
-    assert len(set(drawn.asked.tolist())) == len(lessons) > 20
-
-
-async def test_a_pool_that_is_loaded_keeps_its_version_until_it_is_weighed_again() -> None:
-    before = LearnedRetriever(Places(), WIDTH, SameKindHelps())
-    await before.seed_with(examples(40))
-    after = LearnedRetriever(Places(), WIDTH, SameKindHelps(), recipe=Recipe(again=8, steps=10))
-    await after.load(examples(40))
-    after.adopt(before.version)
-    for each in examples(4, 40):
-        await after.admitted(each)
-    assert after.version is before.version
-    for each in examples(4, 44):
-        await after.admitted(each)
-    assert after.version.learned_from > before.version.learned_from
-
-
-async def test_withdrawn_pairs_and_pairs_without_an_answer_are_no_candidates() -> None:
-    corpus = Corpus(WIDTH)
-    pairs = [*examples(6), Example("blank", "ask word1 2 77", " ")]
-    for pair, vector in zip(pairs, await Places().embed([each.query for each in pairs]), strict=True):
-        corpus.add(pair, vector)
-    corpus.withdraw(["e3"])
-    assert sorted(corpus.candidates(0, 10)) == [1, 2, 4, 5]
-
-
-async def test_a_pair_of_the_same_problem_is_no_candidate() -> None:
-    corpus = Corpus(WIDTH)
-    pairs = [*examples(4), Example("same", "ask word0 3 99", "answer word0 0 0")]
-    for pair, vector in zip(pairs, await Places().embed([each.query for each in pairs]), strict=True):
-        corpus.add(pair, vector)
-    assert 4 not in corpus.candidates(0, 10)
-
-
-def test_a_head_ranks_all_candidates_and_an_untrained_one_is_the_cosine() -> None:
-    chance = np.random.default_rng(1)
-    vectors = unit(chance.standard_normal((50, WIDTH)).astype(np.float32))
-    question = vectors[7]
-
-    def cosines(rows: Rows) -> Floats:
-        found: Floats = (vectors[rows] @ question).astype(np.float64)
-        return found
-
-    def signals(rows: Rows) -> Signals:
-        raise AssertionError("not asked for")
-
-    candidates = Candidates(np.zeros(50, np.float32), 0.0, signals, cosines, question, lambda rows: vectors[rows])
-    policy = ByHead(Head.untrained(WIDTH))
-    assert policy.rank(candidates, 50).rows.tolist() == np.argsort(-cosines(np.arange(50)), kind="stable").tolist()
-    flipped = np.eye(WIDTH, dtype=np.float32)
-    flipped[0, 0] = 0
-    assert set(ByHead(Head(flipped)).rank(candidates, 50).rows.tolist()) == set(range(50))
-
-
-def test_the_slope_is_the_losses() -> None:
-    chance = np.random.default_rng(0)
-    asked, candidates = (unit(chance.standard_normal((12, WIDTH)).astype(np.float32)) for _ in range(2))
-    helps = (np.arange(12) % 2).astype(np.float32)
-
-    def loss(head: Head) -> float:
-        scores = head.scale * np.vecdot(head.project(asked), head.project(candidates)) + head.bias
-        return float(-np.mean(helps * -np.log1p(np.exp(-scores)) + (1 - helps) * -np.log1p(np.exp(scores))))
-
-    learner, drawn = Learner(WIDTH), Drawn(np.arange(12), np.arange(12, 24), helps)
-    before = loss(learner.head())
-    for _ in range(40):
-        learner.step(np.concatenate([asked, candidates]), drawn)
-    assert loss(learner.head()) < 0.5 * before
-
-
-def test_products_in_portions_are_products() -> None:
-    chance = np.random.default_rng(0)
-    left, right = (chance.standard_normal(shape).astype(np.float32) for shape in ((37, 300), (300, 128)))
-    assert np.allclose(multiply(left, right), left @ right, atol=1e-3)
-
-
-def test_rouge_counts_words_and_chinese_characters() -> None:
-    assert rouge_l("the cat sat", "the cat ran") == pytest.approx(2 / 3)
-    assert rouge_l("好雨知时节", "好雨当时节") == pytest.approx(4 / 5)
-    assert rouge_l("", "word") == 0

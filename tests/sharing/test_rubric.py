@@ -14,9 +14,7 @@ from mindstream.models.rules import Rules
 from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.repair import Repair
 from mindstream.sharing.admission import offer
-from mindstream.sharing.draft_question import DraftQuestion
 from mindstream.sharing.draft_rubric import DraftRubric
-from mindstream.sharing.pool import Pool
 from mindstream.sharing.rubric import Rubric, read_rubric
 
 
@@ -74,47 +72,11 @@ async def test_a_rubric_without_numbers_never_admits(folder: Path) -> None:
         assert await pool.recall("Which river?", 1, reader="ann") == []
 
 
-async def test_prose_is_mended_where_the_scorer_does_better_when_told(folder: Path) -> None:
-    async with city_pool(folder) as pool:
-        rubric = (await pool.state()).rubrics[0]
-        scorer = Repair(Scripted({"grade_pair": ["Lovely!", grades(rubric, 0.9)]}))
-        judged = await offer(pool, city_pair(CITIES[0]), "ann", scorer)
-        assert (judged.verdict, judged.score, judged.model) == ("admitted", 90.0, "scripted")
-
-
-@pytest.mark.parametrize(
-    "broken", ["one is missing", "one is twice", "too many points", "a number in words", "infinite"]
-)
+@pytest.mark.parametrize("broken", ["one is missing", "too many points"])
 async def test_grades_that_do_not_fit_the_rubric_are_none(folder: Path, broken: str) -> None:
     async with city_pool(folder) as pool:
-        rubric = (await pool.state()).rubrics[0]
-        given = json.loads(grades(rubric, 1))["grades"]
-        match broken:
-            case "one is missing":
-                given.pop()
-            case "one is twice":
-                given[1] = given[0]
-            case "too many points":
-                given[0]["points"] = 100
-            case "a number in words":
-                given[0]["points"] = "ten or so"
-            case _:
-                given[0]["points"] = float("inf")
-        judged = await offer(
-            pool, city_pair(CITIES[0]), "ann", Scripted({"grade_pair": [json.dumps({"grades": given})]})
-        )
+        given = json.loads(grades((await pool.state()).rubrics[0], 1))["grades"]
+        given = given[1:] if broken == "one is missing" else [{**given[0], "points": 100}, *given[1:]]
+        scorer = Scripted({"grade_pair": [json.dumps({"grades": given})]})
+        judged = await offer(pool, city_pair(CITIES[0]), "ann", scorer)
         assert judged.verdict == "rejected" and "gave no grades" in judged.reasons[0]
-
-
-async def test_a_question_is_drafted_and_is_not_the_answer() -> None:
-    model = Repair(Scripted({"draft_question": ['{"question": "The Seine."}', '{"question": "Which river is it?"}']}))
-    drafted = await ask(model, DraftQuestion(domain="rivers", answer="the seine"))
-    assert drafted.question == "Which river is it?"
-
-
-async def test_two_processes_freeze_one_after_another(folder: Path) -> None:
-    async with city_pool(folder) as pool, Pool.open(folder, "cities") as other:
-        first = (await pool.state()).rubrics[0]
-        await pool.freeze_rubric(first.model_copy(update={"threshold": 50}), "olga")
-        assert await other.freeze_rubric(first.model_copy(update={"threshold": 55}), "olga") == 3
-        assert [each.threshold for each in (await pool.state()).rubrics] == [60, 50, 55]

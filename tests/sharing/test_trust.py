@@ -35,16 +35,3 @@ def test_a_pair_that_fits_is_served_of_a_source_that_is_mixed_and_not_of_one_tha
 def test_no_credit_can_be_saved_up_for_a_pair_that_is_foreign() -> None:
     turned = source(*[9.0] * 400, *[-MOST] * 40)
     assert source(*[9.0] * 40).doubt(pair(-MOST - 1), "ann") and turned.doubt(pair(0.5), "ann")
-
-
-def test_what_is_almost_an_order_waits_where_its_source_gives_orders() -> None:
-    almost, quiet = pair(2.5, louder=0.05), pair(2.5, louder=0.8)
-    mixed = source(*[2.0] * 16, orders=4)
-    assert mixed.doubt(almost, "mixed") and not mixed.doubt(quiet, "mixed")
-    assert not source(*[2.0] * 20).doubt(almost, "ann")
-
-
-def test_a_source_of_which_nothing_could_be_measured_is_not_doubted() -> None:
-    record = source()
-    record.add(pair(None))
-    assert not record.doubt(pair(None), "ann")

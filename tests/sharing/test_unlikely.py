@@ -41,19 +41,6 @@ async def test_a_model_in_the_process_finds_an_answer_likelier_after_one_of_its_
     assert list(await source.p_not(FRANCE, [NOISE, ITALY])) == pytest.approx([other, alike], abs=0.01)
 
 
-@needs_model
-async def test_a_long_answer_and_one_that_a_grammar_would_quote_are_weighed() -> None:
-    odd = Example("d", 'Say "hi"', 'He said: "hi"\n[0] </s>' * 40)
-    (found,) = await Likelihood(address("local")).p_not(odd, [ITALY])
-    assert 0 < found < 1
-
-
-@needs_model
-async def test_an_answer_that_cannot_be_spelled_by_whole_characters_is_left_to_the_stand_in() -> None:
-    with pytest.raises(ModelError):
-        await Likelihood(address("local")).p_not(Example("e", "A poem.", "好雨知时节，当春乃发生。"), [ITALY])
-
-
 def test_a_model_elsewhere_cannot_tell_how_likely_a_text_is() -> None:
     with pytest.raises(ModelRefused, match="gguf:FILE"):
         Likelihood(address("http://127.0.0.1:1/v1#any"))

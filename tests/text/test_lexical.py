@@ -45,22 +45,3 @@ def test_a_group_counts_as_one_text(documents: list[list[str]]) -> None:
         scores, index.group_scores(index.matches_of(["a"])) + index.group_scores(index.matches_of(["b"]))
     )
     assert index.groups == len(joined)
-
-
-def test_a_document_in_no_group_belongs_to_none() -> None:
-    index = Lexical()
-    index.add(["a"])
-    index.add(["b"], 0)
-    assert index.scores(["a"])[0] > 0
-    assert not np.any(index.group_scores(index.matches_of(["a"])))
-
-
-def test_a_rare_word_tells_more() -> None:
-    index = Lexical()
-    for document in (["sleep", "noise"], ["sleep"], ["sleep"]):
-        index.add(document)
-    assert index.idf("noise") > index.idf("sleep") > 0
-
-
-def test_an_empty_index_answers() -> None:
-    assert not len(Lexical().scores(["a"]))

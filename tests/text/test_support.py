@@ -18,9 +18,7 @@ SAID = (
     "quoted",
     [
         "because of the neighbour's music",
-        "Because of the Neighbours  MUSIC!",
         "I lie awake … the neighbour's music",
-        "I lie awake... music",
         "凌晨三点",
         "no",
         "61 dB <at night>",
@@ -42,13 +40,10 @@ def test_what_was_not_said_does_not(quoted: str) -> None:
     [
         ("neighbour's music", True),
         ("music from the neighbours", True),
-        ("awake until three", True),
         ("their spouse and two children", False),
         ("61 dB", True),
         ("62 dB", False),
-        ("the", False),
         ("三点睡着", True),
-        ("喝咖啡", False),
     ],
 )
 def test_a_text_without_a_quotation_stands_by_its_own_words(text: str, holds: bool) -> None:
