@@ -10,7 +10,6 @@ from mindstream import Mind
 from mindstream.clock import ManualClock
 from mindstream.coach.coach import coach_of
 from mindstream.coach.context import MEMORY_TOKENS
-from mindstream.memory.record import New
 from mindstream.text.context import Part, estimated_tokens, fit
 
 FIRST = (
@@ -69,26 +68,6 @@ async def test_after_two_short_talks_all_of_them_is_there(folder: Path) -> None:
         for question, answer in ASKED.items():
             told, tokens = await in_prompt(mind, question)
             assert answer in told and tokens <= MEMORY_TOKENS, question
-
-
-async def test_of_a_long_life_what_the_words_bring_up_comes_before_what_is_newest(folder: Path) -> None:
-    clock = ManualClock()
-    await talk(folder, clock, "one", FIRST)
-    async with Mind.open(folder, user="marta", session="many", clock=clock) as mind:
-        for n in range(12):
-            clock.advance(86_400)
-            news = [
-                New(text=f"Day {n}, thing {i}: I walked the dog by the river and made soup.", kind="chat", by="marta",
-                    episode=f"day {n}", data={"by_user": True})
-                for i in range(12)
-            ]  # fmt: skip
-            await mind.stream.remember_all(news)
-        found = 0
-        for question, answer in list(ASKED.items())[:15]:
-            told, tokens = await in_prompt(mind, question)
-            found += answer in told
-            assert tokens <= MEMORY_TOKENS
-    assert found >= 10, found  # by recall alone: with a model, its notes are there too
 
 
 @pytest.mark.parametrize(("budget", "needed", "spare"), [(5, 0, []), (6, 1, []), (13, 1, [2]), (99, 1, [0, 1, 2])])

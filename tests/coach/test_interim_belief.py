@@ -8,7 +8,6 @@ from typing import Any
 
 from mindstream import Mind, Models, Scripted, Timeouts, tool
 from mindstream.coach.belief.interim_belief import MOST
-from mindstream.coach.coach import coach_of
 from mindstream.coach.events import Believed
 from mindstream.log.events import BeliefChanged, Failed, Observed, ToolCalled
 from mindstream.models.model import Call, Request
@@ -105,20 +104,6 @@ async def test_a_run_that_only_believes_comes_to_an_end(folder: Path) -> None:
     _, events, _ = await run(folder, many[:8], many[8:], json.dumps({"thought": "enough"}))
     assert sum(isinstance(event, Believed) for event in events) == MOST
     assert [event for event in events if isinstance(event, Observed) and f"At most {MOST}" in event.text]
-
-
-async def test_where_there_are_no_tools_there_is_nothing_to_believe_between(folder: Path) -> None:
-    scripted = Scripted(
-        {
-            "infer_phase": [json.dumps({"reason": "-", "phase": "understanding"})],
-            "think_in_phase": [json.dumps({"thought": "-"})],
-        }
-    )
-    async with Mind.open(folder, user="ann", models=Models(Rules(), {"reasoner": scripted, "facts": Rules()})) as mind:
-        await mind.say("Something wakes me.")
-        await mind.settled()
-        assert coach_of(mind).belief.value.model_dump()["phase"] == "understanding"
-    assert [request.tools for request in scripted.asked] == [(), ()]
 
 
 async def test_a_run_that_is_taken_up_again_calls_nothing_twice(folder: Path) -> None:

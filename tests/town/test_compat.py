@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hamlet import hamlet
 
 from mindstream.clock import ManualClock
@@ -60,22 +59,6 @@ async def test_the_newest_is_the_most_recent_and_under_compat_the_oldest(tmp_pat
     assert meant["a third walk"] == 1.0 and meant["a first walk"] == 0.0
     assert published["a first walk"] == 0.5 and published["a third walk"] == 0.0
     assert 0 < published["a second walk"] < 0.5
-
-
-async def test_recency_goes_by_hours_and_under_compat_by_rank(tmp_path: Path) -> None:
-    clock = ManualClock(1_000_000.0)
-    async with Stream.open(tmp_path, "ada", clock=clock) as stream:
-        for hours in (1, 1_000, 1_000):
-            await stream.remember(f"a walk of {hours}, the {clock.now():.0f}th", importance=3)
-            clock.advance(hours * 3_600)
-        parts = {}
-        for name, policy in (("hours", Profile()), ("ranks", COMPAT)):
-            found = await stream.recall("walk", 9, policy=await policy_in(stream, policy), touch=False)
-            parts[name] = sorted(each.parts["recency"] for each in found)
-        upright = await stream.recall("walk", 9, policy=ByRank(newest_first=True), touch=False)
-    assert parts["hours"][1] < 0.01, "two are a thousand hours old"
-    assert parts["ranks"][1] == pytest.approx(0.25, abs=0.001), "the second of three stands in the middle"
-    assert max(upright, key=lambda each: each.parts["recency"]).record.created > 1_000_000 + 3_600
 
 
 async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignancy_one(tmp_path: Path) -> None:
@@ -151,25 +134,3 @@ async def test_a_new_day_has_new_goals_and_under_compat_the_first_days(tmp_path:
             turn = Turn(ada, DAY, town.setting, applied(ada.state, first, profile))
             await plan_day(turn, 1)
             assert (turn.state.broad == ("08:00 singing",)) is profile.compat
-
-
-async def test_when_a_memory_was_last_returned_is_kept(tmp_path: Path) -> None:
-    """The published code forgets it when it saves."""
-    clock = ManualClock(1_000.0)
-    async with Stream.open(tmp_path, "ada", clock=clock) as stream:
-        await stream.remember("a walk")
-        clock.advance(500)
-        await stream.recall("walk")
-    async with Stream.open(tmp_path, "ada", clock=clock) as stream:
-        assert (await stream.latest("observation"))[0].accessed == 1_500.0
-
-
-async def test_a_compat_town_gives_the_same_journal_whoever_dies_on_the_way(tmp_path: Path) -> None:
-    digests = []
-    for name, stops in (("straight", (3_000,)), ("stops", (17, 2_161, 2_500, 3_000))):
-        for number, stop in enumerate(stops):
-            async with Town.open(tmp_path / name, None if number else published_hamlet()) as town:
-                await town.run(until=stop)
-                digest = await town.digest()
-        digests.append(digest)
-    assert digests[0] == digests[1]

@@ -16,7 +16,6 @@ from mindstream.town.formats.town_file import parse_town
 from mindstream.town.journal import rows_after
 from mindstream.town.places import find_home, known_places, may_use
 from mindstream.town.plan import take_up
-from mindstream.town.prompts.break_down import BreakDown
 from mindstream.town.prompts.memory import Memory
 from mindstream.town.prompts.plan_day import DayPlan, PlanDay, Usual
 from mindstream.town.source import setting_of
@@ -58,29 +57,6 @@ def test_who_gives_or_has_agreed_comes(who: str, comes: bool) -> None:
     kept = [item for item in planned(who, TOLD).items if item.keeps]
     assert [(item.start, item.minutes, item.what, item.keeps) for item in kept] == [("18:00", 120, "feiern", 1)] * comes
     assert not any(item.keeps for item in planned(who, TOLD, date="Monday May 13, 2024").items)
-
-
-def test_what_is_agreed_on_takes_the_place_of_what_is_usual_and_leaves_the_rest() -> None:
-    evening = Usual(start=1020, end=1320, what="lesen", place=1)
-    plan = planned("Jo Kim", TOLD, usual=(*USUAL, evening))
-    assert said(plan)[-3:] == [("17:00", "lesen", 1), ("18:00", "feiern", 0), ("20:00", "lesen", 1)]
-    assert plan.bed == "22:00"
-
-
-def tasks(minutes: int, here: tuple[int, ...], when: str = "08:00", is_home: bool = False) -> list[tuple[int, int]]:
-    told = {"who": "Jo", "identity": "", "what": "Brot backen", "around": ("a", "b", "c")}
-    ask = BreakDown.model_validate(told | {"when": when, "minutes": minutes, "here": here, "is_home": is_home})
-    reply = Rules().answer(ask)
-    assert {task.what for task in reply.tasks} == {"Brot backen"}
-    return [(task.minutes, task.place) for task in reply.tasks]
-
-
-def test_a_part_of_the_day_is_spent_at_the_things_of_its_place() -> None:
-    assert tasks(90, (2,)) == [(90, 2)] and tasks(50, ()) == [(50, 0)]
-    spread = tasks(240, (1, 2, 3))
-    assert sum(minutes for minutes, _ in spread) == 240 and {place for _, place in spread} == {1, 2, 3}
-    assert tasks(90, (1, 2, 3), is_home=True) == [(90, 0)], "nobody has breakfast in the shower"
-    assert tasks(240, (1, 2, 3)) == spread != tasks(240, (1, 2, 3), when="12:00")
 
 
 async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) -> None:

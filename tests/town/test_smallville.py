@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 
@@ -15,10 +14,11 @@ from hamlet import HAMLET
 
 from mindstream.errors import InputError
 from mindstream.town.formats.town_file import TownFile
-from mindstream.town.packs import find_pack, open_setting, shipped_packs
+from mindstream.town.missing_keys import missing_keys
+from mindstream.town.packs import find_pack, shipped_packs
 from mindstream.town.person import Person
-from mindstream.town.world.address import ARENA, OBJECT, parse_address
-from mindstream.town.world.tiles import TileWorld
+from mindstream.town.source import setting_of
+from mindstream.town.world.address import parse_address
 
 SHARED = Path(__file__).parents[3] / "shared/data/town"
 PLAIN = frozenset(["to", "is", "a", "an", "the", "of", "at", "in", "and", "s"])
@@ -43,14 +43,8 @@ def test_a_town_is_found_by_name_or_path_and_nothing_else(tmp_path: Path) -> Non
         find_pack("./nowhere.toml")
 
 
-def test_it_begins_on_the_morning_before_the_party_at_the_seed_that_is_asked_for(town: TownFile) -> None:
-    setting = open_setting("smallville", seed=7)
-    assert (setting.seed, list(setting.people)) == (7, [each.name for each in town.residents])
-    assert setting.when(0) == datetime(2023, 2, 13, tzinfo=UTC)
-
-
 def test_everybody_has_a_bed_a_home_and_ways_to_all_that_they_know(town: TownFile) -> None:
-    assert len(town.residents) == 25
+    assert len(town.residents) == 25 and missing_keys(setting_of(town)) == ()
     world = town.world
     beds = Counter(f"{person.home}:bed" for person in town.residents)
     tiles = {bed: len(world.spots(parse_address(bed))) for bed in beds}
@@ -61,32 +55,6 @@ def test_everybody_has_a_bed_a_home_and_ways_to_all_that_they_know(town: TownFil
         assert town.rules.owners(parse_address(person.home)) >= {person.name}
         for place in person.knows:
             assert world.routes.is_reachable(person.start, parse_address(place)), (person.name, place)
-
-
-def test_every_room_but_hallways_has_objects_and_bathrooms_take_one(town: TownFile) -> None:
-    assert isinstance(town.world, TileWorld)
-    objects = Counter(each.upto(ARENA) for each in town.world.places if each.level == OBJECT)
-    arenas = [each for each in town.world.places if each.level == ARENA]
-    assert {str(each) for each in arenas if not objects[each]} == {"the Ville:Oak Hill College:hallway"}
-    assert len(arenas) == 75 and sum(objects.values()) > 250
-    baths = [each for each in arenas if "bathroom" in each.last]
-    assert len(baths) == 18
-    for bath in baths:
-        assert town.rules.capacity(bath) == 1
-        assert {"toilet", "washbasin"} <= {each.last for each in town.world.places if each.parent == bath}
-
-
-def test_doors_open_and_close(town: TownFile) -> None:
-    def is_open(place: str, hour: int) -> bool:
-        return town.rules.is_open(parse_address(f"the Ville:{place}"), datetime(2023, 2, 13, hour, 30, tzinfo=UTC))
-
-    open_at = {place: [hour for hour in range(24) if is_open(place, hour)] for place in (
-        "Hobbs Cafe:cafe", "The Rose and Crown Pub:pub", "The Willows Market and Pharmacy:store",
-        "Oak Hill College:library", "Johnson Park:park",
-    )}  # fmt: skip
-    assert list(open_at.values()) == [
-        list(range(8, 20)), list(range(11, 24)), list(range(8, 20)), list(range(7, 22)), list(range(24)),
-    ]  # fmt: skip
 
 
 def test_who_knows_whom_begins_as_in_the_paper(town: TownFile) -> None:
@@ -117,8 +85,8 @@ def test_no_sentence_is_taken_over(town: TownFile) -> None:
         assert not [five for five in taken if sum(word not in names for word in five) > 1], person.name
 
 
-def test_the_picture_in_the_docs_is_that_of_the_map() -> None:
-    picture = draw()
+def test_the_picture_in_the_docs_is_that_of_the_map(town: TownFile) -> None:
+    picture = draw(town)
     assert len(picture) < 300_000
     assert FILE.read_text("utf-8") == picture, "python tests/town/draw_smallville.py draws it anew"
 

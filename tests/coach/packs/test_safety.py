@@ -192,9 +192,3 @@ RAMBLE = 4 * (
 @pytest.mark.parametrize("sentence", ["and i want to kill myself", "and everyone would be better off without me"])
 def test_danger_at_the_end_of_a_text_without_full_stops_is_heard(sentence: str) -> None:
     assert heard(RAMBLE + sentence) and not heard(RAMBLE)
-
-
-@pytest.mark.parametrize("text", ["no, " * 8_000, "1" * 32_000, "!?.," * 8_000, "我" * 10_000, "\U0001f642" * 5_000])
-def test_no_text_takes_long_to_look_at(text: str) -> None:
-    """Tests of what is made to be slow: test_pumped.py."""
-    find_alarm(SLEEP, text)
