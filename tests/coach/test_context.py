@@ -16,30 +16,19 @@ FIRST = (
     "Hi, I'm Marta, I teach maths at a school in Porto.", "I can't fall asleep before two.",
     "My daughter is called Iris, she is nine.", "We live on the third floor above a bakery.",
     "The ovens start at four in the morning.", "I tried valerian, it did nothing.",
-    "My sister Paula takes melatonin.", "I drink two espressos after lunch.",
-    "On Tuesdays I play volleyball until ten.", "My father had a stroke in March.",
-    "I go to him every second weekend.", "Our cat Lupo sleeps on my pillow.",
+    "My father had a stroke in March.", "I go to him every second weekend.",
 )  # fmt: skip
 SECOND = (
     "Me again. I moved the espresso to eleven.", "I bought a wool blanket, the old one was too hot.",
     "Iris has a recorder concert on Friday.", "My husband Rui works nights at the harbour.",
-    "He comes home at half past five.", "My dentist says I grind my teeth.", "I wear a splint now, it is blue.",
-    "I read Saramago before bed.", "The doctor measured my iron, it was low.",
-    "I take iron drops with orange juice.", "In August we go to the Azores.",
-    "I fell asleep at one last night.",
+    "He comes home at half past five.", "I wear a splint now, it is blue.",
 )  # fmt: skip
 ASKED = {
     "what do I teach?": "maths", "where do I live, which city?": "Porto", "what's my daughter's name?": "Iris",
     "how old is she?": "nine", "what is below our flat?": "bakery", "when do the ovens start?": "four",
-    "what did I try that did nothing?": "valerian", "what does my sister take?": "melatonin",
-    "what is my sister called?": "Paula", "how much coffee do I have?": "two espressos",
-    "what sport do I do?": "volleyball", "which evening is that?": "Tuesdays",
-    "what happened to my father?": "stroke", "how often do I see him?": "every second weekend",
-    "who sleeps on my pillow?": "Lupo", "when do I have the espresso now?": "eleven",
-    "what did I buy?": "wool blanket", "what is on Friday?": "concert", "what does Rui do?": "nights",
-    "when does he come home?": "half past five", "what does my dentist say?": "grind",
-    "what colour is the splint?": "blue", "what do I read at night?": "Saramago", "what was too low?": "iron",
-    "how do I take the drops?": "orange juice", "where do we go in summer?": "Azores",
+    "what did I try that did nothing?": "valerian", "how often do I see my father?": "every second weekend",
+    "when do I have the espresso now?": "eleven", "what is on Friday?": "concert", "what does Rui do?": "nights",
+    "when does he come home?": "half past five", "what colour is the splint?": "blue",
 }  # fmt: skip
 
 

@@ -207,15 +207,6 @@ async def test_what_was_asked_for_never_follows_where_one_answer_is_all(folder: 
         assert "<left_unsaid>\nDim the lights at nine.\n</left_unsaid>" in talker.asked[1].messages[-1].text
 
 
-async def test_a_gate_that_hears_no_wish_waits_where_one_answer_is_all(folder: Path) -> None:
-    models = thinking(["I see.", "Mm."], [LATER, PLAN])
-    async with Mind.open(folder, user="ann", models=models, gate="belief", follow_ups=False) as mind:
-        assert mind.belief.value.model_dump()["phase"] == "understanding"
-        assert said(await turn(mind, WISH)).waited
-        await mind.settled()
-        assert await rows(mind, "follow_up") == []
-
-
 # With an endpoint.
 
 

@@ -10,7 +10,6 @@ from gguf import TALK, turns
 from mindstream.models.address import local_file
 
 
-@pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(
     local_file() is None or find_spec("xllamacpp") is None,

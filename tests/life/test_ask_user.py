@@ -70,17 +70,6 @@ async def test_an_answer_comes_from_another_session_while_it_waits(tmp_path: Pat
         assert asked.tip == "Which colour?" and ("I", "blue") in await results(stream)
 
 
-async def test_two_questions_at_once_are_asked_one_after_the_other(tmp_path: Path) -> None:
-    async def user(tip: str) -> str:
-        return {"Which colour?": "blue", "How many coats?": "two"}[tip]
-
-    wished = [call("I", tip="Which colour?", timeout=60), call("I", tip="How many coats?", timeout=60)]
-    async with living(tmp_path, script([wished, FINISH, "ok"]), user=user) as life:
-        await life.run(turns=1)
-        given = [text for name, text in await results(life.stream) if name == "I"]
-    assert given == ["blue", "two"]
-
-
 async def test_a_question_waits_on_where_the_process_died(tmp_path: Path) -> None:
     """The time that was left, not the whole of it again; what was answered meanwhile is found."""
     clock = ManualClock()

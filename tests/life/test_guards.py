@@ -28,13 +28,6 @@ async def test_the_same_call_again_and_again_is_named_and_then_refused(tmp_path:
     assert "You have made this same call 3 times running" in str(life.state.turns)
 
 
-async def test_another_call_between_ends_the_run(tmp_path: Path) -> None:
-    look, other = [call("R", query="the key")], [call("R", query="the lock")]
-    async with living(tmp_path, script([look, look, other, look, look, "well"])) as life:
-        await life.run(turns=1)
-        assert not [text for _, text in await results(life.stream) if "Not made" in text]
-
-
 async def test_m1_is_guarded_too(tmp_path: Path) -> None:
     think = [call("R", query="the same")]
     async with living(tmp_path, script([[call("M1", task="Think.")], "ok"], [think] * 5 + ["well"])) as life:

@@ -149,13 +149,6 @@ def test_the_next_active_moment_is_active_and_the_first(
     assert found - moment <= 49 * 3_600
 
 
-def test_active_hours_may_go_over_midnight() -> None:
-    night = ActiveHours("22:00 - 6", BERLIN)
-    assert not night.is_active(NOW) and written(night.next_active(NOW)) == "2026-11-22 22:00"
-    assert night.is_active(NOW + 8 * 3_600) and not night.is_active(NOW + 15 * 3_600)
-    assert ActiveHours("00:00-24:00", BERLIN).is_active(NOW)
-
-
 @pytest.mark.parametrize("words", ["", "8", "8:00", "25:00-26:00", "08:00-24:30", "morning", "8-9-10"])
 def test_hours_that_are_none_are_refused(words: str) -> None:
     with pytest.raises(InputError, match="08:00-22:00"):

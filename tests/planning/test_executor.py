@@ -59,16 +59,6 @@ async def test_evidence_is_filled_in_once_and_never_read_for_references() -> Non
     assert found["E12"] == '#E2, $1, {"$REF": "E2"} AND $1 BILLION AND #E12B'
 
 
-async def test_a_step_is_begun_while_others_are_still_to_come() -> None:
-    executor = Executor([tool(shout)])
-    first, second = plan_of("#E1 = shout[a]\n#E2 = shout[#E1 b]", ["shout"]).steps
-    executor.begin(second)
-    await asyncio.sleep(0)
-    assert not executor.evidence
-    executor.begin(first)
-    assert {id: e.text for id, e in (await executor.finish()).items()} == {"E1": "A", "E2": "A B"}
-
-
 def failing(kind: str) -> FunctionTool:
     async def broken(text: str) -> object:
         """Fail."""

@@ -1,4 +1,4 @@
-"""One task, three ways: what a scripted model says is planned, run, mended, answered, counted, and taken up again."""
+"""One task, three ways: what a scripted model says is planned, run, mended, answered and counted."""
 
 from __future__ import annotations
 

@@ -46,13 +46,6 @@ def breaks(request: Request) -> str:
     raise ModelRefused("the process died")
 
 
-class DiesWhenKept(Told):
-    """Breaks off the run as soon as it stands in the log that mending changed nothing."""
-
-    async def kept(self) -> None:
-        raise ModelRefused("the process died")
-
-
 def model(**lines: Any) -> Scripted:
     return Scripted({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
 
@@ -91,18 +84,6 @@ async def test_a_run_goes_on_in_the_middle_of_mending(how: How, stream: Stream) 
     assert labels(mind) == ["mend_plan", "answer_from_evidence"] and solution.answer == "done"
     assert "E2: failed: the tool gave nothing" in mind.asked[0].messages[-1].text
     assert library.asked == ["a", "bad", "b"]
-
-
-@pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
-async def test_a_plan_that_was_not_mended_is_answered_from(how: How, stream: Stream) -> None:
-    library = Library()
-    first = model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan="NOTHING")
-    with pytest.raises(ModelError):
-        await go(stream, library, first, how, replans=3, watchers=[DiesWhenKept()])
-    mind = model(answer_from_evidence="only a")
-    solution = await go(stream, library, mind, how, replans=3)
-    assert labels(mind) == ["answer_from_evidence"] and solution.answer == "only a" and solution.missing == ("E2",)
-    assert library.asked == ["a", "bad"]
 
 
 async def test_a_plan_that_was_given_and_mended_stays_mended_where_it_is_given_again(stream: Stream) -> None:

@@ -1,4 +1,4 @@
-"""A town in lock-step: the same seed gives the same journal, whoever dies on the way; what is seen changes deeds."""
+"""A town in lock-step: the same seed gives the same journal; who cannot see or talk does not."""
 
 from __future__ import annotations
 

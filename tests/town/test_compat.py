@@ -7,7 +7,6 @@ from pathlib import Path
 from hamlet import hamlet
 
 from mindstream.clock import ManualClock
-from mindstream.log.events import Reflected
 from mindstream.memory.policies import Policy
 from mindstream.memory.record import New
 from mindstream.memory.stream import Stream
@@ -17,10 +16,9 @@ from mindstream.town.journal import rows_after
 from mindstream.town.plan import plan_day
 from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.ranking import ByRank, policy_of
-from mindstream.town.reflection import is_due
 from mindstream.town.setting import Setting
 from mindstream.town.sight import is_in_sight
-from mindstream.town.state import ResidentState, applied
+from mindstream.town.state import applied
 from mindstream.town.town import Town
 from mindstream.town.turn import Turn
 
@@ -103,21 +101,6 @@ def test_talks_last_as_long_as_their_words_and_under_compat_by_the_published_for
     assert talk_end(meant, 7, lines) == 7 + 3 * 6
     assert talk_end(published, 7, lines) == 12 + 3 * 6, "from the next whole minute on"
     assert COMPAT.talk_lines == 16
-
-
-def test_only_events_count_towards_reflection_and_what_is_too_much_is_dropped() -> None:
-    setting = hamlet(reflect_at=10)
-    state = applied_all(setting.profile, 6, 5)
-    assert is_due(state, setting.profile) and not is_due(applied_all(setting.profile, 9), setting.profile)
-    state = applied(state, Reflected(upto="", questions=(), thoughts=(), model=""), setting.profile)
-    assert state.gathered == 0.0
-
-
-def applied_all(profile: Profile, *gathered: float) -> ResidentState:
-    state = ResidentState(name="Ada Brook")
-    for each in gathered:
-        state = applied(state, Perceived(step=1, seen=(), gathered=each), profile)
-    return state
 
 
 def test_the_last_column_and_row_are_seen_and_under_compat_are_not() -> None:

@@ -145,24 +145,6 @@ def test_a_number_that_cannot_be_is_refused_with_its_key(tmp_path: Path, key: st
         setting_of_save(saved(tmp_path, **{key: value}), flat())
 
 
-async def test_a_save_read_and_exported_keeps_what_it_says(tmp_path: Path) -> None:
-    save = saved(tmp_path / "save")
-    await begin_from_save(tmp_path / "town", save, flat())
-    async with Town.open(tmp_path / "town") as town:
-        again = await save_of_town(town.store, town.setting, town.residents["Ann Poe"].stream.embedder)
-    write_save(again, tmp_path / "out")
-    read = read_save(tmp_path / "out")
-    (before,), (after,) = save.personas.values(), read.personas.values()
-    nodes = [node for node in after.memory.in_order() if node.predicate != "remember"]
-    assert [comparable(node) for node in nodes] == [comparable(node) for node in before.memory.in_order()]
-    for name in ("f_daily_schedule", "act_address", "act_description", "act_duration", "planned_path", "daily_req",
-                 "importance_trigger_curr", "curr_tile", "currently", "living_area"):  # fmt: skip
-        assert getattr(after.scratch, name) == getattr(before.scratch, name), name
-    assert (read.meta.step, read.meta.curr_time) == (save.meta.step, save.meta.curr_time)
-    assert read.recording.environment(2_881)["Ann Poe"].spot == (1, 0), "their code goes on from this file"
-    assert set(after.memory.embeddings.keys) >= {node.embedding_key for node in nodes}
-
-
 async def test_with_the_save_it_began_from_an_export_is_that_save_and_what_came_after(tmp_path: Path) -> None:
     save = saved(tmp_path / "save", act_pronunciatio="📖", concept_forget=3)
     await begin_from_save(tmp_path / "town", save, flat())

@@ -68,21 +68,3 @@ async def test_two_who_see_the_same_do_not_both_mend_it(tmp_path: Path) -> None:
     acts, changes = await lived(tmp_path, hamlet(talks=False), 7.1, 60, (ROOM + "shower", "dripping"))
     assert [each.by for each in changes] == ["Ada Brook"]
     assert all(act.since < changes[0].step for act in about(acts["Ben Hale"], ROOM + "shower")), "he leaves it to her"
-
-
-async def test_what_is_taken_is_waited_for_and_then_used(tmp_path: Path) -> None:
-    setting = hamlet(talks=False)
-    async with Town.open(tmp_path, setting) as town:
-        await town.run(until=6 * HOUR)
-        ada = town.residents["Ada Brook"].state
-        shower = next(block for block in ada.blocks if block.place == ROOM + "shower")
-        begin = setting.step_at(0, shower.start)
-        await town.run(until=begin - 12)
-        await town.set_object(ROOM + "shower", "occupied")
-        await town.run(until=begin + 20)
-        waits = town.residents["Ada Brook"].state.act
-        assert waits is not None and waits.why == "wait" and waits.sees_to == ROOM + "shower"
-        await town.set_object(ROOM + "shower", "")
-        await town.run(until=begin + 60)
-        used = town.residents["Ada Brook"].state.act
-    assert used is not None and used.place == ROOM + "shower" and used.why == "plan"
