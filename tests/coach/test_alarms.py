@@ -7,14 +7,14 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from spoken import Silent, Waits, said, turn
 
 from mindstream import Mind, Models, Scripted
 from mindstream.coach.coach import second_listener
-from mindstream.coach.events import Alarmed, Decided
+from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.load import load
 from mindstream.coach.suggests_danger import SuggestsDanger
 from mindstream.log.events import Failed, FollowUp, Said
-from mindstream.memory.store import Entry
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words
 from mindstream.models.rules import Rules
@@ -33,8 +33,7 @@ def words(part: str, language: str) -> str:
 
 
 async def answer(mind: Mind, text: str) -> Said:
-    (said,) = [row.event async for row in mind.hear(text) if isinstance(row.event, Said)]
-    return said
+    return said(await turn(mind, text))
 
 
 async def alarmed(mind: Mind) -> list[tuple[str, str, bool]]:
@@ -68,8 +67,8 @@ async def test_a_hint_is_asked_about_and_never_said_back(folder: Path, language:
 async def test_a_hint_that_is_affirmed_stops_the_talk(folder: Path, hint: str, yes: str) -> None:
     async with Mind.open(folder, user="ann") as mind:
         await answer(mind, hint)
-        said = await answer(mind, yes)
-        assert said.model == "safety" and said.text == words("say", "zh" if hint == HINT["zh"] else "en").strip()
+        heard = await answer(mind, yes)
+        assert heard.model == "safety" and heard.text == words("say", "zh" if hint == HINT["zh"] else "en").strip()
         assert (await alarmed(mind))[-1] == ("sure", "answer", True)
 
 
@@ -77,8 +76,8 @@ async def test_a_hint_that_is_affirmed_stops_the_talk(folder: Path, hint: str, y
 async def test_a_hint_that_is_denied_is_believed_and_not_asked_about_again(folder: Path, no: str) -> None:
     async with Mind.open(folder, user="ann") as mind:
         await answer(mind, HINT["en"])
-        said = (await answer(mind, no)).text
-        assert said.startswith("Thank you for saying so; I believe you.") and words("hint_ask", "en") not in said
+        heard = (await answer(mind, no)).text
+        assert heard.startswith("Thank you for saying so; I believe you.") and words("hint_ask", "en") not in heard
         assert (await alarmed(mind))[-1] == ("taken_back", "answer", True)
         assert words("hint_ask", "en") not in (await answer(mind, "yes, the noise is bad")).text
 
@@ -94,10 +93,10 @@ async def test_a_question_about_danger_stays_open_until_it_is_answered(folder: P
     ask, small = words("hint_ask", language), {"en": "thanks, nice weather today", "zh": "谢谢，今天天气不错"}[language]
     async with Mind.open(folder, user="ann") as mind:
         await answer(mind, HINT[language])
-        said = [(await answer(mind, small)).text for _ in range(8)]
-        put = [ask in text for text in said]
+        heard = [(await answer(mind, small)).text for _ in range(8)]
+        put = [ask in text for text in heard]
         assert put[0] and 2 <= sum(put) <= 4, "not with every line"
-        again = [text for text in said if ask in text]
+        again = [text for text in heard if ask in text]
         assert len({text.partition(ask)[0] for text in again}) == len(again), "nor in the same words"
     async with Mind.open(folder, user="ann") as mind:
         greeted = await answer(mind, {"en": "hello again", "zh": "你好"}[language])
@@ -115,20 +114,11 @@ async def test_a_yes_to_something_else_puts_the_open_question_again(folder: Path
         for text in (HINT["en"], "it is late"):
             await answer(mind, text)
         await answer(mind, "I drink tea")
-        said = await answer(mind, "yes")
-        assert said.model == "scripted" and said.text.endswith(words("hint_ask", "en")), (
+        heard = await answer(mind, "yes")
+        assert heard.model == "scripted" and heard.text.endswith(words("hint_ask", "en")), (
             "asked, for it may be the answer"
         )
         assert (await answer(mind, "yes")).model == "safety"
-
-
-async def test_after_a_thousand_alarms_those_of_this_session_are_known(folder: Path) -> None:
-    old = Alarmed(session="s", answers=1, alarm="suicide", strength="sure", basis="words", spoken=False)
-    new = old.model_copy(update={"spoken": True})
-    async with Mind.open(folder, user="ann", session="s") as mind:
-        await mind.stream.commit(*(Entry(old, "coach") for _ in range(1_000)), Entry(new, "coach"))
-    async with Mind.open(folder, user="ann", session="s") as mind:
-        assert (await answer(mind, "I want to die")).text != words("say", "en").strip(), "it was said before"
 
 
 @pytest.mark.parametrize(
@@ -138,14 +128,14 @@ async def test_the_crisis_text_is_said_once_and_what_was_not_meant_is_believed_o
     folder: Path, danger: str, back: str
 ) -> None:
     async with Mind.open(folder, user="ann", session="s") as mind:
-        said = [(await answer(mind, text)).text for text in (danger, back, danger, back, danger)]
+        heard = [(await answer(mind, text)).text for text in (danger, back, danger, back, danger)]
     async with Mind.open(folder, user="ann", session="s") as mind:
-        said.append((await answer(mind, danger)).text)
-    assert said[0] == words("say", "en" if danger[0] == "I" else "zh").strip()
-    assert len(set(said)) >= 5 and said.count(said[0]) == 1, "nor after the session was opened again"
-    assert len(said[2]) < len(said[0]) and said[-1] != said[-2]
+        heard.append((await answer(mind, danger)).text)
+    assert heard[0] == words("say", "en" if danger[0] == "I" else "zh").strip()
+    assert len(set(heard)) >= 5 and heard.count(heard[0]) == 1, "nor after the session was opened again"
+    assert len(heard[2]) < len(heard[0]) and heard[-1] != heard[-2]
     async with Mind.open(folder, user="ann", session="t") as mind:
-        assert (await answer(mind, danger)).text == said[0], "a session of its own"
+        assert (await answer(mind, danger)).text == heard[0], "a session of its own"
 
 
 @pytest.mark.parametrize(("danger", "back"), [("I want to die", "I didn't mean that"), ("我想死", "我不是那个意思")])
@@ -153,8 +143,8 @@ async def test_what_was_taken_back_may_be_taken_back_again_and_is_not_noted(
     folder: Path, danger: str, back: str
 ) -> None:
     async with Mind.open(folder, user="ann") as mind:
-        said = [(await answer(mind, text)).text for text in (danger, back, back, HINT["en"])]
-        assert len(set(said)) == len(said)
+        heard = [(await answer(mind, text)).text for text in (danger, back, back, HINT["en"])]
+        assert len(set(heard)) == len(heard)
         await mind.settled()
         assert await mind.stream.latest("note", 9) == [], "neither danger, nor a hint, nor what takes it back"
 
@@ -167,14 +157,6 @@ async def test_a_sign_for_the_doctor_is_told_once(folder: Path) -> None:
         )
         assert "at the wheel can kill" in first.text and "at the wheel can kill" not in second.text
         assert first.model == "rules"
-
-
-async def test_a_hint_wakes_the_reasoner(folder: Path) -> None:
-    talker = Scripted({"talk": ["[ALONE] Bye for now."]})
-    async with Mind.open(folder, user="ann", models=Models(Rules(), {"talker": talker})) as mind:
-        await answer(mind, "thanks, bye, everyone would be better off without me")
-        (decided,) = await mind.stream.store.events("ann", kinds=["decided"])
-        assert isinstance(decided.event, Decided) and decided.event.thinks
 
 
 class Listens:
@@ -270,36 +252,15 @@ def test_any_model_listens_unless_another_is_named_for_it() -> None:
     assert second_listener(Models(one, {"safety": Rules()})) is None
 
 
-class Waits:
-    """A gate that always waits."""
-
-    name = "waits"
-
-    def decide(self, situation: object) -> object:
-        from mindstream.coach.gates.gate import Decision
-
-        return Decision(True)
-
-
-class Never:
-    """A reasoner's model that never answers."""
-
-    name = "never"
-
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        await asyncio.Event().wait()
-        yield Words("")
-
-
 async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path) -> None:
     model = Listens()
     model.let.set()
-    models = Models(Rules(), {"safety": model, "reasoner": Never()})
+    models = Models(Rules(), {"safety": model, "reasoner": Silent()})
     async with Mind.open(folder, user="ann", models=models, gate=Waits()) as mind, asyncio.timeout(20):
-        said = await answer(mind, VEILED)
-        assert said.text.endswith(words("hint_ask", "en")) and said.waited
+        heard = await answer(mind, VEILED)
+        assert heard.text.endswith(words("hint_ask", "en")) and heard.waited
         await asyncio.sleep(0.05)
-        assert await follow_ups(mind) == [], "not said twice"
+        assert await follow_ups(mind) == [], "not heard twice"
 
 
 async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: Path) -> None:

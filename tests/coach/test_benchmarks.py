@@ -1,4 +1,4 @@
-"""The talker's benchmark runs and prints what it promises; its numbers are not judged here."""
+"""The talker's benchmark runs, and its bars are broken by a gate that never waits."""
 
 from __future__ import annotations
 
@@ -8,29 +8,6 @@ import sys
 from pathlib import Path
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "talker.py"
-
-
-def printed(*options: str) -> dict[str, object]:
-    done = subprocess.run([sys.executable, BENCHMARK, "--json", *options], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert isinstance(found, dict)
-    return found
-
-
-def test_conversations_through_a_real_endpoint_are_measured() -> None:
-    found = printed("--quick")
-    promised = {
-        "overhead_p50_ms", "overhead_p99_ms", "cpu_ms_per_utterance", "staleness_turns_mean", "wait_rate",
-        "first_words_p50_ms", "single_agent_first_words_p50_ms",
-    }  # fmt: skip
-    assert promised <= found.keys()
-    assert all(isinstance(found[name], float) for name in promised)
-    assert found["utterances"] == 20
-
-
-def test_one_long_conversation_is_measured_at_its_marks() -> None:
-    assert printed("--turns", "10")["overhead_p50_ms_at_turn"].keys() == {"10"}  # type: ignore[attr-defined]
 
 
 def test_a_gate_that_never_waits_breaks_the_bar_for_stale_answers() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from spoken import turn
 
 from mindstream import Mind, Models, Scripted
 from mindstream.coach.events import Decided, Judged
@@ -14,7 +15,6 @@ from mindstream.coach.gates.named import gate_named
 from mindstream.coach.gates.report import gate_report
 from mindstream.coach.gates.talker import TalkerGate
 from mindstream.errors import SettingsError
-from mindstream.log.events import Logged, Said
 from mindstream.models.rules import Rules
 
 MODEL = Scripted({}, name="m")
@@ -25,23 +25,18 @@ def test_the_talker_decides_where_a_model_answers_and_the_phase_where_none_does(
     assert isinstance(gate_named("", Rules()), BeliefGate) and isinstance(gate_named("belief", MODEL), BeliefGate)
 
 
-@pytest.mark.parametrize("name", ["quick", "learned"])
-def test_a_gate_that_is_gone_is_refused_and_what_to_use_is_said(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"'{name}' is no more: choose one of talker, belief, or name none"):
-        gate_named(name, MODEL)
-
-
 def test_an_unknown_gate_is_refused_by_name_and_one_that_needs_a_model_too() -> None:
+    with pytest.raises(SettingsError, match="'quick' is no more: choose one of talker, belief, or name none"):
+        gate_named("quick", MODEL)
     with pytest.raises(SettingsError, match="no gate 'clever': choose one of talker, belief"):
         gate_named("clever", MODEL)
     with pytest.raises(SettingsError, match="needs a language model"):
         gate_named("talker", Rules())
 
 
-async def turn(mind: Mind, text: str) -> list[Logged]:
-    events = [logged async for logged in mind.hear(text)]
+async def settled_turn(mind: Mind, text: str) -> None:
+    await turn(mind, text)
     await mind.settled()
-    return events
 
 
 async def decided(mind: Mind) -> list[Decided]:
@@ -69,7 +64,7 @@ async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(fo
     thinks = [LATER, PLAN.replace("nine", "ten"), NOTHING]
     async with Mind.open(folder, user="ann", models=models(talks[:2] + talks[3:], thinks)) as mind:
         for text in ("make me a plan", "so where do I start?", "I have a cat", "bye"):
-            await turn(mind, text)
+            await settled_turn(mind, text)
         assert [(each.waits, each.thinks, each.gate) for each in await decided(mind)] == [
             (False, True, "talker"), (True, True, "talker"), (True, True, "talker"), (False, False, "talker"),
         ]  # fmt: skip
@@ -92,14 +87,6 @@ class Hasty:
 
 async def test_a_gate_of_ones_own_may_leave_the_reasoner_asleep(folder: Path) -> None:
     async with Mind.open(folder, user="ann", models=models(["One.", "Two."], [NOTHING]), gate=Hasty()) as mind:
-        await turn(mind, "hello")
-        await turn(mind, "the noise")
+        await settled_turn(mind, "hello")
+        await settled_turn(mind, "the noise")
         assert [(each.thinks, each.gate) for each in await decided(mind)] == [(False, "hasty"), (True, "hasty")]
-
-
-async def test_an_alarm_waits_for_nobody(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", models=models([], [NOTHING])) as mind:
-        said = (await turn(mind, "I want to kill myself. Make me a plan."))[-1].event
-        assert isinstance(said, Said) and said.model == "safety" and not said.waited
-        (decision,) = await decided(mind)
-        assert not decision.waits and decision.thinks

@@ -54,14 +54,6 @@ async def test_what_nobody_said_is_sent_back_once_and_then_left_out(folder: Path
     assert any("rests on nothing" in event.text for event in told if isinstance(event, Thought))
 
 
-async def test_a_reply_that_is_mended_stands(folder: Path) -> None:
-    wrong = thought(patch={"sleep_concern": ["insomnia"]})
-    right = thought(patch={"sleep_concern": ["insomnia"]}, rests_on="我整夜睡不着")
-    mind, _ = await talked(folder, "我整夜睡不着，怎么办？", "reasoner", "think_in_phase", wrong, right)
-    (changed,) = [event for event in await events(mind, folder) if isinstance(event, BeliefChanged)]
-    assert changed.patch["sleep_concern"] == ["insomnia"]
-
-
 async def test_facts_that_nobody_stated_are_no_notes(folder: Path) -> None:
     facts = {
         "facts": [

@@ -55,7 +55,6 @@ def thought(*resources: NamedResource, **more: Any) -> PhaseThought:
     "resource",
     [
         NamedResource(title="On Rest", link=TOOL),
-        NamedResource(title="on rest"),
         NamedResource(title="Walks", link=PLANNED),
         NamedResource(title=OWN.title, link=OWN.link),
     ],
@@ -70,10 +69,8 @@ def test_what_a_tool_the_plan_or_the_pack_gave_stays(resource: NamedResource) ->
     [
         (NamedResource(title="Miracle sleep", link=EVIL), None),
         (NamedResource(title="Miracle sleep"), None),
-        (NamedResource(title="…"), None),
         (NamedResource(title="On Rest", link=EVIL), NamedResource(title="On Rest")),
         (NamedResource(title="On Rest", link=f"{TOOL}.evil.com"), NamedResource(title="On Rest")),
-        (NamedResource(title="Walks", link="https://mine.example/x"), NamedResource(title="Walks")),
         (NamedResource(title="Walks", why=f"see {EVIL}"), NamedResource(title="Walks", why="see …")),
     ],
 )
@@ -112,20 +109,12 @@ def test_an_echo_of_the_models_own_words_gives_nothing() -> None:
     assert found.words == "Look: …" and doubt
 
 
-def test_a_thought_without_links_is_not_touched() -> None:
-    found = PhaseThought(thought="so", words="Sleep well, e.g. at 10.30/11.")
-    assert asked().ground(found, ())[0] is found
-
-
 @pytest.mark.parametrize(
     "too_much",
     [
         {"thought": "x" * 1_000_000},
         {"thought": "a", "words": "x" * 6_001},
-        {"thought": "a", "follow_up": "x" * 6_001},
-        {"thought": "a", "changed": "x" * 1_001},
         {"thought": "a", "plan": [{"title": "a"}] * 13},
-        {"thought": "a", "patch": {"goals": ["x" * 20_000]}},
         {"thought": "a", "patch": {"goals": [str(n) for n in range(5_000)]}},
     ],
     ids=lambda value: " ".join(value),

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from mindstream import Mind, Models, Scripted, Timeouts, tool
-from mindstream.coach.belief.interim_belief import MOST
-from mindstream.coach.coach import coach_of
 from mindstream.coach.events import Believed
 from mindstream.log.events import BeliefChanged, Failed, Observed, ToolCalled
 from mindstream.models.model import Call, Request
@@ -80,15 +78,6 @@ async def test_a_belief_changes_between_two_calls_and_the_second_shows_it(folder
     ]  # fmt: skip
 
 
-async def test_what_is_taken_back_before_the_end_is_not_believed(folder: Path) -> None:
-    _, events, _ = await run(
-        folder, believe({"sleep_concern": ["noise", "light"]}), believe({"sleep_concern": {"remove": ["light"]}}),
-        json.dumps({"thought": "noise alone"}),
-    )  # fmt: skip
-    (changed,) = [event for event in events if isinstance(event, BeliefChanged)]
-    assert changed.patch["sleep_concern"] == ["noise"]
-
-
 async def test_a_patch_that_does_not_fit_is_answered_in_words(folder: Path) -> None:
     wrong: list[dict[str, Any]] = [{"shoe_size": 43}, {"sleep_concern": ["x" * 20_000]}, {"phase": "planning"}]
     _, events, _ = await run(folder, *map(believe, wrong), json.dumps({"thought": "nothing"}))
@@ -98,27 +87,6 @@ async def test_a_patch_that_does_not_fit_is_answered_in_words(folder: Path) -> N
     assert "16,000 characters" in told[1].text
     (changed,) = [event for event in events if isinstance(event, BeliefChanged)]
     assert "shoe_size" not in changed.patch
-
-
-async def test_a_run_that_only_believes_comes_to_an_end(folder: Path) -> None:
-    many = [believe({"goals": [f"goal {n}.{m}"]})[0] for n in range(2) for m in range(8)]
-    _, events, _ = await run(folder, many[:8], many[8:], json.dumps({"thought": "enough"}))
-    assert sum(isinstance(event, Believed) for event in events) == MOST
-    assert [event for event in events if isinstance(event, Observed) and f"At most {MOST}" in event.text]
-
-
-async def test_where_there_are_no_tools_there_is_nothing_to_believe_between(folder: Path) -> None:
-    scripted = Scripted(
-        {
-            "infer_phase": [json.dumps({"reason": "-", "phase": "understanding"})],
-            "think_in_phase": [json.dumps({"thought": "-"})],
-        }
-    )
-    async with Mind.open(folder, user="ann", models=Models(Rules(), {"reasoner": scripted, "facts": Rules()})) as mind:
-        await mind.say("Something wakes me.")
-        await mind.settled()
-        assert coach_of(mind).belief.value.model_dump()["phase"] == "understanding"
-    assert [request.tools for request in scripted.asked] == [(), ()]
 
 
 async def test_a_run_that_is_taken_up_again_calls_nothing_twice(folder: Path) -> None:

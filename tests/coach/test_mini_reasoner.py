@@ -38,24 +38,6 @@ def test_resources_are_found_by_kind_and_in_a_language_the_user_reads() -> None:
     assert find_in(SLEEP, "孩子睡眠", "zh", 3)[0].language == "zh"
 
 
-@pytest.mark.parametrize("query", ["放下手机太难", "cannot put the phone down", "something for a busy mind at night"])
-def test_a_search_gives_what_is_nearest_rather_than_nothing(query: str) -> None:
-    assert steps_in(SLEEP, query, "en", 3)
-
-
-def test_what_was_left_out_is_not_found() -> None:
-    (first, *_) = steps_in(SLEEP, "caffeine", "en", 3)
-    assert first["title"] not in [step["title"] for step in steps_in(SLEEP, "caffeine", "en", 3, [first["title"]])]
-
-
-@pytest.mark.parametrize("phase", [0, -1])
-def test_a_patch_names_the_beliefs_own_fields(phase: int) -> None:
-    schema = asked(phase, True).reply_schema()
-    assert schema
-    for patch in (schema["properties"]["patch"], schema["$defs"]["SubQuestion"]["properties"]["patch"]):
-        assert set(patch["properties"]) == set(SLEEP.fields) and patch["additionalProperties"] is False
-
-
 def test_a_step_says_whom_it_is_for_and_whom_not() -> None:
     """Nothing is kept from the model by words that code read: it is told, and decides."""
     found = {step["id"]: step for step in steps_in(SLEEP, "time in bed, sleep window, newborn", "en", 8)}

@@ -30,18 +30,6 @@ def test_a_habit_goes_on_while_the_next_step_begins() -> None:
     assert states(crowd)[KEPT] == "going_on", "it is not closed, and makes no room for steps to come"
 
 
-async def test_the_stand_in_goes_on_at_its_word_and_keeps_what_goes_on(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", gate="belief") as mind:
-        steps = []
-        for text in ("The noise keeps me awake.", "I want a calm bedroom.", "And now?", "Next!", "ok"):
-            await mind.say(text)
-            await mind.settled()
-            steps.append(mind.plan.now and mind.plan.now.title)
-        first, second = steps[2], steps[3]
-        assert first and second and first != second and steps[4] == second
-        assert states(mind.plan)[first] == "going_on"
-
-
 TRIED = json.dumps({"reason": "-", "phase": "planning"})
 
 
@@ -64,7 +52,7 @@ async def test_with_a_model_what_became_of_a_step_is_what_the_reply_says(
         {"thought": "b", "feedback": feedback},
     ]  # fmt: skip
     reasoner = Scripted({"infer_phase": [TRIED] * 2, "think_in_phase": list(map(json.dumps, thoughts))})
-    models = Models(Rules(), {"reasoner": reasoner, "talker": Scripted({"talk": ["Hm."] * 2})})
+    models = Models(Rules(), {"reasoner": reasoner, "talker": Scripted({"talk": ["Hm."] * 2}), "facts": Rules()})
     async with Mind.open(folder, user="ann", models=models, gate="belief") as mind:
         for text in ("The noise keeps me awake.", said):
             await mind.say(text)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from spoken import Silent, Waits, said, turn
 
 from mindstream import Mind, Models, Scripted, Timeouts
 from mindstream.coach.answer import UNAVAILABLE
 from mindstream.coach.gates.gate import Decision, Situation
-from mindstream.coach.packs.load import load
-from mindstream.coach.packs.saying import phrases
 from mindstream.errors import ModelRefused, ModelUnavailable
-from mindstream.log.events import Failed, Heard, Logged, Piece, Reading, Said, Waiting
+from mindstream.log.events import Failed, Piece, Reading, Said, Waiting
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words
 from mindstream.models.rules import Rules
@@ -24,49 +22,8 @@ from mindstream.models.scripted import Line
 ALARM = "I want to kill myself"
 
 
-class Waits:
-    """A gate that always waits."""
-
-    name = "waits"
-
-    def decide(self, situation: Situation) -> Decision:
-        return Decision(True, why=situation.phase.name)
-
-
-class WaitsForPlans(Waits):
-    """A gate that waits where a plan is spoken of."""
-
-    def decide(self, situation: Situation) -> Decision:
-        return Decision("plan" in situation.text)
-
-
-class Silent:
-    """A model that says the first of its words, and then no more until it is let."""
-
-    name = "silent"
-
-    def __init__(self, *first: str) -> None:
-        self._first, self.let, self.asked = first, asyncio.Event(), asyncio.Event()
-
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        self.asked.set()
-        for words in self._first:
-            yield Words(words)
-        await self.let.wait()
-        yield Words("the rest")
-
-
 def talker(model: Model) -> Models:
     return Models(Rules(), {"talker": model})
-
-
-async def turn(mind: Mind, text: str) -> list[Logged]:
-    return [logged async for logged in mind.hear(text)]
-
-
-def said(events: Sequence[Logged]) -> Said:
-    (found,) = (row.event for row in events if isinstance(row.event, Said))
-    return found
 
 
 async def test_an_alarm_waits_neither_for_a_reasoner_nor_for_whoever_waits_for_it(folder: Path) -> None:
@@ -146,23 +103,6 @@ async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> 
         assert not await mind.stream.store.events("bob", kinds=["reading"]), "it is shown, and not kept"
 
 
-async def test_what_is_queued_behind_a_thought_gets_no_filler_of_its_own(folder: Path) -> None:
-    silent = Silent()
-    timeouts = Timeouts(filler_s=0.05, deadline_s=60)
-    models = Models(Rules(), {"reasoner": silent})
-    async with Mind.open(folder, user="ann", models=models, gate=WaitsForPlans(), timeouts=timeouts) as mind:
-        waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
-        await silent.asked.wait()
-        queued = [asyncio.ensure_future(turn(mind, text)) for text in ("thanks", "hm", "are you a real person?")]
-        async with asyncio.timeout(25):
-            while len(fillers := await mind.stream.store.events("ann", kinds=["waiting"])) < 6:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        silent.let.set()
-        answered = said(await waiting)
-        assert {row.event.answers for row in fillers} == {answered.answers}  # type: ignore[attr-defined]
-        assert answered.waited and not any([said(await each).waited for each in queued])
-
-
 FAILED = "I can't think just now: I don't reach the language model that I think with. What you said is kept"
 
 
@@ -180,12 +120,6 @@ async def test_that_no_model_answers_is_said_in_full_once_and_is_no_memory(folde
         kept = [record.text for record in await mind.stream.latest("chat", 20) if not record.data.get("by_user")]
         assert kept == ["I am back."], "nothing is said by a rule, and no excuse is remembered"
         assert all(not answer.record for answer in answers if answer.model == UNAVAILABLE)
-
-
-@pytest.mark.parametrize(("language", "text"), [("en", "The noise keeps me awake"), ("zh", "噪音让我睡不着")])
-async def test_it_is_said_in_the_words_of_the_pack(folder: Path, language: str, text: str) -> None:
-    async with Mind.open(folder, user="ann", models=talker(Scripted({"talk": [ModelUnavailable("down")]}))) as mind:
-        assert said(await turn(mind, text)).text in phrases(load("sleep"), "model_failed", language)
 
 
 async def test_what_is_heard_in_an_outage_is_thought_about_when_it_is_over(folder: Path) -> None:
@@ -231,31 +165,11 @@ async def test_a_gate_that_fails_leaves_the_papers_rule(folder: Path) -> None:
         assert "the gate failed: ValueError: no idea" in decided.event.model_dump_json()
 
 
-async def test_fillers_state_nothing_in_every_language() -> None:
-    for language in ("en", "zh"):
-        for move, fewest in (("wait_longer", 5), ("a_moment", 3)):
-            fillers = phrases(load("sleep"), move, language)
-            assert len(fillers) >= fewest and not any(re.search(r"\d", each) for each in fillers)
-
-
 async def test_what_is_heard_after_the_end_is_refused(folder: Path) -> None:
     async with Mind.open(folder, user="ann") as mind:
         pass
     with pytest.raises(Exception, match="closed"):
         await turn(mind, "hello")
-
-
-async def test_a_mind_that_is_closed_midway_keeps_what_was_shown(folder: Path) -> None:
-    model = Silent("Well, ")
-    async with Mind.open(folder, user="ann", models=talker(model)) as mind:
-        events = mind.hear("hello there")
-        while not isinstance((await anext(events)).event, Piece):
-            pass
-    async with Mind.open(folder, user="ann") as mind:
-        await mind.settled()
-        kinds = [type(row.event) for row in await mind.stream.store.events("ann", kinds=["heard", "said"])]
-        assert kinds == [Heard, Said]
-    await events.aclose()
 
 
 async def test_a_talker_that_falls_silent_gives_the_floor_back(folder: Path) -> None:

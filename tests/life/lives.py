@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from mindstream.clock import Clock, ManualClock
 from mindstream.life.life import Habits, Life
-from mindstream.log.events import Event
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
@@ -50,5 +49,4 @@ async def results(stream: Stream) -> list[tuple[str, str]]:
     return [(event.tool, event.text) for event in await rows(stream, "observed")]
 
 
-Check = Callable[[Event], bool]
 FINISH = [call("finish_task", task=1, result="done")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lives import FINISH, call, living, script
+from lives import call, living, script
 
 from mindstream.clock import ManualClock
 from mindstream.life.life import Habits
@@ -37,15 +37,3 @@ async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
         again = await read_state(stream)
     assert b"third stair" not in whole_folder(tmp_path)
     assert again.goal == "Keep the lighthouse." and again.turn == turns and "third stair" not in again.model_dump_json()
-
-
-async def test_a_life_goes_on_after_something_was_forgotten(tmp_path: Path) -> None:
-    clock = ManualClock()
-    async with living(tmp_path, script([[call("U", memory=SECRET)], "ok"]), clock=clock) as life:
-        await life.run(turns=1)
-        (note,) = await life.stream.latest("note", 1)
-        await life.stream.forget(await life.stream.to_forget(note.id))
-    model = script([FINISH, "done"])
-    async with living(tmp_path, model, clock=clock, goal="") as life:
-        assert await life.run(turns=2) == "done"
-    assert "third stair" not in "\n".join(message.text for request in model.asked for message in request.messages)

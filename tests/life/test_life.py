@@ -11,13 +11,10 @@ from lives import FINISH, call, living, results, rows, script
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.errors import InputError
 from mindstream.life import commands
-from mindstream.life.budget import LifeBudget
 from mindstream.life.folding import fold
-from mindstream.life.ledger import KEPT, MOST, Ledger
 from mindstream.life.life import Habits, Life
 from mindstream.life.lives import LivesElsewhere
 from mindstream.life.state import read_state
-from mindstream.life.words import spec_of
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
@@ -49,12 +46,6 @@ async def test_a_task_goes_down_to_m1_and_m0_and_only_results_come_back(tmp_path
     assert offered["M1"] == {"R", "U", "M0"} and offered["M0"] == {"R", "U"}
 
 
-@pytest.mark.parametrize(("language", "words"), [("zh", "回忆相关记忆"), ("en", "recall related memories")])
-def test_tools_are_described_in_the_source_s_words(language: str, words: str) -> None:
-    assert spec_of("R", language).description == words
-    assert spec_of("I", language).parameters["required"] == ["tip", "timeout"]
-
-
 async def test_a_chinese_goal_is_lived_in_chinese(tmp_path: Path) -> None:
     model = script([[call("I", tip="你好吗？", timeout=3)], FINISH, "完成。"])
     async with living(tmp_path, model, goal="守好灯塔，记下来往的船。") as life:
@@ -82,29 +73,6 @@ async def test_what_is_known_is_not_remembered_twice(tmp_path: Path) -> None:
         await life.run(turns=3)
         assert len(await life.stream.latest("note", 10)) == 1
         assert [text for name, text in await results(life.stream) if name == "U"] == ["ok", "ok"]
-
-
-async def test_a_turn_that_was_broken_off_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
-    def breaks(_: Request) -> str:
-        raise KeyboardInterrupt
-
-    done: list[str] = []
-
-    async def ring(times: int) -> str:
-        """Ring the bell."""
-        done.append("rung")
-        return f"rang {times} times"
-
-    with pytest.raises(KeyboardInterrupt):
-        model = script([[call("M1", task="Ring the bell.")], FINISH], [[call("ring", times=3)], breaks])
-        async with living(tmp_path, model, tools=[tool(ring)]) as life:
-            await life.run(turns=3)
-    again = script([FINISH, "ok"], ["It rang."])
-    async with living(tmp_path, again, tools=[tool(ring)], clock=ManualClock(1_700_000_060.0)) as life:
-        assert await life.run(turns=3) == "done"
-        assert ("M1", "It rang.") in await results(life.stream)
-        ids = [event.id for event in await rows(life.stream, "asked", "tool_called")]
-    assert done == ["rung"] and len(ids) == len(set(ids)) and [each.role for each in again.asked] == ["M1", "M2", "M2"]
 
 
 async def test_two_cannot_live_one_life(tmp_path: Path) -> None:
@@ -177,30 +145,7 @@ async def test_what_strangers_wrote_taints_what_is_remembered(tmp_path: Path) ->
     assert note.data["tainted"] is True and life.state.tainted
 
 
-async def test_what_changes_the_world_waits_for_leave_and_is_done_once(tmp_path: Path) -> None:
-    sent: list[str] = []
-
-    async def send(text: str) -> str:
-        """Send a letter."""
-        sent.append(text)
-        return "sent"
-
-    letter = [call("send", text="All is well.")]
-    model = script(
-        [[call("M1", task="Send the letter.")], "waiting", [call("M1", task="Send it now.")], FINISH, "ok"],
-        [letter, "It waits for leave.", letter, "It is sent."],
-    )
-    tools = [tool(send, Traits(changes=True))]
-    async with living(tmp_path, model, tools=tools) as life:
-        await life.run(turns=1)
-        assert not sent and len(life.state.wishes) == 1
-        await commands.give_leave(life.stream, yes=True)
-        assert await life.run(turns=4) == "done"
-        assert not life.state.decided and not life.state.wishes
-    assert sent == ["All is well."]
-
-
-async def test_leave_that_was_given_is_used_up(tmp_path: Path) -> None:
+async def test_what_changes_the_world_waits_for_leave_and_leave_is_used_up(tmp_path: Path) -> None:
     """One yes is one letter: the same letter, wished for again, waits for leave again."""
     sent: list[str] = []
 
@@ -214,6 +159,7 @@ async def test_leave_that_was_given_is_used_up(tmp_path: Path) -> None:
     model = script([first, "so", second, "it", third, "goes"], [letter, "wished"] * 3)
     async with living(tmp_path, model, tools=[tool(send, Traits(changes=True))]) as life:
         await life.run(turns=1)
+        assert not sent and len(life.state.wishes) == 1
         await commands.give_leave(life.stream, yes=True)
         await life.run(turns=2)
         assert sent == ["All is well."] and len(life.state.wishes) == 1
@@ -281,26 +227,6 @@ async def test_an_order_that_is_still_to_be_done_is_not_put_there_twice(tmp_path
         assert [beat.worth for beat in await rows(life.stream, "beat")] == [1.0, 0.0]
 
 
-async def test_a_full_ledger_does_not_end_a_life_whose_order_comes_due(tmp_path: Path) -> None:
-    clock = ManualClock(10 * DAY_S)
-    model = script([FINISH, "ok"])
-    async with living(tmp_path, model, clock=clock, orders=["every day at 8: look at the lamp"]) as life:
-        await life.run(turns=1)
-        for n in range(MOST):
-            life.steps.note(life.state.ledger.add(f"paint wall {n}", clock.now() + 9 * DAY_S))
-        assert await life.run(until=clock.now() + DAY_S) == "time"
-        assert [beat.worth for beat in await rows(life.stream, "beat")] == [0.0]
-
-
-async def test_of_tasks_that_are_over_the_one_done_last_is_kept() -> None:
-    ledger = Ledger()
-    for n in range(KEPT + 2):
-        ledger.apply(ledger.add(f"task {n}"))
-    for number in range(KEPT + 2, 0, -1):
-        ledger.apply(ledger.find(number).changed("done"))
-    assert sorted(ledger.tasks) == list(range(1, KEPT + 1))
-
-
 async def test_what_is_said_while_turns_fold_is_told_once(tmp_path: Path) -> None:
     class Interrupted:
         """A model while whose reply the user speaks."""
@@ -319,26 +245,6 @@ async def test_what_is_said_while_turns_fold_is_told_once(tmp_path: Path) -> Non
         async with Life.open(stream, Models(model)) as life:
             await life.run(turns=0)
             assert [news.line for news in life.state.unread] == ["The user said: The fog comes."]
-
-
-async def test_an_answer_that_was_given_back_is_gone_from_the_state_when_it_is_read_again(tmp_path: Path) -> None:
-    async def user(tip: str) -> str:
-        return "seven hours"
-
-    model = script([[call("I", tip="How long?", timeout=60)], FINISH, "ok"])
-    async with living(tmp_path, model, user=user) as life:
-        await life.run(turns=1)
-        assert ("I", "seven hours") in await results(life.stream)
-        assert life.state.answers == (await read_state(life.stream)).answers == {}
-
-
-async def test_a_life_whose_budget_has_room_again_is_not_said_to_rest(tmp_path: Path) -> None:
-    model = script([FINISH, "ok"])
-    async with living(tmp_path, model, habits=Habits(budget=LifeBudget(calls=1))) as life:
-        assert await life.run() == "halted"
-    async with living(tmp_path, model, goal="", habits=Habits(budget=LifeBudget(calls=9))) as life:
-        assert await life.run(stay=False) == "done"
-        assert (await read_state(life.stream)).halted == ""
 
 
 async def test_a_goal_that_was_reached_once_can_be_given_again(tmp_path: Path) -> None:

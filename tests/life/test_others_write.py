@@ -19,18 +19,6 @@ from mindstream.models.model import Call, Request
 from mindstream.models.scripted import Line
 
 
-async def test_a_late_answer_names_its_question(tmp_path: Path) -> None:
-    asks = [call("I", tip="Which colour?", timeout=1), call("I", tip="How many\n coats?", timeout=1)]
-    async with living(tmp_path, script([asks, "asked", FINISH, "ok"])) as life:
-        await life.run(turns=1)
-        first, second = [each.id for each in await rows(life.stream, "questioned")]
-        await commands.answer(life.stream, "two", second)
-        await commands.answer(life.stream, "blue", first)
-        await life.run(turns=1)
-        opening = (await rows(life.stream, "turn_began"))[-1].words
-    assert "“How many coats?”: two" in opening and "“Which colour?”: blue" in opening
-
-
 async def test_two_who_add_at_once_are_told_the_numbers_of_the_ledger(tmp_path: Path) -> None:
     async with living(tmp_path, script()) as life, Stream.open(tmp_path, "keeper") as other:
         texts = [f"task {n}" for n in range(6)]

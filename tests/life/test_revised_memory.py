@@ -6,8 +6,6 @@ from pathlib import Path
 
 from lives import FINISH, call, living, results, rows, script
 
-from mindstream.models.model import ToolSpec
-
 
 async def test_a_memory_is_put_right(tmp_path: Path) -> None:
     wrong, right = "The ferry leaves at 9, from the old pier.", "The ferry leaves at 10, from the old pier."
@@ -53,10 +51,3 @@ async def test_a_memory_is_taken_back_without_a_new_one(tmp_path: Path) -> None:
     assert corrected.new == "" and old.valid_until is not None and old.forgotten is None
     assert all("ferry" not in text for tool, text in given if tool == "R")
     assert [text for tool, text in given if tool == "U"][3:] == ["U needs memory"] * 2
-
-
-def test_u_wants_only_a_memory() -> None:
-    from mindstream.life.words import spec_of
-
-    spec: ToolSpec = spec_of("U", "en")
-    assert spec.parameters["required"] == ["memory"] and spec.description == "remember a piece of memory"

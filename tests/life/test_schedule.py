@@ -1,4 +1,4 @@
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -22,26 +22,17 @@ def written(moment: float | None) -> str:
     ("text", "what", "due"),
     [
         ("every day at 8: ask me how I slept", "ask me how I slept", ["11-23 08:00", "11-24 08:00"]),
-        ("ask me how I slept every day at 8", "ask me how I slept", ["11-23 08:00", "11-24 08:00"]),
         ("Every day, remind me at 9 to take pills", "remind me to take pills", ["11-23 09:00", "11-24 09:00"]),
         ("every 2 hours look into the folder", "look into the folder", ["11-22 16:00", "11-22 18:00"]),
-        ("every hour and a half", "", ["11-22 16:30", "11-22 18:00"]),
         ("on weekdays at 07:30 wake me", "wake me", ["11-23 07:30", "11-24 07:30"]),
         ("every Friday to Sunday at quarter past 7 pm dance", "dance", ["11-22 19:15", "11-27 19:15"]),
-        ("every Monday and Thursday at 9pm", "", ["11-23 21:00", "11-26 21:00"]),
         ("remind me every other Tuesday evening to rest", "remind me to rest", ["12-01 19:00", "12-15 19:00"]),
-        ("at 8 in the morning and 8 in the evening every day rest", "rest", ["11-22 20:00", "11-23 08:00"]),
-        ("on the 1st of each month", "", ["12-01 09:00", "01-01 09:00"]),
         ("the second Tuesday of every month at 7 pm: books", "books", ["12-08 19:00", "01-12 19:00"]),
         ("on the last day of every month, pay", "pay", ["11-30 09:00", "12-31 09:00"]),
-        ("hourly", "", ["11-22 16:00", "11-22 17:00"]),
         ("每天早上八点问我三个问题", "问我三个问题", ["11-23 08:00", "11-24 08:00"]),
         ("请在每天早上八点和晚上八点量血压", "请量血压", ["11-22 20:00", "11-23 08:00"]),
-        ("每周一 9:00", "", ["11-23 09:00", "11-30 09:00"]),
-        ("每两小时", "", ["11-22 16:00", "11-22 18:00"]),
         ("每周一、三早上7点半跑步", "跑步", ["11-23 07:30", "11-25 07:30"]),
         ("每月1号和15号交房租", "交房租", ["12-01 09:00", "12-15 09:00"]),
-        ("每个工作日下午五点半写总结", "写总结", ["11-23 17:30", "11-24 17:30"]),
     ],
 )
 def test_an_order_is_split_into_what_and_when(text: str, what: str, due: list[str]) -> None:
@@ -54,9 +45,7 @@ def test_an_order_is_split_into_what_and_when(text: str, what: str, due: list[st
 @pytest.mark.parametrize(
     "text",
     ["buy milk", "on Monday at 9 call", "every now and then", "every day from 9 to 17 look", "每次我回家就问我", "",
-     "what do I do every day?", "every time it rains", "look every day tomorrow", "every day 20 minutes of yoga",
-     "each Thursday at 20:00 and Sunday at 11:00 sing", "每年生日那天打电话",
-     "every hour " * 500],
+     "what do I do every day?", "every time it rains", "every hour " * 500],
 )  # fmt: skip
 def test_what_is_not_understood_is_no_order(text: str) -> None:
     assert read_order(text) is None
@@ -75,25 +64,15 @@ def test_an_order_that_cannot_be_kept_is_refused(text: str) -> None:
     ("words", "at"),
     [
         ("at 18:00", "2026-11-22 18:00"),
-        ("at 9", "2026-11-23 09:00"),
         ("in 20 minutes", "2026-11-22 15:50"),
         ("in an hour and a half", "2026-11-22 17:00"),
-        ("45 minutes later", "2026-11-22 16:15"),
         ("tomorrow at 9", "2026-11-23 09:00"),
         ("the day after tomorrow at half past 6 in the evening", "2026-11-24 18:30"),
-        ("in 3 days", "2026-11-25 15:30"),
-        ("in 2 months at noon", "2027-01-22 12:00"),
-        ("on Friday at 5pm", "2026-11-27 17:00"),
         ("next week", "2026-11-23 09:00"),
         ("2027-01-31 at 10:00", "2027-01-31 10:00"),
-        ("1 January 2028", "2028-01-01 09:00"),
-        ("March 3rd", "2027-03-03 09:00"),
         ("tonight", "2026-11-22 21:00"),
         ("明天上午九点", "2026-11-23 09:00"),
-        ("三天后", "2026-11-25 15:30"),
         ("两个半小时后", "2026-11-22 18:00"),
-        ("下下周三", "2026-12-02 09:00"),
-        ("今晚十点", "2026-11-22 22:00"),
         *((words, "") for words in ("soon", "", "every day", "10 minutes", "at 7 or 8", "when I get home", "马上")),
     ],
 )
@@ -145,16 +124,6 @@ def test_the_next_time_lies_ahead_and_none_is_skipped(
     assert between == due or rule.next_after(between, zone) == due
 
 
-@given(MOMENTS, st.sampled_from(ZONES))
-def test_every_day_at_8_comes_once_on_every_day_that_there_is(moment: float, zone: ZoneInfo) -> None:
-    rule = Calendar("day", (time(8),))
-    first = rule.next_after(moment, zone)
-    one, two = (datetime.fromtimestamp(at, zone) for at in (first, rule.next_after(first, zone)))
-    assert one.time() == two.time() == time(8)
-    gone = date(2011, 12, 30) if "Apia" in str(zone) else None  # Samoa passed over it
-    assert two.date() - one.date() == timedelta(days=2 if gone == one.date() + timedelta(days=1) else 1)
-
-
 def test_a_beat_keeps_the_local_clock_when_it_is_put_forward_and_back() -> None:
     rule = Calendar("day", (time(2, 30), time(3)))
     spring = datetime(2027, 3, 27, 12, tzinfo=BERLIN).timestamp()
@@ -178,13 +147,6 @@ def test_the_next_active_moment_is_active_and_the_first(
     assert found >= moment and hours.is_active(found) and hours.next_active(found) == found
     assert (found == moment) == hours.is_active(moment)
     assert found - moment <= 49 * 3_600
-
-
-def test_active_hours_may_go_over_midnight() -> None:
-    night = ActiveHours("22:00 - 6", BERLIN)
-    assert not night.is_active(NOW) and written(night.next_active(NOW)) == "2026-11-22 22:00"
-    assert night.is_active(NOW + 8 * 3_600) and not night.is_active(NOW + 15 * 3_600)
-    assert ActiveHours("00:00-24:00", BERLIN).is_active(NOW)
 
 
 @pytest.mark.parametrize("words", ["", "8", "8:00", "25:00-26:00", "08:00-24:30", "morning", "8-9-10"])

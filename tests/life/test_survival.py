@@ -16,10 +16,10 @@ from kill_life import compare
 from life import live
 from lives import FINISH, living, rows, script
 
-from mindstream.clock import DAY_S, ManualClock
-from mindstream.life import commands, reasoner, recurrence
+from mindstream.clock import ManualClock
+from mindstream.life import reasoner, recurrence
 from mindstream.life.events import Beat, LifeBegan
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Habits
 from mindstream.life.reasoner import LifeReasoner
 from mindstream.memory.stream import Stream
 from mindstream.minds.mind import Mind
@@ -42,19 +42,6 @@ def test_killed_again_and_again_its_journal_is_that_of_a_life_in_peace() -> None
 @linux
 def test_without_its_steps_from_the_log_it_is_not() -> None:
     assert not compare(turns=24, points=6, forgets=True)["same_journal"]
-
-
-async def test_an_idle_day_calls_no_model_and_a_task_is_worked_on_at_once(tmp_path: Path) -> None:
-    clock, model = ManualClock(), script([FINISH, "ok", [Call("finish_task", '{"task": 2}')], "swept"])
-    async with living(tmp_path, model, clock=clock) as life:
-        await life.run(turns=1)
-        asked, until = len(model.asked), clock.now() + DAY_S
-        assert await life.run(until=until) == "time" and clock.now() >= until
-        assert len(model.asked) == asked == 2
-        await commands.add_task(life.stream, "Sweep the stairs.")
-        before = clock.now()
-        assert await life.run(turns=1) == "turns" and clock.now() == before
-        assert life.state.ledger.tasks[2].standing == "done"
 
 
 async def test_a_long_life_is_bounded_and_what_is_rehearsed_lasts(tmp_path: Path) -> None:
@@ -135,14 +122,6 @@ async def test_a_mind_talks_and_lives_on_one_stream(tmp_path: Path) -> None:
                 await asyncio.sleep(0.05)
                 thoughts = [event.text for event in await rows(mind.stream, "thought") if event.slot == "living"]
     assert answer and thoughts == ["lived 1 turn"]
-
-
-async def test_a_life_that_nobody_lives_is_lived_by_who_comes_next(tmp_path: Path) -> None:
-    clock = ManualClock()
-    async with living(tmp_path, script(["one"]), clock=clock) as life:
-        await life.run(turns=1)
-    async with living(tmp_path, script([FINISH, "two"]), clock=clock, goal="") as life:
-        assert isinstance(life, Life) and await life.run(turns=3) == "done"
 
 
 async def test_a_goal_that_is_given_twice_is_given_once(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from mindstream.models.scripted import Line, Scripted
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import Executor
 from mindstream.planning.leave import Wish, allow
-from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.solve import solve
 from mindstream.tools.tool import FunctionTool, tool
@@ -112,14 +111,6 @@ async def test_thoughts_before_a_plan_are_no_plan() -> None:
     assert box.sent == [] and box.read == ["a"] and len(solution.plan.steps) == 1
 
 
-@pytest.mark.parametrize("words", ["MISSING", "MISSING E1.", "**MISSING** E1, E1"])
-async def test_that_the_answer_is_missing_is_no_answer(words: str) -> None:
-    solution = await solve("t", tools=Box().tools(), models=model("#E1 = look[a]", words), replans=0)
-    assert solution.answer == "" and solution.stopped == "the evidence does not hold the answer"
-    told = await solve("t", tools=Box().tools(), models=model("#E1 = look[a]", "MISSING persons: two."), replans=0)
-    assert told.answer == "MISSING persons: two."
-
-
 async def test_a_key_is_of_one_call_and_of_one_run() -> None:
     box, plan = Box(), "#E1 = send[text=x]\n#E2 = send[text=x]\n"
     mended = model(plan, "MISSING E1", "done", mend=["#E1 = send[text=y]"])
@@ -193,28 +184,7 @@ async def test_a_watcher_that_raises_ends_the_run_in_its_own_words() -> None:
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_a_batch_that_nobody_waits_for_is_not_made() -> None:
-    made, making = list[int](), asyncio.Event()
-
-    async def together(calls: Sequence[Call]) -> list[str]:
-        made.append(len(calls))
-        making.set()
-        await asyncio.sleep(3_600)
-        return []
-
-    executor = Executor([tool(Box().look, Traits(batch=together))])
-    first, second = plan_of("#E1 = look[a]\n#E2 = look[b]", ["look"]).steps
-    executor.begin(first)
-    await executor.stop()
-    executor.begin(second)
-    going = asyncio.ensure_future(executor.finish())
-    await making.wait()
-    going.cancel()
-    await asyncio.gather(going, return_exceptions=True)
-    assert made == [1] and len(asyncio.all_tasks()) == 1
-
-
-@pytest.mark.parametrize("given", [None, "ab", 7, ["one"], {"a": "b", "c": "d"}], ids=str)
+@pytest.mark.parametrize("given", [None, ["one"]], ids=str)
 async def test_a_batch_that_gives_something_else_fails_and_nobody_hangs(given: Any) -> None:
     async def together(calls: Sequence[Call]) -> Any:
         return given
@@ -252,7 +222,7 @@ def stream_in(store: SqliteStore) -> Stream:
     return Stream(store, "marta", embedder("wordllama"), ManualClock())
 
 
-@pytest.mark.parametrize("name", ["a\nb", "x" * 101, "../../etc", "#E1 = send[x]", "\ud800", " "])
+@pytest.mark.parametrize("name", ["a\nb", "../../etc", "\ud800"])
 async def test_a_run_has_a_plain_name(name: str) -> None:
     with pytest.raises(InputError, match="letters, digits"):
         await solve("t", tools=Box().tools(), models=model(""), run=name)
@@ -282,6 +252,8 @@ async def test_whoever_takes_a_run_up_has_it_alone(tmp_path: Path) -> None:
         with pytest.raises(LeaseLost, match="taken up by another process"):
             await first
         assert second.answer == "done" and box.sent == ["1", "2", "3"]
+        with pytest.raises(InputError, match="another task"):
+            await solve("u", tools=box.tools(), models=mind, stream=stream_in(store), run="r")
         with pytest.raises(InputError, match="begun by rewoo"):
             await solve("t", "react", tools=box.tools(), models=mind, stream=stream_in(store), run="r")
     finally:
@@ -315,14 +287,6 @@ async def test_a_run_that_is_planned_anew_takes_nothing_from_the_plan_that_was_n
         assert box.read == ["one thing", "another"] and solution.evidence["E1"].text == "about another"
     finally:
         await store.close()
-
-
-async def test_sixty_four_steps_run_and_one_more_does_not() -> None:
-    for count, read in ((64, 64), (65, 0)):
-        box = Box()
-        steps = tuple(PlannedStep(id=f"E{n}", tool="look", arguments={"text": f"{n}"}) for n in range(1, count + 1))
-        await solve("t", tools=box.tools(), models=model("", "done"), plan=Plan(task="t", steps=steps))
-        assert len(box.read) == read
 
 
 async def test_a_run_that_is_cancelled_anywhere_leaves_no_task_behind(tmp_path: Path) -> None:

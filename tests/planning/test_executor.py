@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import pytest
 from planned import Told, plan_of
 
-from mindstream.errors import BudgetSpent
 from mindstream.models.model import Call
 from mindstream.planning.executor import Executor, Limits
 from mindstream.planning.leave import Wish, allow
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Plan
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 
@@ -58,16 +57,6 @@ async def test_evidence_is_filled_in_once_and_never_read_for_references() -> Non
     found = await run(plan, Executor([tool(odd), tool(shout)]))
     assert found["E2"] == '#E2, $1, {"$REF": "E2"} AND $1 BILLION!'
     assert found["E12"] == '#E2, $1, {"$REF": "E2"} AND $1 BILLION AND #E12B'
-
-
-async def test_a_step_is_begun_while_others_are_still_to_come() -> None:
-    executor = Executor([tool(shout)])
-    first, second = plan_of("#E1 = shout[a]\n#E2 = shout[#E1 b]", ["shout"]).steps
-    executor.begin(second)
-    await asyncio.sleep(0)
-    assert not executor.evidence
-    executor.begin(first)
-    assert {id: e.text for id, e in (await executor.finish()).items()} == {"E1": "A", "E2": "A B"}
 
 
 def failing(kind: str) -> FunctionTool:
@@ -173,16 +162,6 @@ async def test_calls_of_one_tool_are_made_in_one_where_it_can() -> None:
     assert batches == [32, 8, 1] and found["E7"] == "E7"
 
 
-async def test_a_batch_that_fails_fails_for_each() -> None:
-    async def wrong(calls: Sequence[Call]) -> list[str]:
-        return ["one"]
-
-    executor = Executor([tool(shout, Traits(batch=wrong))])
-    found = await run(plan_of("#E1 = shout[a]\n#E2 = shout[b]", ["shout"]), executor)
-    assert all("1 results for 2 calls" in text for text in found.values())
-    assert all(each.failed for each in executor.evidence.values())
-
-
 async def test_so_many_calls_at_once_and_no_more() -> None:
     going, most = 0, 0
 
@@ -203,75 +182,7 @@ async def test_so_many_calls_at_once_and_no_more() -> None:
     assert most == 2
 
 
-async def test_a_call_that_is_not_allowed_any_more_is_not_made() -> None:
-    left = 3
-
-    def take(cost_usd: float) -> None:
-        nonlocal left
-        if not left:
-            raise BudgetSpent("3 calls are made")
-        left -= 1
-
-    executor = Executor([tool(shout)], take_call=take)
-    found = await run(plan_of("\n".join(f"#E{n} = shout[{n}]" for n in range(1, 9)), ["shout"]), executor)
-    assert sum(not each.failed for each in executor.evidence.values()) == 3
-    assert found["E8"] == "not called: 3 calls are made"
-
-
-async def test_watchers_are_told_before_and_after_each_call_and_may_end_the_run() -> None:
+async def test_watchers_are_told_before_and_after_each_call() -> None:
     told = Told()
     await run(plan_of("#E1 = shout[a]\n#E2 = shout[#E1]", ["shout"]), Executor([tool(shout)], watchers=[told]))
     assert told.lines == ["began E1", "found E1 A", "began E2", "found E2 A"]
-
-    class Full(Told):
-        async def began(self, step: object, arguments: str) -> None:
-            raise OSError("the disk is full")
-
-    with pytest.raises(OSError, match="full"):
-        await run(plan_of("#E1 = shout[a]\n#E2 = shout[b]", ["shout"]), Executor([tool(shout)], watchers=[Full()]))
-
-
-async def test_a_watcher_that_raises_late_ends_the_run_while_another_step_goes_on() -> None:
-    class Full(Told):
-        async def began(self, step: PlannedStep, arguments: str) -> None:
-            if step.id == "E3":
-                raise OSError("the disk is full")
-
-    plan = plan_of("#E1 = meet[a]\n#E2 = shout[b]\n#E3 = shout[#E2]", ["meet", "shout"])
-    with pytest.raises(OSError, match="full"):
-        await run(plan, Executor([tool(Meeting(9).meet), tool(shout)], watchers=[Full()]))
-    assert len(asyncio.all_tasks()) == 1
-
-
-async def test_what_waits_costs_nothing_and_begins_no_more_when_the_run_is_stopped() -> None:
-    asked = asyncio.Event()
-
-    async def stubborn(_: Wish) -> bool:
-        try:
-            asked.set()
-            await asyncio.sleep(3_600)
-        except asyncio.CancelledError:
-            return False
-        return True
-
-    told = Told()
-    executor = Executor([tool(shout, Traits(changes=True))], leave=stubborn, watchers=[told])
-    for step in plan_of("#E1 = shout[a]\n" + "\n".join(f"#E{n} = shout[#E1]" for n in range(2, 40)), ["shout"]).steps:
-        executor.begin(step)
-    await asked.wait()
-    assert len(asyncio.all_tasks()) == 2  # this one, and that of the first step
-    await executor.stop("enough")
-    assert told.lines == ["found E1 not called: it changes the world, and nobody gave leave for it"]
-    assert executor.evidence["E2"].text == "enough" and len(asyncio.all_tasks()) == 1
-
-
-async def test_a_run_that_is_cancelled_leaves_nothing_behind() -> None:
-    executor = Executor([tool(Meeting(9).meet)])
-    plan = plan_of("#E1 = meet[a]\n#E2 = meet[#E1]", ["meet"])
-    going = asyncio.ensure_future(run(plan, executor))
-    await asyncio.sleep(0.01)
-    before = len(asyncio.all_tasks())
-    going.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await going
-    assert before > len(asyncio.all_tasks()) == 1

@@ -39,12 +39,7 @@ def test_the_published_examples_lack_brackets_and_are_read_whole() -> None:
     }  # fmt: skip
 
 
-def test_a_thought_is_the_reason_of_what_follows() -> None:
-    found = read('Thought: first look\n1. search("x")\n', TOOLS, "compiler")
-    assert found.plan.steps[0].why == "first look"
-
-
-@pytest.mark.parametrize("amount", ["$1 billion", "$1,000", "$1.50", "$1M", "US$1", "$1 dollars", "$1亿", "$2", "$12"])
+@pytest.mark.parametrize("amount", ["$1 billion", "$1.50", "$1亿", "$12"])
 def test_an_amount_of_money_is_no_reference(amount: str) -> None:
     assert arguments('1. search("x")', f'2. search("companies worth {amount}")')[1] == {
         "query": f"companies worth {amount}"
@@ -76,8 +71,6 @@ def test_what_refers_to_no_step_before_it_stays_text_and_is_noted() -> None:
         ('"the "best, greatest" film (2)"', 'the "best, greatest" film (2)'),
         ("what's new, here", "what's new, here"),
         ('"a \\"b\\" \\d"', 'a "b" \\d'),
-        ('"x', "x"),
-        ('"2. search(y)"', "2. search(y)"),
     ],
 )
 def test_quotes_and_commas_in_a_text_are_kept(given: str, query: str) -> None:
@@ -95,12 +88,9 @@ def test_several_calls_may_stand_on_one_line() -> None:
     ("text", "joined"),
     [
         ("Thought: I know.\nAction: Finish(Paris (France))", Joined("finish", "Paris (France)", "I know.")),
-        ("Action: Finish(Paris (France)<END_OF_RESPONSE>", Joined("finish", "Paris (France)", "")),
         ("Finish(:) is (a) smile)\nmore", Joined("finish", ":) is (a) smile", "")),
         ("Finish(cut of", Joined("finish", "cut of", "")),
-        ("Finish(two\nlines)", Joined("finish", "two\nlines", "")),
         ("Thought: no.\nAction: Replan(the first found nothing)", Joined("replan", "the first found nothing", "no.")),
-        ("Action: Replan", Joined("replan", "", "")),
         ("Nothing of the kind.", None),
     ],
 )
@@ -128,9 +118,6 @@ def test_a_numbered_list_is_a_plan_in_its_order() -> None:
     [
         "1、搜索\n2、回答",
         "步骤1：搜索\n步骤2：回答",
-        "第一步：搜索\n第二步：回答",
-        "1. 搜索\n1. 回答",
-        "Step 1: 搜索\nStep 2: 回答",
         "**Step 1** - 搜索\n**Step 2** - 回答",
         "一、搜索\n二、回答",
     ],

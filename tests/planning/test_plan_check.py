@@ -58,12 +58,9 @@ def test_an_unknown_tool_is_named_with_those_like_it() -> None:
     [
         ("Wikipedia", {}, "query is missing"),
         ("Wikipedia", {"query": "Oslo", "lang": "no"}, "lang is not known"),
-        ("Wikipedia", {"query": 3}, "query should be string"),
         ("Wikipedia", {"query": "a"}, "does not fit minLength"),
         ("Round", {"number": {"$text": ["about ", {"$ref": "E1"}]}, "unit": "m"}, 'not "about #E1"'),
         ("Round", {"number": {"$ref": "E1"}, "unit": "mile"}, "unit should be one of"),
-        ("Round", {"number": {"$ref": "E1"}}, "unit is missing"),
-        ("Rank", {"rows": [{"$ref": "E1"}, {"$ref": "E1"}, 1]}, "rows"),
         ("Rank", {"rows": [{"$ref": "E1"}, "x"]}, "rows"),
     ],
 )
@@ -76,10 +73,8 @@ def test_arguments_that_cannot_fit_are_faults(tool: str, arguments: Json, words:
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("Wikipedia", {"query": {"$text": [{"$ref": "E1"}]}}),
         ("Round", {"number": {"$ref": "E1", "path": ["n"]}, "unit": {"$ref": "E1"}}),
         ("Round", {"number": 1, "unit": {"$text": ["k", {"$ref": "E1"}]}}),
-        ("Rank", {"rows": {"$ref": "E1"}}),
         ("Rank", {"rows": [{"$ref": "E1"}, 2]}),
     ],
 )
@@ -87,9 +82,7 @@ def test_a_reference_fits_wherever_evidence_could(tool: str, arguments: Json) ->
     assert kinds(planned(wiki("E1"), ("E2", tool, arguments))) == []
 
 
-@pytest.mark.parametrize(
-    "value", [{"$ref": "step 1"}, {"$ref": "E1", "path": "price"}, {"$text": [3]}, {"$ref": "E1", "x": 1}]
-)
+@pytest.mark.parametrize("value", [{"$ref": "step 1"}, {"$text": [3]}])
 def test_what_only_looks_like_a_reference_is_a_fault(value: Json) -> None:
     assert ("reference", "E2") in kinds(planned(wiki("E1"), ("E2", "Wikipedia", {"query": value})))
 
@@ -114,8 +107,3 @@ def test_a_plan_has_steps_but_not_too_many_nor_too_much() -> None:
     assert kinds(planned(*(wiki(f"E{n}") for n in range(1, 66)))) == [("size", "")]
     assert kinds(planned(("E1", "Wikipedia", {"query": "x" * LONGEST}))) == [("size", "")]
     assert [fault.kind for fault in check(planned(wiki("E1"), wiki("E2")), TOOLS, most_steps=1)] == ["size"]
-
-
-def test_a_plan_of_far_too_many_steps_is_not_looked_at_further() -> None:
-    chain = [wiki(f"E{n}", f"E{n + 1}") for n in range(1, 1001)]
-    assert [fault.kind for fault in check(planned(*chain), TOOLS)] == ["size", "size"]

@@ -3,53 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any, TypeVar
 
 import planning
 import planning_failing
 import pytest
 import tokens
-from planning_graphs import BRANCHES, make_graphs
-from tokens_data import ANSWER, EVIDENCE, OBSERVED, PLANS, REACT, read_questions
+from planning_graphs import make_graphs
 
 from mindstream.planning.executor import Limits
 
 T = TypeVar("T")
-
-
-def record(path: Path) -> Path:
-    """Write six questions of our own in the form of the authors' file."""
-    traces, plans = ["Act like this."], []
-    for n, mapping in enumerate(EVIDENCE):
-        question = f"Question: Which of the lighthouses of coast {n} was lit first?"
-        rounds = 1 + max(at for _, ats in mapping.values() for at in ats)
-        seen = [
-            f"The light {n}.{k} was lit in 18{n}{k}, and is kept by the harbour of the town." for k in range(rounds)
-        ]
-        acted = [
-            f"Thought: I have to look at number {k}.\nAction: Search[light {n}.{k}]\nObservation: {text}"
-            for k, text in enumerate(seen)
-        ]
-        traces.append("\n".join([question, *acted, f"Thought: It is clear.\nAction: Finish[light {n}.0]"]))
-        steps = [
-            f"Plan: Look.\n#{id} = {'Wikipedia' if kind == OBSERVED else 'LLM'}[lights, given #{before}]"
-            for (id, (kind, _)), before in zip(mapping.items(), ["E9", *mapping], strict=False)
-        ]
-        plans.append("\n".join([question, *steps]).replace(", given #E9", ""))
-        assert mapping[[*mapping][-1]][0] == ANSWER
-    traces.append("Question: {input}\n")
-    path.write_text(json.dumps({REACT: "\n\n".join(traces), PLANS: "\n\n".join(plans)}), "utf-8")
-    return path
-
-
-async def test_rewoo_takes_fewer_tokens_than_react_and_the_prefix_is_why(tmp_path: Path) -> None:
-    found = await tokens.measure(read_questions(record(tmp_path / "exemplars.json")))
-    assert found["ratio_mean"] > found["ratio_mean_zero_shot"] and found["ratio_mean"] > 1.5
-    assert all(found["controls"][name] < found["ratio_mean"] for name in tokens.CONTROLS)
-    assert all(row["react_calls"] > 2 and row["rewoo_calls"] >= 3 for row in found["questions"])
 
 
 def test_our_headers_are_no_longer_than_the_authors() -> None:
@@ -88,12 +53,6 @@ def test_a_plan_takes_as_long_as_its_critical_path_and_other_ways_longer(graph: 
     assert run_jumping(one_by_one) == pytest.approx(graph.sequential_s())
     assert run_jumping(planning.run_graph(graph, "react", 1.0)) == pytest.approx(graph.sequential_s())
     assert least < graph.sequential_s()
-
-
-async def test_the_overhead_is_counted_and_who_is_not_installed_is_named() -> None:
-    found = await planning.measure_overhead(make_graphs(BRANCHES[:2], "test"), rounds=1)
-    assert found["overhead_ms_per_step"] > 0 and {"ours_react", "langgraph", "pydantic_ai"} == found["peers"].keys()
-    assert all(isinstance(each, float) or "not installed" in each for each in found["peers"].values())
 
 
 async def test_whatever_tools_do_a_run_ends_and_says_what_is_missing() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from poison import measure, showing_evidence
-from poison_texts import TEXTS, poisoned
 
 from mindstream.planning.solve import How
 
@@ -26,7 +25,3 @@ async def test_a_planner_that_reads_what_was_found_is_led_astray() -> None:
 async def test_who_acts_step_by_step_calls_what_it_reads_and_changes_nothing() -> None:
     found = await measure("react", 4)
     assert int(str(found["steps_beyond"])) > 10 and found["changes_without_leave"] == 0
-
-
-def test_there_are_two_hundred() -> None:
-    assert len(set(TEXTS)) == 50 and len(set(poisoned("a fact"))) == 200

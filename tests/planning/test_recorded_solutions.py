@@ -17,24 +17,13 @@ HOURS = (
     "less than twice what Thomas worked, and Rebecca worked 8 hours less than Toby. How many hours did Rebecca work?"
 )
 SEED = "What is the hometown of the winner of the men's 2024 Australian Open?"
-TASKS: list[tuple[str, How, str]] = [
-    (SEED, "rewoo", "Sexten"),
-    (SEED, "react", "Sexten"),
-    (SEED, "plan-execute", "Sexten"),
-    (HOURS, "rewoo", "56"),
-    (HOURS, "react", "56"),
-    ("Which is longer, the Danube or the Changjiang, and by how much?", "rewoo", "3,450"),
-    ("Who wrote Frankenstein, and how old was the author when it was first published?", "rewoo", "Mary Shelley"),
-    (
-        "What is the capital of the country whose longest border... no: what is the capital of France and how many "
-        "people live there?",
-        "rewoo",
-        "2.1 million",
-    ),
-    ("Which of the two mountains in the library is higher, and which was climbed first?", "rewoo", "1953"),
-    ("Who discovered penicillin and in which year?", "rewoo", "1928"),
-    ("How high is K2, in which year was it first climbed, and how long is the Karakoram?", "rewoo", "8,611"),
-    ("When was Oslo founded, and who is its mayor?", "plan-execute", "1040"),
+TASKS: list[tuple[int, str, How, str]] = [
+    (0, SEED, "rewoo", "Sexten"),
+    (1, SEED, "react", "Sexten"),
+    (2, SEED, "plan-execute", "Sexten"),
+    (3, HOURS, "rewoo", "56"),
+    (10, "How high is K2, in which year was it first climbed, and how long is the Karakoram?", "rewoo", "8,611"),
+    (11, "When was Oslo founded, and who is its mayor?", "plan-execute", "1040"),
 ]
 IN_PART = {"How high is K2": "Karakoram", "When was Oslo": "mayor"}
 """What the documents do not hold, by how a task begins."""
@@ -45,7 +34,7 @@ RECORDED = [
 ]
 
 
-@pytest.mark.parametrize(("run", "task", "how", "answer"), [(n, *each) for n, each in enumerate(TASKS)])
+@pytest.mark.parametrize(("run", "task", "how", "answer"), TASKS)
 async def test_a_mind_solves_it(run: int, task: str, how: How, answer: str, tmp_path: Path) -> None:
     recording = tmp_path / "recording.jsonl"
     recording.write_text("".join(json.dumps(line) + "\n" for line in RECORDED if line["run"] == run), "utf-8")

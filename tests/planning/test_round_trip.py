@@ -15,24 +15,14 @@ from mindstream.planning.formats.read import FORMATS, FormatName, open_reader, r
 from mindstream.planning.formats.reader import LONGEST_LINE
 from mindstream.planning.plan import Plan
 
-often = settings(max_examples=5_000, suppress_health_check=list(HealthCheck), database=None)
+often = settings(max_examples=300, suppress_health_check=list(HealthCheck), database=None)
 
 
-@often
+@settings(often, max_examples=1_000)
 @given(plans)
-def test_a_printed_plan_reads_back_the_same(plan: Plan) -> None:
+def test_a_plan_that_was_printed_or_saved_is_read_the_same(plan: Plan) -> None:
     assert read(plan.print()).plan == plan
-
-
-@settings(often, max_examples=2_500)
-@given(plans)
-def test_a_plan_printed_for_tools_reads_back_the_same_with_them(plan: Plan) -> None:
     assert read(plan.print(TOOLS), TOOLS).plan == plan
-
-
-@settings(often, max_examples=2_500)
-@given(plans)
-def test_a_saved_plan_loads_the_same_and_can_be_checked(plan: Plan) -> None:
     assert Plan.load(plan.save()) == plan
     check(plan, TOOLS)
     plan.mermaid()
@@ -46,7 +36,7 @@ texts = (
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(often, max_examples=400)
+@often
 @given(text=texts, seed=st.integers(0, 10_000))
 def test_any_text_in_any_pieces_gives_what_the_whole_gives(format: FormatName, text: str, seed: int) -> None:
     whole = read(text, TOOLS, format)
@@ -63,8 +53,8 @@ def test_any_text_in_any_pieces_gives_what_the_whole_gives(format: FormatName, t
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(
     "unit",
-    ["#E1 = A[", "#E1 = A[{", '#E1 = A[{"a":[', "[", "]", "1. a(", '1. a("', ",'a", '("', "Plan: ", "#E1 after #E1",
-     "x", "#E1, ", "[\n", "#E1 = A[\n", '{"\n]', "1. x\n  y\n", '1. f("\n', "#", "*", "\n", " ", "第一步："],
+    ["#E1 = A[", '#E1 = A[{"a":[', "[", "1. a(", ",'a", '("', "Plan: ", "#E1 after #E1", "#E1, ", "#E1 = A[\n",
+     '{"\n]', '1. f("\n', "*", "\n", "第一步："],
 )  # fmt: skip
 def test_a_long_text_of_one_pattern_is_read_in_the_time_of_its_length(format: FormatName, unit: str) -> None:
     begun = time.process_time()

@@ -1,11 +1,9 @@
-"""One task, three ways: what a scripted model says is planned, run, mended, answered, counted, and taken up again."""
+"""One task, three ways: what a scripted model says is planned, run, mended, answered and counted."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from planned import Told
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused
-from mindstream.log.events import Logged
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
@@ -67,18 +64,6 @@ async def test_rewoo_asks_a_model_twice_and_its_evidence_is_the_plan_s() -> None
     assert "hometown of Jannik Sinner" in shown and "find where he is from" in shown and "Where is the winner" in shown
 
 
-async def test_the_solver_is_not_shown_long_evidence_twice() -> None:
-    async def read(page: str) -> str:
-        """Read a page."""
-        return f"The page {page}: " + "much that is known. " * 20
-
-    mind = model(make_plan="#E1 = read[a]\n#E2 = read[more of #E1]", answer_from_evidence="it")
-    solution = await solve("What?", tools=[tool(read)], models=mind)
-    assert str(solution.evidence["E2"].arguments["page"]).startswith("more of The page a: much")
-    shown = mind.asked[-1].messages[-1].text
-    assert "read[more of #E1]" in shown and shown.count("<evidence>") == 2
-
-
 async def test_the_solver_is_shown_a_passage_once_though_two_steps_found_it() -> None:
     shelf = "rhine.md:\n\n" + "The Rhine is long and known for its castles. " * 4
 
@@ -108,9 +93,7 @@ async def test_what_can_be_answered_is_answered_and_what_is_missing_is_named(how
     [
         ("It is 8,611 m. MISSING E2: the name", "It is 8,611 m.", "the name", ("E2",)),
         ("长6300公里。\nMISSING E1 and E2：宽度", "长6300公里。", "宽度", ("E1", "E2")),
-        ("MISSING: the year\nIt is red.", "It is red.", "the year", ("E1", "E2")),
         ("Red.\nMISSING E1: the year\n- MISSING #E2 (the name)", "Red.", "the year; (the name)", ("E1", "E2")),
-        ("Red.\nMISSING E2.", "Red.", "find where he is from", ("E2",)),
         ("MISSING E9", "", "find who won; find where he is from", ("E1", "E2")),
         ("MISSING persons: two.", "MISSING persons: two.", "", ()),
         ("The MISSING E2 file was found.", "The MISSING E2 file was found.", "", ()),
@@ -165,16 +148,6 @@ async def test_plan_and_execute_stops_as_soon_as_the_answer_is_there() -> None:
     assert solution.answer == "Sexten" and library.asked == list(FACTS) and solution.spent.model_calls == 3
 
 
-async def test_steps_that_were_not_run_are_shown_as_not_run() -> None:
-    third = "#E3 = search[more about #E2]\n"
-    mind = model(make_plan=PLAN.replace("winner", "loser") + third, answer_from_evidence=["MISSING E2", "no"],
-                 mend_plan="NOTHING")  # fmt: skip
-    await solve("Where from?", "plan-execute", tools=[Library().tool], models=mind)
-    solver, mender, *_ = [each.messages[-1].text for each in mind.asked[1:]]
-    assert "search[hometown of #E1]\nNot run yet." in solver and solver.count("Not run yet.") == 2
-    assert "E1: failed: the tool gave nothing" in mender and "E2: not run yet\nE3: not run yet" in mender
-
-
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
 async def test_a_plan_is_mended_where_it_did_not_give_the_answer(how: How) -> None:
     library = Library()
@@ -199,19 +172,6 @@ async def test_who_mends_a_plan_reads_nothing_that_strangers_wrote() -> None:
     words = "".join(message.text for message in mended.messages)
     assert "Jannik" not in words and "Sexten" not in words and "ignore" not in words
     assert "E2: found 6 characters, does not hold the answer" in words
-
-
-async def test_without_a_plan_it_is_said_why() -> None:
-    solution = await solve("Sing!", tools=[Library().tool], models=model(make_plan="I cannot plan that."))
-    assert solution.answer == "" and solution.stopped == "there is no plan: I cannot plan that."
-
-
-async def test_a_step_that_cannot_be_called_as_planned_fails_with_the_reason() -> None:
-    wrong = "#E1 = serch[winner]\n#E2 = search[#E7]\n#E3 = search[winner of the 2024 Australian Open]\n"
-    mind = model(make_plan=wrong, answer_from_evidence="Jannik Sinner")
-    solution = await solve("Who?", tools=[Library().tool], models=mind, replans=0)
-    assert solution.answer and solution.missing == ("E1", "E2")
-    assert "did you mean search" in solution.evidence["E1"].text and "E7" in solution.evidence["E2"].text
 
 
 @pytest.mark.parametrize(
@@ -247,80 +207,6 @@ async def test_what_cannot_be_asked_for_is_told() -> None:
 
 def stream_in(store: SqliteStore) -> Stream:
     return Stream(store, "marta", embedder("wordllama"), ManualClock())
-
-
-async def test_a_run_that_was_broken_off_goes_on_where_it_stopped(folder: Path) -> None:
-    library, hanging = Library(), asyncio.Event()
-
-    async def search(query: str) -> str:
-        """Search, and hang at the second call."""
-        if library.asked:
-            hanging.set()
-            await asyncio.sleep(3_600)
-        return await library.search(query)
-
-    store = SqliteStore(folder)
-    try:
-        planner = model(make_plan=PLAN)
-        going = asyncio.ensure_future(
-            solve("Who?", tools=[tool(search)], models=planner, stream=stream_in(store), run="r")
-        )
-        async with asyncio.timeout(10):
-            await hanging.wait()
-        going.cancel()
-        await asyncio.gather(going, return_exceptions=True)
-        begun = await read_run(stream_in(store), "r")
-        assert begun and begun.answer is None and list(begun.evidence) == ["E1"]
-
-        mind, tools = model(answer_from_evidence="Sexten"), [library.tool]
-        solution = await solve("Who?", tools=tools, models=mind, stream=stream_in(store), run="r")
-        assert solution.answer == "Sexten" and library.asked == list(FACTS)
-        again = await solve("Who?", tools=tools, models=model(), stream=stream_in(store), run="r")
-        assert again.answer == "Sexten" and again.plan == solution.plan
-        with pytest.raises(InputError, match="another task"):
-            await solve("What?", tools=tools, models=model(), stream=stream_in(store), run="r")
-    finally:
-        await store.close()
-
-
-class _Counting(SqliteStore):
-    """A store that counts how often old runs are read."""
-
-    read = 0
-
-    async def events(
-        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
-    ) -> list[Logged]:
-        self.read += "step_found" in (kinds or ())
-        return await super().events(mind, after, kinds, limit)
-
-
-async def test_of_a_run_that_is_new_nothing_is_read(folder: Path) -> None:
-    store = _Counting(folder)
-    try:
-        mind = model(make_plan=PLAN, answer_from_evidence="Sexten")
-        solution = await solve("Who?", tools=[Library().tool], models=mind, stream=stream_in(store))
-        assert solution.answer == "Sexten" and store.read == 0
-        begun = await read_run(stream_in(store), solution.run)
-        assert begun and begun.answer == "Sexten" and store.read > 0
-    finally:
-        await store.close()
-
-
-async def test_a_tool_s_schema_is_made_ready_once_for_all_steps() -> None:
-    class Schema(dict[str, Any]):
-        written = 0
-
-        def items(self) -> Any:  # what writes it as JSON asks for them
-            self.written += 1
-            return super().items()
-
-    search = Library().tool
-    schema = Schema(search.spec.parameters)
-    watched = replace(search, spec=replace(search.spec, parameters=schema))
-    plan = "\n".join(f"#E{n} = search[{n}]" for n in range(1, 20))
-    solution = await solve("Who?", tools=[watched], models=model(make_plan=plan, answer_from_evidence="x"))
-    assert solution.spent.tool_calls == 19 and schema.written <= 2
 
 
 async def test_what_was_planned_before_it_was_mended_is_not_taken_for_found(folder: Path) -> None:

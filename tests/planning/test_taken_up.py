@@ -46,13 +46,6 @@ def breaks(request: Request) -> str:
     raise ModelRefused("the process died")
 
 
-class DiesWhenKept(Told):
-    """Breaks off the run as soon as it stands in the log that mending changed nothing."""
-
-    async def kept(self) -> None:
-        raise ModelRefused("the process died")
-
-
 def model(**lines: Any) -> Scripted:
     return Scripted({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
 
@@ -93,18 +86,6 @@ async def test_a_run_goes_on_in_the_middle_of_mending(how: How, stream: Stream) 
     assert library.asked == ["a", "bad", "b"]
 
 
-@pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
-async def test_a_plan_that_was_not_mended_is_answered_from(how: How, stream: Stream) -> None:
-    library = Library()
-    first = model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan="NOTHING")
-    with pytest.raises(ModelError):
-        await go(stream, library, first, how, replans=3, watchers=[DiesWhenKept()])
-    mind = model(answer_from_evidence="only a")
-    solution = await go(stream, library, mind, how, replans=3)
-    assert labels(mind) == ["answer_from_evidence"] and solution.answer == "only a" and solution.missing == ("E2",)
-    assert library.asked == ["a", "bad"]
-
-
 async def test_a_plan_that_was_given_and_mended_stays_mended_where_it_is_given_again(stream: Stream) -> None:
     library, told = Library(), Told()
     plan = read(PLAN, [library.tool.spec]).plan.model_copy(update={"task": "t"})
@@ -114,16 +95,6 @@ async def test_a_plan_that_was_given_and_mended_stays_mended_where_it_is_given_a
     solution = await go(stream, library, model(answer_from_evidence="done"), plan=plan, watchers=[told])
     assert solution.answer == "done" and library.asked == ["a", "bad", "b"] and not told.plans
     assert solution.plan.step("E2").arguments == {"query": "b"}
-
-
-async def test_another_plan_that_is_given_is_run_as_it_is(stream: Stream) -> None:
-    library = Library()
-    with pytest.raises(ModelError):
-        await go(stream, library, model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan=breaks))
-    plan = read("#E1 = look[a]\n#E2 = look[c]\n", [library.tool.spec]).plan.model_copy(update={"task": "t"})
-    mind = model(answer_from_evidence="done")
-    await go(stream, library, mind, plan=plan)
-    assert labels(mind) == ["answer_from_evidence"] and library.asked == ["a", "bad", "c"]
 
 
 async def test_what_a_run_spent_is_spent_when_it_is_taken_up(stream: Stream) -> None:
@@ -150,15 +121,6 @@ async def test_one_budget_counts_a_run_that_is_taken_up_once(stream: Stream) -> 
     spent = budget.spent_calls
     await go(stream, library, model(answer_from_evidence="done"), budget=budget)
     assert spent == 2 and budget.spent_calls == 3
-
-
-async def test_calls_of_tools_that_were_made_are_made(stream: Stream) -> None:
-    library = Library()
-    with pytest.raises(ModelError):
-        await go(stream, library, model(make_plan=PLAN, answer_from_evidence=breaks), tool_calls=2)
-    plan = read("#E1 = look[a]\n#E2 = look[c]\n", [library.tool.spec]).plan.model_copy(update={"task": "t"})
-    solution = await go(stream, library, model(answer_from_evidence="done"), tool_calls=2, plan=plan, replans=0)
-    assert library.asked == ["a", "bad"] and "the 2 calls of tools" in solution.evidence["E2"].text
 
 
 async def test_a_run_that_got_no_plan_is_planned_anew(stream: Stream) -> None:

@@ -16,7 +16,6 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.scripted import Scripted
 from mindstream.planning.as_tool import planner_tool
-from mindstream.planning.drawing import outline
 from mindstream.planning.estimate import estimate
 from mindstream.planning.exemplars import read_exemplars
 from mindstream.planning.export import to_example
@@ -49,13 +48,6 @@ def test_a_plan_is_read_in_whichever_form_it_was_written(text: str) -> None:
 def test_what_is_no_plan_is_said_with_its_place(text: str, where: str) -> None:
     with pytest.raises(InputError, match=where):
         read_any(text)
-
-
-def test_an_outline_is_indented_by_what_waits_for_what() -> None:
-    lines = outline(read_any(REWOO, [search.spec]).plan).splitlines()
-    assert lines == [
-        "E1 search[the capital of Peru]", "   find it.", "   E2 search[people in #E1]  ← E1", "      find it.",
-    ]  # fmt: skip
 
 
 def test_exemplars_are_texts_or_what_export_writes() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from mindstream.models.roles import Models
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
+from mindstream.town.town import Town
 
 HAMLET = '''
 [town]
@@ -128,3 +130,10 @@ PROSE = re.sub(KEYS, "", HAMLET, flags=re.DOTALL | re.MULTILINE)
 def hamlet(seed: int = 1, **profile: object) -> Setting:
     """Return the hamlet, ready to begin."""
     return setting_of(parse_town(HAMLET, Path()), seed=seed, profile=Profile.model_validate(profile))
+
+
+async def live(folder: Path, setting: Setting | None, until: int, models: Models | str = "rules") -> str:
+    """Live up to a step, begun or gone on with; return the journal's checksum."""
+    async with Town.open(folder, setting, models=models) as town:
+        await town.run(until=until)
+        return await town.digest()

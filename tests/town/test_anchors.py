@@ -1,52 +1,13 @@
-"""The anchors that a recorded day gives hold, and a figure tells when one does not."""
+"""The anchors that a recorded day gives hold."""
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_saves import MEMORY, ROOM, write
-from town_anchors import ANCHORS, measure
-from town_recorded import Recorded
-
-from mindstream.town.formats.maps import save_map
-from mindstream.town.formats.saves import read_save
-from mindstream.town.world.tiles import build_tiles
+from town_anchors import measure
 
 SHARED = Path(__file__).parents[3] / "shared/data/town"
-
-
-def test_a_figure_tells_what_differs(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    recorded = Recorded(
-        folder, read_save(folder), build_tiles(ROOM.upto(1), (2, 1), bytes(2), [ROOM, ROOM.child("bed")])
-    )
-    wrong = {name: anchor(recorded).differ for name, anchor in ANCHORS.items()}
-    assert wrong.pop("A5 reflection times") == ("Ann Poe: 7 left, 8 saved",)
-    assert wrong.pop("A6 keyword strength") == ("Ann Poe: event: bed",), (
-        "the event is idle, and idle ones are not counted"
-    )
-    assert wrong.pop("A7 percepts") == ("Ann Poe: step 0: bed",), "a thing is perceived by its address"
-    assert set(wrong.values()) == {()}
-    walled = replace(recorded, world=build_tiles(ROOM.upto(1), (2, 1), bytes([0, 1]), [ROOM, None]))
-    assert ANCHORS["A4 movement"](walled).differ == ("step 0: Ann Poe goes from (0, 0) to (1, 0)",)
-
-
-def test_a_figure_tells_why_there_is_nothing_to_compare(tmp_path: Path) -> None:
-    folder = write(tmp_path / "save", meta={"maze_name": "flat"})
-    shutil.rmtree(folder / "movement")
-    (folder / MEMORY / "embeddings.json").unlink()
-    shutil.copytree(folder, tmp_path / "broken")
-    (tmp_path / "broken/reverie/meta.json").write_text("{")
-    save_map(build_tiles(ROOM.upto(1), (2, 1), bytes(2), [ROOM, ROOM.child("bed")]), tmp_path / "flat")
-    results = measure(tmp_path, None)
-    assert list(results["refused"]) == ["broken"] and "meta.json: line 1" in results["refused"]["broken"]
-    found = {name.split()[0]: by_save["save"] for name, by_save in results.items() if "save" in by_save}
-    why = {name: each["why"] for name, each in found.items() if not each["cases"]}
-    assert set(why) == {"A3", "A4", "A11"} and "no step is recorded" in why["A4"]
-    assert "embeddings.json" in why["A11"] and found["A10"]["cases"] == 4
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hamlet import hamlet
 
 from mindstream.clock import ManualClock
-from mindstream.log.events import Reflected
 from mindstream.memory.policies import Policy
 from mindstream.memory.record import New
 from mindstream.memory.stream import Stream
@@ -18,10 +16,9 @@ from mindstream.town.journal import rows_after
 from mindstream.town.plan import plan_day
 from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.ranking import ByRank, policy_of
-from mindstream.town.reflection import is_due
 from mindstream.town.setting import Setting
 from mindstream.town.sight import is_in_sight
-from mindstream.town.state import ResidentState, applied
+from mindstream.town.state import applied
 from mindstream.town.town import Town
 from mindstream.town.turn import Turn
 
@@ -60,22 +57,6 @@ async def test_the_newest_is_the_most_recent_and_under_compat_the_oldest(tmp_pat
     assert meant["a third walk"] == 1.0 and meant["a first walk"] == 0.0
     assert published["a first walk"] == 0.5 and published["a third walk"] == 0.0
     assert 0 < published["a second walk"] < 0.5
-
-
-async def test_recency_goes_by_hours_and_under_compat_by_rank(tmp_path: Path) -> None:
-    clock = ManualClock(1_000_000.0)
-    async with Stream.open(tmp_path, "ada", clock=clock) as stream:
-        for hours in (1, 1_000, 1_000):
-            await stream.remember(f"a walk of {hours}, the {clock.now():.0f}th", importance=3)
-            clock.advance(hours * 3_600)
-        parts = {}
-        for name, policy in (("hours", Profile()), ("ranks", COMPAT)):
-            found = await stream.recall("walk", 9, policy=await policy_in(stream, policy), touch=False)
-            parts[name] = sorted(each.parts["recency"] for each in found)
-        upright = await stream.recall("walk", 9, policy=ByRank(newest_first=True), touch=False)
-    assert parts["hours"][1] < 0.01, "two are a thousand hours old"
-    assert parts["ranks"][1] == pytest.approx(0.25, abs=0.001), "the second of three stands in the middle"
-    assert max(upright, key=lambda each: each.parts["recency"]).record.created > 1_000_000 + 3_600
 
 
 async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignancy_one(tmp_path: Path) -> None:
@@ -122,21 +103,6 @@ def test_talks_last_as_long_as_their_words_and_under_compat_by_the_published_for
     assert COMPAT.talk_lines == 16
 
 
-def test_only_events_count_towards_reflection_and_what_is_too_much_is_dropped() -> None:
-    setting = hamlet(reflect_at=10)
-    state = applied_all(setting.profile, 6, 5)
-    assert is_due(state, setting.profile) and not is_due(applied_all(setting.profile, 9), setting.profile)
-    state = applied(state, Reflected(upto="", questions=(), thoughts=(), model=""), setting.profile)
-    assert state.gathered == 0.0
-
-
-def applied_all(profile: Profile, *gathered: float) -> ResidentState:
-    state = ResidentState(name="Ada Brook")
-    for each in gathered:
-        state = applied(state, Perceived(step=1, seen=(), gathered=each), profile)
-    return state
-
-
 def test_the_last_column_and_row_are_seen_and_under_compat_are_not() -> None:
     meant, published = hamlet(), hamlet(compat=True)
     corner = (19, 7)
@@ -151,25 +117,3 @@ async def test_a_new_day_has_new_goals_and_under_compat_the_first_days(tmp_path:
             turn = Turn(ada, DAY, town.setting, applied(ada.state, first, profile))
             await plan_day(turn, 1)
             assert (turn.state.broad == ("08:00 singing",)) is profile.compat
-
-
-async def test_when_a_memory_was_last_returned_is_kept(tmp_path: Path) -> None:
-    """The published code forgets it when it saves."""
-    clock = ManualClock(1_000.0)
-    async with Stream.open(tmp_path, "ada", clock=clock) as stream:
-        await stream.remember("a walk")
-        clock.advance(500)
-        await stream.recall("walk")
-    async with Stream.open(tmp_path, "ada", clock=clock) as stream:
-        assert (await stream.latest("observation"))[0].accessed == 1_500.0
-
-
-async def test_a_compat_town_gives_the_same_journal_whoever_dies_on_the_way(tmp_path: Path) -> None:
-    digests = []
-    for name, stops in (("straight", (3_000,)), ("stops", (17, 2_161, 2_500, 3_000))):
-        for number, stop in enumerate(stops):
-            async with Town.open(tmp_path / name, None if number else published_hamlet()) as town:
-                await town.run(until=stop)
-                digest = await town.digest()
-        digests.append(digest)
-    assert digests[0] == digests[1]

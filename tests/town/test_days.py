@@ -11,17 +11,14 @@ from hamlet import HAMLET, hamlet
 
 from mindstream.models.rules import Rules
 from mindstream.town.appointment import Appointment
-from mindstream.town.events import DayPlanned, TasksPlanned
+from mindstream.town.events import DayPlanned
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.journal import rows_after
 from mindstream.town.places import find_home, known_places, may_use
-from mindstream.town.plan import take_up
-from mindstream.town.prompts.break_down import BreakDown
 from mindstream.town.prompts.memory import Memory
 from mindstream.town.prompts.plan_day import DayPlan, PlanDay, Usual
 from mindstream.town.source import setting_of
 from mindstream.town.town import Town
-from mindstream.town.turn import Turn
 
 FEAST = Appointment(
     what="feiern", place="v:Inn:Saal", start=datetime(2024, 5, 14, 18, tzinfo=UTC),
@@ -60,29 +57,6 @@ def test_who_gives_or_has_agreed_comes(who: str, comes: bool) -> None:
     assert not any(item.keeps for item in planned(who, TOLD, date="Monday May 13, 2024").items)
 
 
-def test_what_is_agreed_on_takes_the_place_of_what_is_usual_and_leaves_the_rest() -> None:
-    evening = Usual(start=1020, end=1320, what="lesen", place=1)
-    plan = planned("Jo Kim", TOLD, usual=(*USUAL, evening))
-    assert said(plan)[-3:] == [("17:00", "lesen", 1), ("18:00", "feiern", 0), ("20:00", "lesen", 1)]
-    assert plan.bed == "22:00"
-
-
-def tasks(minutes: int, here: tuple[int, ...], when: str = "08:00", is_home: bool = False) -> list[tuple[int, int]]:
-    told = {"who": "Jo", "identity": "", "what": "Brot backen", "around": ("a", "b", "c")}
-    ask = BreakDown.model_validate(told | {"when": when, "minutes": minutes, "here": here, "is_home": is_home})
-    reply = Rules().answer(ask)
-    assert {task.what for task in reply.tasks} == {"Brot backen"}
-    return [(task.minutes, task.place) for task in reply.tasks]
-
-
-def test_a_part_of_the_day_is_spent_at_the_things_of_its_place() -> None:
-    assert tasks(90, (2,)) == [(90, 2)] and tasks(50, ()) == [(50, 0)]
-    spread = tasks(240, (1, 2, 3))
-    assert sum(minutes for minutes, _ in spread) == 240 and {place for _, place in spread} == {1, 2, 3}
-    assert tasks(90, (1, 2, 3), is_home=True) == [(90, 0)], "nobody has breakfast in the shower"
-    assert tasks(240, (1, 2, 3)) == spread != tasks(240, (1, 2, 3), when="12:00")
-
-
 async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet(talks=False)) as town:
         await town.run(until=3 * 8640)
@@ -97,28 +71,6 @@ async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) ->
         assert all(block.place.startswith(homes[who]) for block in plan.blocks if block.asleep)
     evening = {who: [b.what for b in plan.blocks if b.start == 17 * 60] for who, plan in plans if plan.day == 1}
     assert evening["Ada Brook"] == ["reading to each other"] and evening["Ben Hale"] == [], "nobody has told him"
-
-
-async def test_what_is_agreed_on_for_tonight_comes_into_the_day(tmp_path: Path) -> None:
-    async with Town.open(tmp_path, hamlet()) as town:
-        await town.run(until=12 * 360)
-        resident = town.residents["Cleo Marsh"]
-        turn = Turn(resident, 12 * 360, town.setting, resident.state)
-        quiz = Appointment(
-            what="attending the quiz", place="Hamlet:Oak Cafe:cafe",
-            start=datetime(2023, 2, 13, 19), end=datetime(2023, 2, 13, 20, 30),
-        )  # fmt: skip
-        assert take_up(turn, quiz, "there is a quiz")
-        event = turn.rows[-1].event
-        assert isinstance(event, TasksPlanned) and event.blocks[0].place == "Hamlet:Oak Cafe:cafe"
-        block = turn.state.block_at(19 * 60 + 10)
-        assert block is not None and block.what == "attending the quiz"
-        tomorrow = {"start": datetime(2023, 2, 14, 19, tzinfo=UTC), "end": datetime(2023, 2, 14, 20, tzinfo=UTC)}
-        over = {"start": datetime(2023, 2, 13, 9, tzinfo=UTC), "end": datetime(2023, 2, 13, 10, tzinfo=UTC)}
-        for change in (tomorrow, over, {"place": "Hamlet:Mill House:room"}, {"place": "Hamlet:nowhere"}):
-            assert not take_up(turn, quiz.model_copy(update=change), "it is not now, or not where she may go")
-        at_ada = {"place": "Hamlet:Mill House:room", "who": ("Ada Brook", "Cleo Marsh")}
-        assert take_up(turn, quiz.model_copy(update=at_ada), "who lives there lets her in")
 
 
 def test_who_may_go_where_is_said_by_keys() -> None:

@@ -22,15 +22,6 @@ def draw(text: str) -> ElementTree.Element:
     return ElementTree.fromstring(drawn)
 
 
-def test_one_unit_is_one_tile_and_everything_on_the_map_is_named() -> None:
-    picture = draw(HAMLET)
-    assert picture.get("viewBox") == "0 0 20 8"
-    titles = [title.text for title in picture.iter(f"{NS}title")]
-    assert "piano, cafe, Oak Cafe" in titles and len(titles) == 7
-    names = [" ".join(text.itertext()) for text in picture.iter(f"{NS}text")]
-    assert names == ["Mill House", "Elm House", "Oak Cafe"]
-
-
 def test_a_room_is_drawn_around_its_tiles_and_names_are_escaped() -> None:
     picture = draw(HAMLET.replace("Elm House", "Elm <& House"))
     floors = {each.get("class"): each.get("d") for each in picture.iter(f"{NS}path")}

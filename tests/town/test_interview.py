@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from hamlet import hamlet
+from hamlet import hamlet, live
 
 from mindstream.errors import InputError
 from mindstream.models.model import Part, Piece, Request
@@ -24,12 +24,7 @@ NOON = 8_640 + 12 * 360
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hamlet")
-
-    async def lived() -> None:
-        async with Town.open(folder, hamlet()) as town:
-            await town.run(until=NIGHT)
-
-    asyncio.run(lived())
+    asyncio.run(live(folder, hamlet(), NIGHT))
     return folder
 
 
@@ -48,10 +43,7 @@ async def test_an_interview_leaves_no_trace(tmp_path: Path) -> None:
         assert await town.digest() == before
         await town.run(until=NOON)
         asked = await town.digest()
-    async with Town.open(tmp_path / "not", hamlet()) as town:
-        await town.run(until=4_000)
-        await town.run(until=NOON)
-        assert await town.digest() == asked, "nor does what it remembers, or does next, change"
+    assert await live(tmp_path / "not", hamlet(), NOON) == asked, "nor does what it remembers, or does next, change"
 
 
 async def test_without_a_model_what_comes_to_mind_is_quoted_with_its_day(folder: Path) -> None:

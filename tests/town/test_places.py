@@ -29,11 +29,9 @@ def test_what_was_seen_is_a_part_of_the_tree() -> None:
 @pytest.mark.parametrize(
     ("data", "wrong"),
     [
-        ([], "the tree should be an object"),
         ({"the Ville": {"cafe": ["counter"]}}, "the Ville:cafe should be an object of places, not list"),
         ({"the Ville": {"cafe": {"bar": {"counter": 1}}}}, "the Ville:cafe:bar should be a list of objects"),
         ({"the Ville": {"": {}}}, "cannot be a name"),
-        ({"the Ville": {"cafe": {"bar": [[1]]}}}, "cannot be a name"),
     ],
 )
 def test_a_tree_that_is_none_is_refused_with_its_place(data: object, wrong: str) -> None:

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from hamlet import hamlet
-from thinking import reflecting
+from hamlet import hamlet, live
 
-from mindstream.log.events import Reflected
+from mindstream.models.model import Part, Piece, Request
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.reasoners.reflect.insights import Found, Insight, Insights
 from mindstream.reasoners.reflect.reflect import OWN
+from mindstream.reasoners.reflect.salient_questions import Questions, SalientQuestions
 from mindstream.town.events import Talked
 from mindstream.town.history import read_history
-from mindstream.town.town import Town
 
 FOUR_DAYS = 4 * 8_640 - 1
 
 
+class Reflects:
+    """Says of everybody that they matter, and that the day was long."""
+
+    name = "reflects"
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        prompt = request.prompt
+        if isinstance(prompt, SalientQuestions):
+            yield Piece(Questions(questions=[f"What moves {prompt.who}?"]).model_dump_json())
+        elif isinstance(prompt, Insights):
+            texts = (f"{prompt.who} is at home here.", f"The day was long: {prompt.memories[-1][:40]}")
+            found = Found(insights=[Insight(text=text, because=[len(prompt.memories)]) for text in texts])
+            yield Piece(found.model_dump_json())
+        else:
+            async for part in Rules().reply(request):
+                yield part
+
+
 async def test_what_one_thinks_of_oneself_is_not_passed_on(folder: Path) -> None:
-    async with Town.open(folder, hamlet(reflect_at=20.0), models=reflecting()) as town:
-        await town.run(until=FOUR_DAYS)
+    await live(folder, hamlet(reflect_at=20.0), FOUR_DAYS, Models(Rules(), {"reasoner": Reflects()}))
     history = await read_history(folder)
     own = 0
     for name in history.names:
@@ -28,10 +48,3 @@ async def test_what_one_thinks_of_oneself_is_not_passed_on(folder: Path) -> None
         assert not kept & {id_ for _, talk in history.events(name, Talked) for line in talk.lines for id_ in line.told}
         own += len(kept)
     assert own
-
-
-async def test_without_a_model_nobody_reflects(folder: Path) -> None:
-    async with Town.open(folder, hamlet(reflect_at=20.0)) as town:
-        await town.run(until=FOUR_DAYS // 4)
-    history = await read_history(folder)
-    assert not any(event for name in history.names for event in history.events(name, Reflected))

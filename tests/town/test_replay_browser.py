@@ -25,29 +25,6 @@ HOSTILE = (
     .replace("Elm House", f"Elm {MARKUP}")
     .replace("calm", f"calm\u2028{MARKUP}" + "x" * 3_000)
 )
-ROADS = """
-[town]
-name = "Roadside"
-start = 2023-02-13T00:00:00
-[[roads]]
-from = "Mill House:room"
-to = "Oak Cafe:cafe"
-steps = 12
-[[roads]]
-from = "Oak Cafe:cafe"
-to = "School:yard"
-steps = 30
-[[places]]
-address = "Mill House:room"
-objects = ["bed"]
-[[residents]]
-name = "Ada Brook"
-age = 34
-home = "Mill House:room"
-knows = ["Oak Cafe:cafe"]
-routine = "Ada Brook works at the Oak Cafe from 8am to 6pm."
-lifestyle = "Ada Brook goes to bed around 10pm, wakes up around 6am."
-"""
 
 
 @pytest.fixture
@@ -124,27 +101,3 @@ async def test_what_was_written_is_never_run(tmp_path: Path, page: BrowserPage) 
     assert await page.evaluate(refused), "its policy lets nobody make markup of a text"
     dialogs = [each for each in page.complaints if each["method"] == "Page.javascriptDialogOpening"]
     assert dialogs == []
-
-
-async def test_a_town_without_tiles_is_drawn_by_its_roads(tmp_path: Path, page: BrowserPage) -> None:
-    await page.open(f"{await lived(tmp_path, setting_of(parse_town(ROADS, Path()), seed=1))}#t=2023-02-13T10:00")
-    inside = """(() => {
-      const dot = document.querySelector(".dot .face").getBoundingClientRect();
-      return [...document.querySelectorAll(".site")].filter((site) => {
-        const box = site.getBoundingClientRect();
-        return box.left < dot.left && dot.right < box.right && box.top < dot.top && dot.bottom < box.bottom;
-      }).map((site) => site.parentNode.querySelector("title").textContent);
-    })()"""
-    assert await page.evaluate(inside) == ["cafe, Oak Cafe"]
-    await page.click("[...document.querySelectorAll('.site')].at(-1)")
-    assert await page.evaluate("document.querySelector('h2').textContent") == "yard"
-    assert page.complaints == []
-
-
-async def test_letters_tell_residents_apart_and_a_lost_link_is_told(tmp_path: Path, page: BrowserPage) -> None:
-    setting = setting_of(parse_town(HAMLET.replace("Cleo Marsh", "Anton Barr"), Path()))
-    await page.open(f"{await lived(tmp_path, setting)}#t=someday&who=Nobody")
-    letters = await page.evaluate("[...document.querySelectorAll('.dot .face')].map((face) => face.textContent)")
-    assert sorted(letters) == ["Ad", "An", "BH"]
-    said = await page.evaluate("document.getElementById('notice').textContent")
-    assert said == "The link names a moment and a person that is not in this recording."

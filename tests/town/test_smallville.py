@@ -1,11 +1,8 @@
-"""The town that comes with mindstream: 25 people of Park 2023, in our words and on a map of our own."""
+"""The town that comes with mindstream: 25 people of Park 2023, on a map of our own."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
-from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 
@@ -15,13 +12,11 @@ from hamlet import HAMLET
 
 from mindstream.errors import InputError
 from mindstream.town.formats.town_file import TownFile
-from mindstream.town.packs import find_pack, open_setting, shipped_packs
+from mindstream.town.missing_keys import missing_keys
+from mindstream.town.packs import find_pack, shipped_packs
 from mindstream.town.person import Person
-from mindstream.town.world.address import ARENA, OBJECT, parse_address
-from mindstream.town.world.tiles import TileWorld
-
-SHARED = Path(__file__).parents[3] / "shared/data/town"
-PLAIN = frozenset(["to", "is", "a", "an", "the", "of", "at", "in", "and", "s"])
+from mindstream.town.source import setting_of
+from mindstream.town.world.address import parse_address
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +38,8 @@ def test_a_town_is_found_by_name_or_path_and_nothing_else(tmp_path: Path) -> Non
         find_pack("./nowhere.toml")
 
 
-def test_it_begins_on_the_morning_before_the_party_at_the_seed_that_is_asked_for(town: TownFile) -> None:
-    setting = open_setting("smallville", seed=7)
-    assert (setting.seed, list(setting.people)) == (7, [each.name for each in town.residents])
-    assert setting.when(0) == datetime(2023, 2, 13, tzinfo=UTC)
-
-
 def test_everybody_has_a_bed_a_home_and_ways_to_all_that_they_know(town: TownFile) -> None:
-    assert len(town.residents) == 25
+    assert len(town.residents) == 25 and missing_keys(setting_of(town)) == ()
     world = town.world
     beds = Counter(f"{person.home}:bed" for person in town.residents)
     tiles = {bed: len(world.spots(parse_address(bed))) for bed in beds}
@@ -61,32 +50,6 @@ def test_everybody_has_a_bed_a_home_and_ways_to_all_that_they_know(town: TownFil
         assert town.rules.owners(parse_address(person.home)) >= {person.name}
         for place in person.knows:
             assert world.routes.is_reachable(person.start, parse_address(place)), (person.name, place)
-
-
-def test_every_room_but_hallways_has_objects_and_bathrooms_take_one(town: TownFile) -> None:
-    assert isinstance(town.world, TileWorld)
-    objects = Counter(each.upto(ARENA) for each in town.world.places if each.level == OBJECT)
-    arenas = [each for each in town.world.places if each.level == ARENA]
-    assert {str(each) for each in arenas if not objects[each]} == {"the Ville:Oak Hill College:hallway"}
-    assert len(arenas) == 75 and sum(objects.values()) > 250
-    baths = [each for each in arenas if "bathroom" in each.last]
-    assert len(baths) == 18
-    for bath in baths:
-        assert town.rules.capacity(bath) == 1
-        assert {"toilet", "washbasin"} <= {each.last for each in town.world.places if each.parent == bath}
-
-
-def test_doors_open_and_close(town: TownFile) -> None:
-    def is_open(place: str, hour: int) -> bool:
-        return town.rules.is_open(parse_address(f"the Ville:{place}"), datetime(2023, 2, 13, hour, 30, tzinfo=UTC))
-
-    open_at = {place: [hour for hour in range(24) if is_open(place, hour)] for place in (
-        "Hobbs Cafe:cafe", "The Rose and Crown Pub:pub", "The Willows Market and Pharmacy:store",
-        "Oak Hill College:library", "Johnson Park:park",
-    )}  # fmt: skip
-    assert list(open_at.values()) == [
-        list(range(8, 20)), list(range(11, 24)), list(range(8, 20)), list(range(7, 22)), list(range(24)),
-    ]  # fmt: skip
 
 
 def test_who_knows_whom_begins_as_in_the_paper(town: TownFile) -> None:
@@ -106,33 +69,7 @@ def test_each_story_begins_with_one_who_knows_it(town: TownFile) -> None:
         assert tellers <= {"Isabella Rodriguez", "Sam Moore"}
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the town's data is not beside the repository (../shared/data/town)")
-def test_no_sentence_is_taken_over(town: TownFile) -> None:
-    published = {five for text in _published() for five in _fives(text)}
-    assert len(published) > 3_000
-    names = {word for each in town.world.places for word in _words(str(each))} | PLAIN
-    names |= {word for person in town.residents for word in _words(person.name)}
-    for person in town.residents:
-        taken = {five for text in texts(person) for five in _fives(text)} & published
-        assert not [five for five in taken if sum(word not in names for word in five) > 1], person.name
-
-
-def test_the_picture_in_the_docs_is_that_of_the_map() -> None:
-    picture = draw()
+def test_the_picture_in_the_docs_is_that_of_the_map(town: TownFile) -> None:
+    picture = draw(town)
     assert len(picture) < 300_000
     assert FILE.read_text("utf-8") == picture, "python tests/town/draw_smallville.py draws it anew"
-
-
-def _published() -> list[str]:
-    scratches = [json.loads(path.read_text("utf-8")) for path in SHARED.glob("base_*/personas/*/*/scratch.json")]
-    histories = [path.read_text("utf-8") for path in SHARED.glob("the_ville/agent_history*.csv")]
-    return [*(text for each in scratches for text in each.values() if isinstance(text, str)), *histories]
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
-
-
-def _fives(text: str) -> set[tuple[str, ...]]:
-    words = _words(text)
-    return {tuple(words[at : at + 5]) for at in range(len(words) - 4)}

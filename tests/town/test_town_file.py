@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hamlet import live
 
 from mindstream.errors import InputError
 from mindstream.town.appointment import Appointment
@@ -25,7 +26,6 @@ from mindstream.town.formats.town_tables import (
 )
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.missing_keys import missing_keys
-from mindstream.town.packs import open_setting
 from mindstream.town.source import setting_of
 from mindstream.town.world.address import parse_address
 from mindstream.town.world.tiles import TileWorld
@@ -148,10 +148,11 @@ def test_a_town_is_read_from_one_file(tmp_path: Path) -> None:
     assert parse_town(other, tmp_path).world == town.world
 
 
-def test_a_town_may_have_roads_in_place_of_tiles() -> None:
+async def test_a_town_may_have_roads_in_place_of_tiles(tmp_path: Path) -> None:
     town = parse_town(ROADS, Path())
     (ann,) = town.residents
     assert ann.start is not None and town.world.routes.distance(ann.start, parse_address("the Ville:cafe")) == 12
+    await live(tmp_path, setting_of(town), 9 * 360)
 
 
 @pytest.mark.parametrize(
@@ -160,11 +161,7 @@ def test_a_town_may_have_roads_in_place_of_tiles() -> None:
         ("#......#", "#.....#", "map: rows: row 5 has 7 characters, where 8 are wanted"),
         ("#......#", "#..?...#", r"map: row 5, column 4: '\?' stands for no place"),
         (".s....1.", ".s..w.1.", "row 2, column 5: the object 'cupboard' is in no arena"),
-        (".s....1.", ".s..1.1.", "row 2, column 5: the spawn point 'sp-A' is in a wall"),
         (".s....1.", "..z...1.", "row 2, column 3: 'z' stands for no thing"),
-        ('b = "Lin family\'s house:bedroom"', 'b = "Lin family\'s house:kitchen"', "two characters stand for"),
-        ('s = "stove"', '"#" = "stove"', "objects: '#' stands for wall already"),
-        ("[map]", "[map]\nwall = '#.'", "map: ground: '.' stands for wall already"),
         ("#kkkkbb#", "#kkk#bb#", "map: nobody can come to .*kitchen"),
         ('name = "Eddy Lin"\nage', 'name = "Mei Lin"\nage', "residents: 'Mei Lin' stands there twice"),
         (
@@ -173,28 +170,15 @@ def test_a_town_may_have_roads_in_place_of_tiles() -> None:
             "Mei Lin: .*no place .*did you mean",
         ),
         (
-            'home = "Lin family\'s house:bedroom"\nrel',
-            'home = "Lin family\'s house:bedroom"\nknows = ["Lin family\'s house:stove"]\nrel',
-            "Mei Lin: .*no place .*did you mean",
-        ),
-        (
             'who = "Eddy Lin"',
             'who = "Eddie Lin"',
             "Mei Lin: no resident is called 'Eddie Lin'; did you mean 'Eddy Lin'",
         ),
-        ('who = "Eddy Lin"', 'who = "Mei Lin"', "Mei Lin: relations: with themselves"),
-        ('owners = ["Mei Lin", ', 'owners = ["Tom", ', "places.1 .*no resident is called 'Tom'"),
-        ('"07:00", to', '"7 am", to', "residents.1.day.1.from: "),
         ("kitchen:stove", "kitchen:oven", "Mei Lin: day: 07:00 cooking: .*no place"),
-        ('to = "08:00"', 'to = "07:00"', "day: 07:00 cooking: it takes no time"),
-        ('host = "Eddy Lin"', 'host = "Eddie"', "seeds: Tea at five.: no resident is called 'Eddie'"),
         ('what = "having tea", ', "", "seeds: Tea at five.: an appointment needs what, from and to"),
         ("weight = 7", "wight = 7", "residents.1.seeds.2.wight: .*did you mean 'weight'"),
         ("06:00-22:00", "six", "places.2 .*'six' are no opening hours"),
-        ("capacity = 3", "capacity = 0", "places.2.capacity: "),
-        ("age = 43", 'age = "43"', "residents.1.age: "),
         ("age = 43", "age = 43\nshoe = 40", "residents.1.shoe: "),
-        ("[map]", "[map]\nfile = 'x.tmx'", "map: either rows or a file is wanted"),
         (MAP, "[map]\nfile = '../map.tmx'\n", "map: '../map.tmx' is not beside the town file"),
         ("[map]", "[map", "is no TOML: .*line 5"),
     ],
@@ -204,14 +188,6 @@ def test_a_bad_town_is_refused_with_place_and_reason(tmp_path: Path, old: str, n
     (tmp_path / "town.toml").write_text(TOWN.replace(old, new, 1))
     with pytest.raises(InputError, match=f"town.toml: .*{wrong}"):
         load_town(tmp_path / "town.toml")
-
-
-def test_walls_may_be_of_several_kinds() -> None:
-    walls = TOWN.replace("[map]", "[map]\nwall = '#~'", 1)
-    assert "#......#" in walls
-    plain, wet = parse_town(walls, Path()), parse_town(walls.replace("#......#", "#.....~#"), Path())
-    assert isinstance(plain.world, TileWorld) and isinstance(wet.world, TileWorld)
-    assert wet.world.walls.count(1) == plain.world.walls.count(1) + 1
 
 
 def test_whispers_are_read(tmp_path: Path) -> None:
@@ -246,6 +222,5 @@ def test_every_key_of_a_town_file_is_in_the_documentation() -> None:
 
 
 def test_a_town_says_which_keys_it_lacks() -> None:
-    assert missing_keys(open_setting("smallville")) == ()
     lacking = missing_keys(setting_of(parse_town(ROADS, Path())))
     assert lacking == ("day of Ann", "danger of [conditions]", "purpose of places (eat, shop)")

@@ -203,15 +203,3 @@ async def test_a_visitor_has_a_name_of_its_own(tmp_path: Path) -> None:
             with pytest.raises(InputError):
                 async with visit(town, "Ada Brook", by=by):
                     pass
-
-
-async def test_who_comes_again_goes_on_with_the_same_talk(tmp_path: Path) -> None:
-    """What was said before, in whichever process, is shown to whoever answers."""
-    with FakeEndpoint() as door:
-        door.otherwise = Says("Good morning, Maya.")
-        for text in ("I am called Maya.", "What am I called?"):
-            new = hamlet() if not door.chats else None
-            models = {"default": "rules", "talker": f"{door.url}#any"}
-            async with Town.open(tmp_path, new, models=models) as town, visit(town, "Ada Brook", by="Maya") as mind:
-                await mind.say(text)
-        assert "I am called Maya." in json.dumps(door.chats[-1].body["messages"]).split("conversation>")[1]

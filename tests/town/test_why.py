@@ -1,4 +1,4 @@
-"""Any act can be explained: what was seen, recalled, decided and planned; a day can be read."""
+"""Any act can be explained: what was seen, recalled, decided and planned."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 from hamlet import hamlet
 
 from mindstream.errors import InputError
-from mindstream.town.events import Acted, Decided, Talked
+from mindstream.town.events import Acted, Decided
 from mindstream.town.history import History, read_history
-from mindstream.town.timeline import read_timeline, timeline
 from mindstream.town.town import Town
 from mindstream.town.why import explain
 
@@ -65,18 +64,6 @@ def test_a_reaction_names_what_was_seen(history: History) -> None:
     step = next(at for at, each in history.events("Ben Hale", Acted) if each.act.why == "react")
     text = "\n".join(explain(history, "Ben Hale", step).lines())
     assert "by what it saw" in text and "is leaking" in text and "new" in text
-
-
-def test_a_day_can_be_read(history: History) -> None:
-    start, end = (history.setting.step_at(0, hour * 60) for hour in (6, 9))
-    day, *lines = timeline(history, "Ada Brook", start, end)
-    assert day == "Mon Feb 13" and lines[0].startswith("  06:00-")
-    assert lines == sorted(lines, key=lambda line: line[2:7])
-    each = read_timeline(history, "Ada Brook", start, end, full=True)
-    assert len(lines) < len(each), "what belongs together is one line"
-    _, talk = next((at, each) for at, each in history.events("Ben Hale", Talked))
-    about = read_timeline(history, "Ben Hale", about=talk.partner)
-    assert about and all(talk.partner in each.text for each in about)
 
 
 def test_what_is_not_known_is_said(history: History) -> None:

