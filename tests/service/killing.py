@@ -293,7 +293,6 @@ THINGS: dict[str, Thing] = {
     "hearing": Thing(talking("Noise keeps me awake."), answers()),
     "a plan": Thing(talking("Noise keeps me awake.", "Make me a plan."), answers()),
     "an alarm": Thing(talking("I want to kill myself."), answers()),
-    "a gate that learns": Thing(talking("Noise.", "Make me a plan.", "next", gate="learned"), answers()),
     "another pack": Thing(talking("I would like to learn Spanish.", pack="tutor"), answers("tutor")),
     "a new folder": Thing(lambda folder: asyncio.run(SqliteStore(folder / "new").close())),
     "a folder of an earlier version": Thing(

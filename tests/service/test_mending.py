@@ -43,6 +43,8 @@ async def fill(folder: Path) -> None:
     for words in ("The noise wakes me. I want to sleep through the night.", "Coffee at night. Is there a plan?"):
         await talk(folder, "ann", words)
     store, clock = SqliteStore(folder), ManualClock()
+    async with Stream(store, "ann", WordLlama(), clock) as stream:
+        await stream.remember("Ann has a dog.", "note")
     async with Stream(store, "bob", WordLlama(), clock, strength=Strength()) as stream:
         note = await stream.remember("Bob sleeps well.", "note")
         await stream.supersede(note.id, "Bob sleeps badly.")
