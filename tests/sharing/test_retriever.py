@@ -179,20 +179,6 @@ def test_of_a_pair_that_is_withdrawn_nothing_is_learned_and_other_lessons_stay()
     assert len(set(drawn.asked.tolist())) == len(lessons) > 20
 
 
-async def test_a_pool_that_is_loaded_keeps_its_version_until_it_is_weighed_again() -> None:
-    before = LearnedRetriever(Places(), WIDTH, SameKindHelps())
-    await before.seed_with(examples(40))
-    after = LearnedRetriever(Places(), WIDTH, SameKindHelps(), recipe=Recipe(again=8, steps=10))
-    await after.load(examples(40))
-    after.adopt(before.version)
-    for each in examples(4, 40):
-        await after.admitted(each)
-    assert after.version is before.version
-    for each in examples(4, 44):
-        await after.admitted(each)
-    assert after.version.learned_from > before.version.learned_from
-
-
 async def test_withdrawn_pairs_and_pairs_without_an_answer_are_no_candidates() -> None:
     corpus = Corpus(WIDTH)
     pairs = [*examples(6), Example("blank", "ask word1 2 77", " ")]

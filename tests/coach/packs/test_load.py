@@ -144,24 +144,6 @@ def test_what_is_shipped_can_be_read_and_every_step_has_resources(name: str) -> 
             assert isinstance(topic.words, dict) and topic.words[language], f"{name}: {topic.id}, {language}"
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "told"),
-    [
-        ("topics", "- {id: mint, name: m, words: [mint], cues: [mint]}", r"topics\.0\.cues .*`words` instead"),
-        ("topics", "- {id: mint, name: m, words: [mint], quick: [Sip.]}", r"topics\.0\.quick .*steps\.yaml"),
-        (
-            "steps",
-            "- {id: s, title: t, do: d, why: w, evidence: strong, topics: [], late: true}",
-            r"steps\.0\.late .*Reasoner",
-        ),
-        ("safety", "- {shipped: flood}", r"alarms\.0\.shipped .*danger\.yaml"),
-    ],
-)
-def test_keys_of_older_packs_say_what_takes_their_place(tmp_path: Path, file: str, text: str, told: str) -> None:
-    with pytest.raises(PackError, match=told):
-        load(a_pack(tmp_path, **{file: text}))
-
-
 def test_a_danger_that_ships_is_taken_over_and_may_be_said_in_own_words(tmp_path: Path) -> None:
     (alarm,) = load(a_pack(tmp_path, safety="- {shipped: suicide, say: Call somebody.}")).alarms
     assert alarm.id == "suicide" and alarm.recogniser == "danger" and alarm.say == "Call somebody."
