@@ -8,11 +8,9 @@ import pytest
 
 from mindstream import Mind, Models, Scripted
 from mindstream.coach.events import Decided, Judged
-from mindstream.coach.gates.belief import BeliefGate
 from mindstream.coach.gates.gate import Decision, Situation
-from mindstream.coach.gates.named import gate_named
+from mindstream.coach.gates.named import BeliefGate, TalkerGate, gate_named
 from mindstream.coach.gates.report import gate_report
-from mindstream.coach.gates.talker import TalkerGate
 from mindstream.errors import SettingsError
 from mindstream.log.events import Logged, Said
 from mindstream.models.rules import Rules
@@ -27,7 +25,7 @@ def test_the_talker_decides_where_a_model_answers_and_the_phase_where_none_does(
 
 @pytest.mark.parametrize("name", ["quick", "learned"])
 def test_a_gate_that_is_gone_is_refused_and_what_to_use_is_said(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"'{name}' is no more: choose one of talker, belief, or name none"):
+    with pytest.raises(SettingsError, match=f"no gate '{name}': choose one of talker, belief, or name none"):
         gate_named(name, MODEL)
 
 

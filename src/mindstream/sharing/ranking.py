@@ -33,20 +33,8 @@ class Retriever(Protocol):
         """Leave off; what was not learned yet is learned by whoever admits next."""
 
 
-class Untrained:
-    """Cosine, as it comes."""
+class Untrained(Retriever):
+    """Cosine, as it comes: nothing is learned."""
 
     policy: Policy = Cosine()
     version = 0
-
-    async def catch_up(self, state: PoolState) -> None:
-        """There is nothing to take over."""
-
-    async def admitted(self, pair: Exemplar) -> None:
-        """Nothing is learned."""
-
-    async def settle(self) -> None:
-        """Nothing is learned."""
-
-    async def close(self) -> None:
-        """Nothing is learned."""
