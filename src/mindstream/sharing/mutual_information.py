@@ -43,7 +43,7 @@ class MutualInformation:
     async def measure(self, query: str, answer: str, alike: Sequence[tuple[str, str]]) -> float | None:
         """Return what the answer gains from its query, in nats a token times the root of the tokens.
 
-        About 0 for an answer to another query, whichever model is asked. None: it cannot read this one (see given_text).
+        About 0 for an answer to another query, whichever model is asked. None: it cannot read it (see given_text).
 
         Args:
             alike: pairs that a person laid in, those with the most alike queries first; more than SHOTS + NEAR + FAR.
