@@ -20,7 +20,7 @@ from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.ranking import Untrained
+from mindstream.sharing.ranking import Retriever
 
 THINGS = ("tea", "rain", "snow", "moss", "salt", "wool", "iron", "clay", "corn", "milk")
 FORMS = ("a couplet on", "a plan for", "a riddle about", "a letter to", "a pun on", "a walk near", "a toast to")
@@ -88,7 +88,7 @@ async def test_another_process_ranks_by_the_same_version_and_goes_on_from_it(fol
 
 
 async def test_of_two_that_learn_at_once_one_writes_and_the_other_learns_again(folder: Path) -> None:
-    async with city_pool(folder) as pool, Pool.open(folder, "cities", retriever=Untrained()) as writer:
+    async with city_pool(folder) as pool, Pool.open(folder, "cities", retriever=Retriever()) as writer:
         await lay_in(writer, pairs(LEAST), "olga")
         async with Pool.open(folder, "cities") as other:
             both = await asyncio.gather(learner(pool).train(), learner(other).train())

@@ -29,7 +29,7 @@ from mindstream.sharing.events import ExemplarJudged
 from mindstream.sharing.grade_pair import GradePair, Grades
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.ranking import Untrained
+from mindstream.sharing.ranking import Retriever
 from mindstream.sharing.rubric import Rubric
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
@@ -64,7 +64,7 @@ async def answer(stream: Stream, model: Model, task: str, exemplars: Exemplars |
 async def share(folder: Path, model: Model, story: Mapping[str, Any] = STORY) -> Told:
     """Play the whole story: the pool is made, three agents answer without it, then with it, all is judged."""
     told, clock, tasks = Told(), ManualClock(BEGAN), story["tasks"]
-    async with Pool.open(folder, "tongues", clock=clock, retriever=Untrained(), guarded=False) as pool:
+    async with Pool.open(folder, "tongues", clock=clock, retriever=Retriever(), guarded=False) as pool:
         await pool.create(story["domain"], "olga")
         await lay_in(pool, [Pair(**seed) for seed in story["seeds"]], "olga")
         agents = [f"{name} {does}" for name, does in story["agents"].items()]

@@ -16,7 +16,7 @@ from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import Form
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.experiment.agents import Cast, Exchange
-from mindstream.sharing.experiment.answer_by_example import AnswerByExample, Shot
+from mindstream.sharing.experiment.answer_by_example import AnswerByExample
 from mindstream.sharing.experiment.cells import STAGES, Answer, Cell, Ledger
 from mindstream.sharing.experiment.studies import Design, cells
 from mindstream.sharing.form_faults import find_faults
@@ -153,7 +153,7 @@ class Experiment:
         agent, model = self._agents[cell.agent], self.answerers[cell.agent]
         query = agent.tests[cell.test].query
         kept = shots(await self._examples(cell, query, pool) if pool else [])
-        nearest_last = tuple(Shot(query=each.query, answer=each.answer) for each in reversed(kept))
+        nearest_last = tuple(Exchange(query=each.query, answer=each.answer) for each in reversed(kept))
         prompt = AnswerByExample(about=agent.about, query=query, examples=nearest_last)
         try:
             text = "".join([piece async for piece in speak(model, prompt)])
