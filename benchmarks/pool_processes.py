@@ -26,14 +26,14 @@ from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.draft_rubric import DraftRubric
 from mindstream.sharing.learning import LEAST
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.ranking import Untrained
+from mindstream.sharing.ranking import Retriever
 
 ANOTHER = Path(__file__).parents[1] / "tests" / "sharing" / "learning_process.py"
 ID = 24
 
 
 async def fill(folder: str) -> None:
-    async with Pool.open(folder, "cities", retriever=Untrained()) as pool:
+    async with Pool.open(folder, "cities", retriever=Retriever()) as pool:
         await pool.create("songs", "olga")
         await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="songs")), "olga")
         pairs = [Pair(f"Write a toast to thing {at}", f"Here is to {at}, and to you.") for at in range(2 * LEAST)]
@@ -61,7 +61,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[list[str], list[float]]:
 
 
 async def check(folder: str, told: list[str]) -> dict[str, Any]:
-    async with Pool.open(folder, "cities", retriever=Untrained()) as pool:
+    async with Pool.open(folder, "cities", retriever=Retriever()) as pool:
         state = await pool.state()
     rows = state.versions
     admitted = [id_ for id_, each in state.standings.items() if each.verdict and each.verdict.verdict == "admitted"]

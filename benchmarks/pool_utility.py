@@ -25,7 +25,7 @@ from sharing_data import Experiment, load, load_own
 from mindstream.models.embedders.named import embedder as named
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.ranking import Untrained
+from mindstream.sharing.ranking import Retriever
 from mindstream.sharing.retriever.unlikely import rouge_l
 
 FEEDBACKS, QUESTIONS, FLIPPED = 200, (25, 50, 100), 0.2
@@ -48,7 +48,7 @@ async def play(of: Experiment, quality: Quality, kind: str, questions: int, shot
     order = [int(at) for at in draw.permutation(len(of.tests))]
     again, new = order[:questions], order[questions:]
     with tempfile.TemporaryDirectory() as folder:
-        async with Pool.open(folder, "feedback", retriever=Untrained()) as pool:
+        async with Pool.open(folder, "feedback", retriever=Retriever()) as pool:
             await pool.create("nine genres", "olga", form="bare")
             laid = await lay_in(pool, [Pair(each.query, each.answer) for each in of.pool], "olga")
             row = {each.id: at for at, each in enumerate(laid)}

@@ -63,7 +63,6 @@ def import_counts(recorded: Recorded) -> Figure:
         objects=levels[OBJECT],
         blocked=sum(world.walls),
         free=len(world.walls) - sum(world.walls),
-        component=world.routes.region(next(iter(positions.values()))).size if positions else 0,
         object_tiles=len(objects),
         blocked_object_tiles=sum(not world.walkable(spot) for spot in objects),
     )

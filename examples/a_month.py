@@ -1,6 +1,6 @@
 """A life of one simulated month, with rules and no key: a brief, a diary, nights, and what is left of it.
 
-    python examples/a_month.py [--days 30] [--data FOLDER] [--out FOLDER] [--plot month.svg]
+    python examples/a_month.py [--days 30] [--data FOLDER] [--out FOLDER]
 
 The folder a_month/ beside it holds the documents, and what the user says and answers.
 """
@@ -8,11 +8,11 @@ The folder a_month/ beside it holds the documents, and what the user says and an
 import argparse
 import asyncio
 import tempfile
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from mindstream import ManualClock
-from mindstream.life.drawing import Lane, draw_month
 from mindstream.life.leave import Permits
 from mindstream.life.life import Habits
 from mindstream.life.simulation import Day, ScriptedUser, Simulation
@@ -30,8 +30,18 @@ GOAL = (
 ORDERS = ("every day at 19: ask me what I did on the boat", "every Sunday at 20:30: sum up my week")
 
 
-async def main(days: int, data: Path, out: Path) -> str:
-    """Live the month, tell of it, and return it drawn."""
+@dataclass
+class Lane:
+    """A memory, and how it was held at the end of each day since it came; below 0: forgotten."""
+
+    text: str
+    kind: str
+    levels: tuple[int, ...]
+    lasting: bool
+
+
+async def main(days: int, data: Path, out: Path) -> None:
+    """Live the month, and tell of it."""
     clock = ManualClock(BEGINS.timestamp())
     tools = write_file_tool(out)
     habits = Habits(permits=Permits(always=("write_file",)))
@@ -50,18 +60,14 @@ async def main(days: int, data: Path, out: Path) -> str:
             print(f"\n{state.turn} turns, {state.spent.calls} steps of rules, no model, no money")
         lanes = await lanes_of(stream, lived)
     show(lanes)
-    return draw_month(lanes, len(lived), "A month of one life: what was asked for again lasts")
 
 
 async def lanes_of(stream: Stream, lived: list[Day]) -> list[Lane]:
     """Return each memory's way through the days."""
-    first = {id_: day.number for day in reversed(lived) for id_ in day.levels}
-    records: list[Record] = await stream.store.records(stream.name, list(first))
-    return [
-        Lane(record.text, record.kind, first[record.id],
-             tuple(day.levels[record.id] for day in lived if record.id in day.levels), record.lasting)
-        for record in records
-    ]  # fmt: skip
+    ids = list(dict.fromkeys(id_ for day in lived for id_ in day.levels))
+    records: list[Record] = await stream.store.records(stream.name, ids)
+    levels = {id_: tuple(day.levels[id_] for day in lived if id_ in day.levels) for id_ in ids}
+    return [Lane(record.text, record.kind, levels[record.id], record.lasting) for record in records]
 
 
 def show(lanes: list[Lane]) -> None:
@@ -75,7 +81,7 @@ def show(lanes: list[Lane]) -> None:
     ):
         print(f"\n{title}: {len(some)}")
         for lane in some:
-            print(f"  - {lane.text if lane.kind == 'dream' else lane.label}")
+            print(f"  - {lane.text}")
 
 
 if __name__ == "__main__":
@@ -83,9 +89,7 @@ if __name__ == "__main__":
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--out", type=Path, default=Path("a_month_out"))
-    parser.add_argument("--plot", type=Path, default=Path("a_month.svg"))
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        picture = asyncio.run(main(asked.days, asked.data or Path(folder), asked.out))
-    asked.plot.write_text(picture, "utf-8")
-    print(f"\nthe plot is in {asked.plot}, the brief in {asked.out}")
+        asyncio.run(main(asked.days, asked.data or Path(folder), asked.out))
+    print(f"\nthe brief is in {asked.out}")

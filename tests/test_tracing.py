@@ -9,7 +9,9 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from mindstream import Mind
+from mindstream import Mind, Models, Scripted
+from mindstream.models.model import Call
+from mindstream.models.rules import Rules
 from mindstream.tracing import span, trace
 
 EXPORTED = InMemorySpanExporter()
@@ -27,11 +29,13 @@ def spans() -> Iterator[InMemorySpanExporter]:
 
 
 async def a_talk(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", session="monday") as mind:
-        for text in ("My secret is the noise at night.", "Can you make me a plan, and is there a video?"):
-            async for _ in mind.hear(text):
-                pass
-            await mind.settled()
+    phase, look = '{"phase": "understanding"}', [Call("find_resources", '{"query": "rest"}')]
+    reasoner = Scripted({"infer_phase": [phase], "think_in_phase": [look, '{"thought": "nothing"}']}, name="thinker")
+    models = Models(Rules(), {"reasoner": reasoner, "facts": Rules()})
+    async with Mind.open(folder, user="ann", session="monday", models=models) as mind:
+        async for _ in mind.hear("My secret is the noise at night."):
+            pass
+        await mind.settled()
 
 
 async def test_nothing_is_traced_until_it_is_switched_on(folder: Path, spans: InMemorySpanExporter) -> None:

@@ -107,7 +107,7 @@ def test_damaged_rows_are_named_and_mended(folder: Path) -> None:
     assert run("chat", "--data", folder, "--user", "ann", said="I wake at three.\n").code == 0
     assert "not damaged" in run("doctor", "--data", folder).out
     with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as connection:
-        connection.execute("UPDATE records SET kind = 'telepathy' WHERE kind = 'note'")
+        connection.execute("UPDATE records SET kind = 'telepathy' WHERE number = 1")
         connection.execute("UPDATE records SET data = '{broken' WHERE kind = 'belief'")
         connection.commit()
     for command in (

@@ -16,4 +16,4 @@ def test_gates_are_reported_on_from_the_log(folder: Path) -> None:
 
 def test_a_gate_that_is_gone_is_said_to_be(folder: Path) -> None:
     told = mistaken(run("chat", "--data", folder, "--gate", "quick", said="hello\n"))
-    assert "'quick' is no more: choose one of talker, belief" in told
+    assert "no gate 'quick': choose one of talker, belief" in told

@@ -42,7 +42,7 @@ async def owners(folder: Path) -> set[tuple[bool, float]]:
 def talking(folder: Path, door: FakeEndpoint, *more: str) -> subprocess.Popen[bytes]:
     """Begin a conversation on pipes, and return in the middle of an answer."""
     process = subprocess.Popen(
-        [*COMMAND, "chat", "--data", str(folder), "--json", "--role", f"talker={door.url}#slow", "reasoner=rules", *more],
+        [*COMMAND, "chat", "--data", folder, "--json", *more, "--role", f"talker={door.url}#slow", "reasoner=rules"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=interruptible,
     )  # fmt: skip
     assert process.stdin and process.stdout

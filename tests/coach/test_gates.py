@@ -9,11 +9,9 @@ from spoken import turn
 
 from mindstream import Mind, Models, Scripted
 from mindstream.coach.events import Decided, Judged
-from mindstream.coach.gates.belief import BeliefGate
 from mindstream.coach.gates.gate import Decision, Situation
-from mindstream.coach.gates.named import gate_named
+from mindstream.coach.gates.named import BeliefGate, TalkerGate, gate_named
 from mindstream.coach.gates.report import gate_report
-from mindstream.coach.gates.talker import TalkerGate
 from mindstream.errors import SettingsError
 from mindstream.models.rules import Rules
 
@@ -26,7 +24,7 @@ def test_the_talker_decides_where_a_model_answers_and_the_phase_where_none_does(
 
 
 def test_an_unknown_gate_is_refused_by_name_and_one_that_needs_a_model_too() -> None:
-    with pytest.raises(SettingsError, match="'quick' is no more: choose one of talker, belief, or name none"):
+    with pytest.raises(SettingsError, match="no gate 'quick': choose one of talker, belief, or name none"):
         gate_named("quick", MODEL)
     with pytest.raises(SettingsError, match="no gate 'clever': choose one of talker, belief"):
         gate_named("clever", MODEL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass
+from datetime import datetime
 from inspect import isabstract
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -101,8 +102,12 @@ def filled(kind: Any, text: str) -> Any:
         return 3
     if kind is bool:
         return False
+    if kind is datetime:
+        return datetime(2026, 2, 3)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return kind(**{name: filled(field.annotation, text) for name, field in kind.model_fields.items()})
+        return kind.model_construct(
+            **{name: filled(field.annotation, text) for name, field in kind.model_fields.items()}
+        )
     if isinstance(kind, type) and is_dataclass(kind):
         return kind(**{name: filled(hint, text) for name, hint in get_type_hints(kind).items()})
     origin, arguments = get_origin(kind), get_args(kind)

@@ -1,4 +1,4 @@
-"""LLMCompiler's form, the joiner's words, and numbered lists."""
+"""LLMCompiler's form, and numbered lists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 from plans import spec
 from pydantic import JsonValue
 
-from mindstream.planning.formats.compiler import Joined, read_joiner
 from mindstream.planning.formats.read import read
 
 SEARCH = spec("search", query={"type": "string"})
@@ -79,23 +78,6 @@ def test_quotes_and_commas_in_a_text_are_kept(given: str, query: str) -> None:
 
 def test_several_calls_may_stand_on_one_line() -> None:
     assert arguments('1. search("x") 2. search("y" 3) search(z)') == [{"query": "x"}, {"query": "y"}, {"query": "z"}]
-
-
-# The joiner.
-
-
-@pytest.mark.parametrize(
-    ("text", "joined"),
-    [
-        ("Thought: I know.\nAction: Finish(Paris (France))", Joined("finish", "Paris (France)", "I know.")),
-        ("Finish(:) is (a) smile)\nmore", Joined("finish", ":) is (a) smile", "")),
-        ("Finish(cut of", Joined("finish", "cut of", "")),
-        ("Thought: no.\nAction: Replan(the first found nothing)", Joined("replan", "the first found nothing", "no.")),
-        ("Nothing of the kind.", None),
-    ],
-)
-def test_the_joiners_answer_is_not_cut_at_a_bracket(text: str, joined: Joined | None) -> None:
-    assert read_joiner(text) == joined
 
 
 # Numbered lists.

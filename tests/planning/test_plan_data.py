@@ -35,10 +35,6 @@ def test_steps_that_wait_for_each_other_have_no_order() -> None:
         Plan(steps=(step("E1", "E2"), step("E2", "E1"))).order()
 
 
-def test_the_critical_path_is_the_chain_that_takes_longest() -> None:
-    assert DIAMOND.critical_path({"E1": 1, "E2": 2, "E3": 5, "E4": 1}) == (("E1", "E3", "E4"), 7)
-
-
 def test_a_person_edits_a_plan_by_ids() -> None:
     plan = DIAMOND.without_step("E4").edited("E3", tool="LLM").with_step(step("E5"), before="E2")
     assert [(each.id, each.tool) for each in plan.steps] == [

@@ -11,7 +11,7 @@ from pools import city_pool
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.ranking import Untrained
+from mindstream.sharing.ranking import Retriever
 
 ANOTHER = Path(__file__).with_name("learning_process.py")
 PROCESSES, EACH = 3, 4
@@ -24,7 +24,7 @@ def begin(folder: Path, writer: str) -> subprocess.Popen[str]:
 
 async def test_versions_are_one_line_and_cover_each_admission_once(folder: Path) -> None:
     async with city_pool(folder) as pool:
-        pool.retriever = Untrained()
+        pool.retriever = Retriever()
         laid = [Pair(f"Write a toast to thing {at}", f"Here is to {at}, and to you.") for at in range(LEAST)]
         await lay_in(pool, laid, "olga")
         others = [begin(folder, f"w{n}") for n in range(PROCESSES)]

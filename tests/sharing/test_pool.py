@@ -41,8 +41,8 @@ async def test_shots_that_do_not_fit_are_left_out_whole(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, [Pair("Tell me of the Nile", "The Nile is long. " * 300), city_pair(CITIES[0])], "olga")
         found = await pool.recall("Tell me of the Nile", 2, reader="ann")
-        kept, left = shots(found, tokens=100)
-        assert [each.query for each in left] == ["Tell me of the Nile"] and len(kept) == 1
+        (kept,) = shots(found, tokens=100)
+        assert kept.query != "Tell me of the Nile"
         assert len(await Member(pool, "ann", tokens=100).examples("Tell me of the Nile", 2)) == 1
         assert await Member(pool, "ann", tokens=3).examples("Tell me of the Nile", 2) == []
 

@@ -76,7 +76,9 @@ async def test_a_model_is_shown_who_it_is_its_day_and_what_came_to_mind(folder: 
     block = (await read_history(folder, NOON)).state("Ben Hale", NOON).block_at(18 * 60)
     assert block is not None
     async with open_interview(folder, NOON, models=Models(model)) as interviewer:
-        first, second = await interviewer.converse("Ben Hale", ["Who is ada?", "What does she plan?"])
+        first = await interviewer.ask("Ben Hale", "Who is ada?")
+        said = ("Interviewer: Who is ada?", f"Ben Hale: {first.answer}")
+        second = await interviewer.ask("Ben Hale", "What does she plan?", lines=said)
         await interviewer.ask("Ben Hale", "What will you do?", "none")
     shown, again, bare = model.asked
     assert "piano tuner" in shown.identity and any(block.what in line for line in shown.day)

@@ -11,7 +11,7 @@ from mindstream.life.life import Habits, Life
 from mindstream.life.lives import LivesElsewhere
 from mindstream.memory.exemplars import Exemplars
 from mindstream.models.roles import Models
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.reasoner import Conclusion, Occasion, write_nothing
 from mindstream.reasoners.trigger import Trigger
 from mindstream.text.counting import count_of
 from mindstream.tools.tool import Tool
@@ -59,7 +59,7 @@ class LifeReasoner:
         self._next = now + LOOKS_S
         is_due = self._wakes is not None and self._wakes <= now
         if not is_due and await newest_from_outside(stream) <= self._seen:
-            return Conclusion("", "", _nothing)
+            return Conclusion("", "", write_nothing)
         tools = [*self.tools, *(tool for tool in occasion.tools if tool not in self.tools)]
         opened = Life.open(
             stream, self.models, goal=self.goal, orders=self.orders, tools=tools, habits=self.habits,
@@ -73,12 +73,8 @@ class LifeReasoner:
                 self._wakes = self.habits.rhythm.next_wake(life.state, now)
                 self._next = min(now + LOOKS_S, self._wakes or now + LOOKS_S)
         except LivesElsewhere:
-            return Conclusion("", "", _nothing)
+            return Conclusion("", "", write_nothing)
         self.goal = ""  # from here on its log says what it lives for
         return Conclusion(
-            f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name, _nothing
+            f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name, write_nothing
         )
-
-
-async def _nothing() -> Writing:
-    return (), ()

@@ -8,7 +8,6 @@ from dataclasses import replace
 from mindstream.errors import ToolError
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
-from mindstream.planning.leave import Leave, refuse
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import How, solve
 from mindstream.tools.tool import FunctionTool, Tool, tool
@@ -16,22 +15,17 @@ from mindstream.tools.traits import Traits, traits_of
 
 SECONDS = 25.0
 """A caller that waits for a tool as long as usual (30 s) gets what there is by then."""
-LONGEST, SHOWN = 4_000, 500
+CALLS, LONGEST, SHOWN = 32, 4_000, 500
 
 
 def planner_tool(
     tools: Sequence[Tool],
     models: Models | Model | Mapping[str, Model],
     how: How = "rewoo",
-    *,
-    seconds: float = SECONDS,
-    tool_calls: int | None = 32,
-    replans: int = 1,
-    leave: Leave = refuse,
 ) -> FunctionTool:
     """Make the tool `solve_task`, which plans how to solve a task with these tools, and does it.
 
-    It changes the world only where `leave` says so, and gives words of strangers where one of its tools does.
+    It changes nothing, and gives words of strangers where one of its tools does.
     """
     able = ", ".join(each.spec.name for each in tools)
 
@@ -39,14 +33,11 @@ def planner_tool(
         """Have a task solved that takes several steps; returns the answer, and what was found on the way."""
         if not task.strip() or len(task) > LONGEST:
             raise ToolError(f"a task has 1 to {LONGEST:,} characters")
-        solution = await solve(
-            task.strip(), how, tools=tools, models=models, seconds=seconds, tool_calls=tool_calls, replans=replans,
-            leave=leave,
-        )  # fmt: skip
+        solution = await solve(task.strip(), how, tools=tools, models=models, seconds=SECONDS, tool_calls=CALLS)
         return _describe(solution)
 
     foreign = any(traits_of(each).foreign for each in tools)
-    made = tool(solve_task, Traits(foreign=foreign, timeout_s=seconds + 5))
+    made = tool(solve_task, Traits(foreign=foreign, timeout_s=SECONDS + 5))
     spec = replace(made.spec, description=f"{made.spec.description}\nIt can use: {able or 'no tools'}.")
     return replace(made, spec=spec)
 

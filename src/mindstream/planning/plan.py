@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
@@ -142,18 +142,6 @@ class Plan(BaseModel):
     def order(self) -> tuple[str, ...]:
         """Return the ids so that each comes after what it needs; raises as `layers` does."""
         return tuple(id for layer in self.layers() for id in layer)
-
-    def critical_path(self, seconds: Mapping[str, float]) -> tuple[tuple[str, ...], float]:
-        """Return the chain of steps that takes longest, and how long: no way of running the plan is quicker.
-
-        A step without seconds takes none. Raises as `layers` does.
-        """
-        ends: dict[str, tuple[float, tuple[str, ...]]] = {}
-        for id in self.order():
-            before = max((ends[need] for need in self.step(id).needs if need in ends), default=(0.0, ()))
-            ends[id] = before[0] + seconds.get(id, 0.0), (*before[1], id)
-        longest = max(ends.values(), default=(0.0, ()))
-        return longest[1], longest[0]
 
     # Looking things up, and a person's edits.
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pydantic import JsonValue
 
 from mindstream.errors import BudgetSpent, ReplyInvalid, ToolError
-from mindstream.isolation import Broken, Isolated, Overdue
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
 from mindstream.planning.act_on_task import ActOnTask
@@ -20,7 +19,7 @@ from mindstream.planning.leave import Wish
 from mindstream.planning.plan import TOOL_NAME, Plan, PlannedStep
 from mindstream.planning.run import Run
 from mindstream.tools import loop
-from mindstream.tools.call import Observation
+from mindstream.tools.call import ForeignText, Observation, call_tool
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import Traits, traits_of
 
@@ -64,19 +63,11 @@ class _Guarded:
             wish = Wish(self.watched.step(call), call.arguments, foreign=self.watched.foreign)
             if not await run.leave(wish):
                 raise ToolError("not called: it changes the world, and nobody gave leave for it")
-        return await self._call(self.watched.with_key(call, self))
-
-    async def _call(self, call: Call) -> str:
-        timeout_s = self.traits.timeout_s or self.watched.run.limits.timeout_s
-        try:
-            text = await Isolated(lambda: self.tool(call)).result(timeout_s)
-        except Overdue:
-            raise ToolError(f"{call.tool} did not answer within {timeout_s:g} seconds") from None
-        except Broken as error:
-            raise error.cause or ToolError(str(error)) from None
-        if isinstance(text, str) and not text.strip():
-            raise ToolError(EMPTY)
-        return text
+        timeout_s = self.traits.timeout_s or run.limits.timeout_s
+        found = await call_tool(self.watched.with_key(call, self), [self.tool], timeout_s)
+        if found.failed or not found.text.strip():
+            raise ToolError(found.text if found.failed else EMPTY)
+        return ForeignText(found.text) if found.foreign else found.text
 
 
 @dataclass

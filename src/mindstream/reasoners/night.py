@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from mindstream.clock import HOUR_S
 from mindstream.memory.sleep import DRAWN
 from mindstream.models.model import Model
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.reasoner import Conclusion, Occasion, write_nothing
 from mindstream.reasoners.trigger import Trigger
 
 
@@ -26,8 +26,4 @@ class SleepReasoner:
 
     async def think(self, occasion: Occasion) -> Conclusion:
         dream = await occasion.stream.sleep(self.model, self.drawn)
-        return Conclusion(dream or "slept without a dream", self.model.name, _nothing)
-
-
-async def _nothing() -> Writing:
-    return (), ()
+        return Conclusion(dream or "slept without a dream", self.model.name, write_nothing)

@@ -113,6 +113,11 @@ class Occasion:
 Writing = tuple[Sequence[Entry], Sequence[Revision]]
 
 
+async def write_nothing() -> Writing:
+    """Return nothing to write: what was done is written already."""
+    return (), ()
+
+
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     """What a reasoner has come to; written in one commit with the end of its work.

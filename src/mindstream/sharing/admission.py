@@ -19,8 +19,8 @@ from mindstream.memory.record import TAINTED, New, Record
 from mindstream.memory.store import Entry, NewWork, WorkDone, WorkReleased
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
-from mindstream.sharing.events import ExemplarJudged, ExemplarOffered
-from mindstream.sharing.exemplar import Exemplar, embedded_text, exemplar_id
+from mindstream.sharing.events import ExemplarJudged
+from mindstream.sharing.exemplar import Exemplar, embedded_text, exemplar_id, pair_id
 from mindstream.sharing.form_faults import find_faults
 from mindstream.sharing.grade_pair import GradePair
 from mindstream.sharing.state import PoolState
@@ -67,7 +67,7 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
     entries = list[Entry]()
     for each in fresh.values():
         judged = ExemplarJudged(id=each.id, verdict="admitted", score=100, by_hand=True, reasons=("laid in by hand",))
-        entries += [Entry(_offered(each), by), Entry(judged, by, (await _record(pool, each, state),))]
+        entries += [Entry(each, by), Entry(judged, by, (await _record(pool, each, state),))]
     try:
         if entries:
             await pool.stream.commit(*entries)
@@ -97,7 +97,7 @@ async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJ
         return known.verdict
     if not known:
         wake = NewWork((SLOT + exemplar.id,), pool.owner_token, pool.stream.clock.now() + LEASE_S)
-        await pool.stream.commit(Entry(_offered(exemplar), writer), wake=wake)
+        await pool.stream.commit(Entry(exemplar, writer), wake=wake)
     return await _judge(pool, exemplar, scorer)
 
 
@@ -156,7 +156,7 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
         reason = f"it sounds like an order to whoever reads it: {heard.order!r}"
         return judged.model_copy(update={"orders": True, "reasons": (reason,)})
     served = pool.served(state, exemplar.writer)
-    if any(state.standings[id_].exemplar.pair == exemplar.pair for id_ in served):
+    if any(pair_id(state.standings[id_].exemplar) == pair_id(exemplar) for id_ in served):
         return judged.model_copy(update={"reasons": ("another exemplar says the same",)})
     fit = await measures.fit(query, answer, pool.likely(scorer))
     measured = {"fit": fit.log_odds, "fit_by": fit.by} if fit else {}
@@ -180,12 +180,9 @@ def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
     asked_by = checked_name(pair.asked_by, "asked_by") if pair.asked_by else ""
     id_ = exemplar_id(pool.stream.name, checked_name(writer, "writer"), query, answer)
     examples = tuple(dict.fromkeys(pair.examples))
-    return Exemplar(id_, query, answer, writer, pair.model, asked_by, examples)
-
-
-def _offered(exemplar: Exemplar) -> ExemplarOffered:
-    names = ("id", "query", "answer", "writer", "model", "asked_by", "examples")
-    return ExemplarOffered(**{name: getattr(exemplar, name) for name in names})
+    return Exemplar(
+        id=id_, query=query, answer=answer, writer=writer, model=pair.model, asked_by=asked_by, examples=examples
+    )
 
 
 async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from mindstream.models.prompt import Prompt, rule
-from mindstream.sharing.rubric import Criterion, Rubric
+from mindstream.sharing.rubric import Rubric, general_rubric
 
 
 class DraftRubric(Prompt[Rubric]):
@@ -21,18 +21,6 @@ class DraftRubric(Prompt[Rubric]):
 
 
 @rule(DraftRubric)
-def general_rubric(ask: DraftRubric) -> Rubric:
+def draft_general_rubric(ask: DraftRubric) -> Rubric:
     """Give what holds in any domain; nobody has thought about this one."""
-    return Rubric(
-        domain=" ".join(ask.domain.split())[:300] or "general",
-        threshold=60,
-        criteria=(
-            Criterion(name="answers the question", points=30, asks="Does the answer do what the question asks for?"),
-            Criterion(name="right", points=25, asks="Is it right, and does it keep to the form that is asked for?"),
-            Criterion(name="clear", points=20, asks="Can it be understood without anything else?"),
-            Criterion(
-                name="use to others", points=25, others=True,
-                asks="Would an agent of the domain with another task learn from it how to answer?",
-            ),
-        ),
-    )  # fmt: skip
+    return general_rubric(ask.domain)

@@ -45,6 +45,7 @@ class ExemplarOffered(Event):
 
     kind = "exemplar_offered"
     id: str
+    """Made of the pool, the writer, the query and the answer: other words are another exemplar."""
     query: str
     answer: str
     writer: str

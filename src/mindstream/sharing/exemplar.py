@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from mindstream.memory.record import normalised
 from mindstream.sharing.events import ExemplarOffered, Form
@@ -14,41 +14,18 @@ LONGEST_EXAMPLE = 2_000
 """So many characters of an example's query and answer stand in a composed prompt; the query itself is never cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exemplar:
-    """A pair, and where it comes from.
-
-    Attributes:
-        id: made of the pool, the writer, the query and the answer: other words are another exemplar.
-        model: who answered; "" where a person wrote it.
-        asked_by: whose query it was, where it was not the writer's own.
-        examples: the ids of the exemplars that stood in the prompt.
-    """
-
-    id: str
-    query: str
-    answer: str
-    writer: str
-    model: str = ""
-    asked_by: str = ""
-    examples: tuple[str, ...] = ()
-
-    @classmethod
-    def offered(cls, event: ExemplarOffered) -> Exemplar:
-        """Read one from the row that offered it."""
-        return cls(
-            event.id, event.query, event.answer, event.writer, event.model, event.asked_by, event.examples
-        )  # fmt: skip
-
-    @property
-    def pair(self) -> str:
-        """What it says, whoever wrote it: a short text that two have alike where their words count as the same."""
-        return _digest(normalised(self.query), normalised(self.answer))
+Exemplar: TypeAlias = ExemplarOffered
+"""A pair, and where it comes from: the row that offered it."""
 
 
 def exemplar_id(pool: str, writer: str, query: str, answer: str) -> str:
     """Return the id of a writer's pair: the same words twice are one exemplar, in every process."""
     return _digest(pool, writer, normalised(query), normalised(answer))
+
+
+def pair_id(exemplar: Exemplar) -> str:
+    """Return a short text that two pairs have alike where their words count as the same, whoever wrote them."""
+    return _digest(normalised(exemplar.query), normalised(exemplar.answer))
 
 
 def question_id(query: str) -> str:

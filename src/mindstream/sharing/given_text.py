@@ -30,7 +30,7 @@ WHOLE_BYTES = 1_000_000
 class GivenText:
     """Weighs given texts; made by `open_given_text`.
 
-    Raises (from every method): ModelUnavailable.
+    Raises (from every method): ModelUnavailable; ModelRefused, where it cannot read a text.
     """
 
     at: Address
@@ -40,7 +40,7 @@ class GivenText:
         """Return the first tokens of a text."""
         found = (await self._post("/tokenize", {"content": text, "with_pieces": True}))["tokens"][:most]
         if not all(isinstance(each["piece"], str) for each in found):
-            raise ModelUnavailable(f"{self.at.name} spells characters of this text by several tokens")
+            raise ModelRefused(f"{self.at.name} spells characters of this text by several tokens")
         return [each["id"] for each in found]
 
     async def logprobs(self, prompt: str, tokens: Sequence[int]) -> list[float]:

@@ -19,6 +19,7 @@ from mindstream.memory.policies import Policy
 from mindstream.models.embedders.named import width_of
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.ranking import Retriever
 from mindstream.sharing.retriever.unlikely import Unlikely
 from mindstream.sharing.state import PoolState
 from mindstream.sharing.training import Lessons, Outcome, StudyStopped, Tell, Trainer, lesson_of
@@ -48,7 +49,7 @@ class Base:
     upto: int
 
 
-class PoolLearner:
+class PoolLearner(Retriever):
     """Ranks a pool by its newest version, and learns from what this process admits.
 
     Args:

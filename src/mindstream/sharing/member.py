@@ -34,7 +34,7 @@ class Member:
 
     async def examples(self, query: str, k: int = 3) -> list[Example]:
         """Return shots for a query, best first, that fit whole into the tokens."""
-        kept, _ = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
+        kept = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
         return [Example(self.render(each), each.id, self.pool.is_strangers(each.id)) for each in kept]
 
     async def offer(

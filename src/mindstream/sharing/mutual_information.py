@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mindstream.errors import ModelError, SettingsError
+from mindstream.errors import ModelRefused, SettingsError
 from mindstream.models.address import Address, address
 from mindstream.sharing.given_text import checked_gguf, load, open_given_text
 
@@ -25,7 +25,6 @@ SHOTS, NEAR, FAR = 2, 2, 2
 """So many pairs stand before a query; and against so many others it is set, the most alike that are left and some."""
 QUERY, SHOWN = 600, 200
 """So many characters of a query are read, and of a shot's query and answer each."""
-WITHIN_S = 40.0
 
 
 class MutualInformation:
@@ -44,10 +43,13 @@ class MutualInformation:
     async def measure(self, query: str, answer: str, alike: Sequence[tuple[str, str]]) -> float | None:
         """Return what the answer gains from its query, in nats a token times the root of the tokens.
 
-        About 0 for an answer to another query, whichever model is asked. None: it cannot tell.
+        About 0 for an answer to another query, whichever model is asked. None: it cannot read it (see given_text).
 
         Args:
             alike: pairs that a person laid in, those with the most alike queries first; more than SHOTS + NEAR + FAR.
+
+        Raises:
+            ModelUnavailable: the model failed.
         """
         shots, others = alike[:SHOTS], alike[SHOTS:]
         before = "".join(f"{_asked(q, SHOWN)} {said[:SHOWN]}\n\n" for q, said in reversed(shots))
@@ -57,9 +59,8 @@ class MutualInformation:
         if not against:
             return None
         try:
-            async with asyncio.timeout(WITHIN_S):
-                own, *rest = await self._weigh(answer, [before + _asked(each, QUERY) for each in (query, *against)])
-        except (ModelError, TimeoutError):
+            own, *rest = await self._weigh(answer, [before + _asked(each, QUERY) for each in (query, *against)])
+        except ModelRefused:
             return None
         gained = sum(own) - sum(map(sum, rest)) / len(rest)
         return gained / math.sqrt(len(own))

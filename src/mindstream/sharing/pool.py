@@ -22,7 +22,7 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form
-from mindstream.sharing.exemplar import Exemplar, question_id
+from mindstream.sharing.exemplar import Exemplar, pair_id, question_id
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.measuring import Measures, build_measures
 from mindstream.sharing.mutual_information import MutualInformation, mutual_information
@@ -170,7 +170,7 @@ class Pool:
         for each in found:
             if each.record.id in served:
                 exemplar = self._state.standings[each.record.id].exemplar
-                by_pair.setdefault(exemplar.pair, exemplar)
+                by_pair.setdefault(pair_id(exemplar), exemplar)
         return list(by_pair.values())[:k]
 
     def served(self, state: PoolState, reader: str) -> frozenset[str]:

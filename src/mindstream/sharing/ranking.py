@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from mindstream.memory.policies import Cosine, Policy
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.state import PoolState
 
 
-class Retriever(Protocol):
-    """Ranks the exemplars of a pool, all of them."""
+class Retriever:
+    """Ranks the exemplars of a pool, all of them; as it is here by the cosine, and nothing is learned."""
 
     @property
     def policy(self) -> Policy:
         """How exemplars are ranked now; asked for before each recall, and never waited for."""
+        return Cosine()
 
     @property
     def version(self) -> int:
         """The number of the version that ranks now; 0: untrained."""
+        return 0
 
     async def catch_up(self, state: PoolState) -> None:
         """Take over what other processes have learned; called before each recall."""
@@ -31,22 +31,3 @@ class Retriever(Protocol):
 
     async def close(self) -> None:
         """Leave off; what was not learned yet is learned by whoever admits next."""
-
-
-class Untrained:
-    """Cosine, as it comes."""
-
-    policy: Policy = Cosine()
-    version = 0
-
-    async def catch_up(self, state: PoolState) -> None:
-        """There is nothing to take over."""
-
-    async def admitted(self, pair: Exemplar) -> None:
-        """Nothing is learned."""
-
-    async def settle(self) -> None:
-        """Nothing is learned."""
-
-    async def close(self) -> None:
-        """Nothing is learned."""

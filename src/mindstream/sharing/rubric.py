@@ -87,6 +87,23 @@ def read_rubric(text: str, name: str = "the rubric") -> Rubric:
         raise InputError(f"{name}: values lie too deep in one another") from None
 
 
+def general_rubric(domain: str) -> Rubric:
+    """Return criteria that hold in any domain."""
+    return Rubric(
+        domain=" ".join(domain.split())[:300] or "general",
+        threshold=60,
+        criteria=(
+            Criterion(name="answers the question", points=30, asks="Does the answer do what the question asks for?"),
+            Criterion(name="right", points=25, asks="Is it right, and does it keep to the form that is asked for?"),
+            Criterion(name="clear", points=20, asks="Can it be understood without anything else?"),
+            Criterion(
+                name="use to others", points=25, others=True,
+                asks="Would an agent of the domain with another task learn from it how to answer?",
+            ),
+        ),
+    )  # fmt: skip
+
+
 def _quoted(text: str) -> str:
     """Write a TOML string: JSON's escapes are TOML's."""
     return json.dumps(" ".join(text.split()), ensure_ascii=False).replace("\x7f", "")

@@ -11,18 +11,17 @@ TOKENS = 1_500
 """So long the exemplars of a prompt are together."""
 
 
-def shots(found: Sequence[Exemplar], tokens: int = TOKENS) -> tuple[list[Exemplar], list[Exemplar]]:
-    """Part what was found, the best first, into what fits whole and what does not; a shot is never cut in two.
+def shots(found: Sequence[Exemplar], tokens: int = TOKENS) -> list[Exemplar]:
+    """Return what fits whole of what was found, the best first; a shot is never cut in two.
 
     One that is too long is left out, and a shorter one behind it may stay.
     """
-    kept, left = list[Exemplar](), list[Exemplar]()
+    kept = list[Exemplar]()
     for each in found:
-        size = estimated_tokens(render_shot(each)) + 1
-        fits = size <= tokens
-        tokens -= size if fits else 0
-        (kept if fits else left).append(each)
-    return kept, left
+        if (size := estimated_tokens(render_shot(each)) + 1) <= tokens:
+            tokens -= size
+            kept.append(each)
+    return kept
 
 
 def render_shot(exemplar: Exemplar) -> str:

@@ -10,7 +10,7 @@ from mindstream.log.events import Logged
 from mindstream.memory.store import LogStore
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE
-from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.exemplar import Exemplar, pair_id
 from mindstream.sharing.guard import particulars
 from mindstream.sharing.rubric import Rubric, read_rubric
 from mindstream.sharing.trust import TWICE, Mentions, SourceRecord
@@ -121,7 +121,7 @@ class PoolState:
         drawn = [self.standings[id_] for id_ in event.examples if id_ in self.standings]
         roots = frozenset(event.examples).union(*(each.roots for each in drawn))
         writers = frozenset({event.writer}).union(*(each.writers for each in drawn))
-        return Standing(Exemplar.offered(event), row.at, row.seq, roots, writers)
+        return Standing(event, row.at, row.seq, roots, writers)
 
     def _judge(self, event: events.ExemplarJudged, seq: int) -> None:
         standing = self.standings[event.id]
@@ -131,7 +131,7 @@ class PoolState:
         if event.verdict == "admitted":
             self.admitted = seq
         exemplar = standing.exemplar
-        self.mentions.add(self.source_of(exemplar), exemplar.pair, particulars(exemplar.answer))
+        self.mentions.add(self.source_of(exemplar), pair_id(exemplar), particulars(exemplar.answer))
         if not event.by_hand:
             self.sources.setdefault(self.source_of(standing.exemplar), SourceRecord()).add(event)
 

@@ -97,6 +97,11 @@ class History:
         return {name: {record.id: record for record in records} for name, records in self.records.items()}
 
     @cached_property
+    def talk_at(self) -> Mapping[tuple[str, int], Talked]:
+        """Each conversation by who talks in it and the step at which it began."""
+        return {(name, talk.step): talk for name in self.names for _, talk in self.events(name, Talked)}
+
+    @cached_property
     def _states(self) -> Mapping[str, tuple[list[int], list[ResidentState]]]:
         found = {}
         for name in self.names:

@@ -154,7 +154,7 @@ def _folder_beside(folder: Path) -> Iterator[Path]:
 
 async def _check_empty(folder: Path) -> None:
     """Refuse a folder in which something lives."""
-    if not _holds_database(folder):
+    if not (folder / FILE).exists():
         return
     store = SqliteStore(folder)
     try:
@@ -162,10 +162,6 @@ async def _check_empty(folder: Path) -> None:
             raise InputError("something lives in this folder already: import into an empty one")
     finally:
         await store.close()
-
-
-def _holds_database(folder: Path) -> bool:
-    return (folder / FILE).exists()
 
 
 async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) -> None:

@@ -5,7 +5,7 @@ Memory can be restricted for a question, as in the ablations of Park 2023 (6.2):
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
@@ -20,13 +20,13 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.text.support import SHARE
+from mindstream.text.windows import sentences
 from mindstream.text.words import plain_words, terms
 from mindstream.town.history import Source, open_store, step_of
 from mindstream.town.journal import TOWN, TownState, read_setting, read_town
 from mindstream.town.places import words_of
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.ranking import policy_of
-from mindstream.town.sentences import sentences
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 
@@ -118,15 +118,6 @@ class Interviewer:
             question=question, lines=tuple(lines),
         )  # fmt: skip
         return prompt, memories
-
-    async def converse(self, name: str, questions: Iterable[str], condition: Condition = "full") -> list[Interview]:
-        """Ask several things, one after the other; each answer knows those before."""
-        lines: list[str] = []
-        asked = []
-        for question in questions:
-            asked.append(await self.ask(name, question, condition, lines))
-            lines += [f"Interviewer: {question}", f"{name}: {asked[-1].answer}"]
-        return asked
 
     async def _recall(
         self, name: str, question: str, lines: Sequence[str], condition: Condition, asked_in: str

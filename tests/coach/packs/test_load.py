@@ -122,18 +122,6 @@ def test_a_changed_pack_is_read_anew(tmp_path: Path) -> None:
     assert load(tmp_path).title == "Better tea, much better"
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "told"),
-    [
-        ("topics", "- {id: mint, name: m, words: [mint], cues: [mint]}", r"topics\.0\.cues .*`words` instead"),
-        ("safety", "- {shipped: flood}", r"alarms\.0\.shipped .*danger\.yaml"),
-    ],
-)
-def test_keys_of_older_packs_say_what_takes_their_place(tmp_path: Path, file: str, text: str, told: str) -> None:
-    with pytest.raises(PackError, match=told):
-        load(a_pack(tmp_path, **{file: text}))
-
-
 def test_a_danger_that_ships_is_taken_over_and_may_be_said_in_own_words(tmp_path: Path) -> None:
     (alarm,) = load(a_pack(tmp_path, safety="- {shipped: suicide, say: Call somebody.}")).alarms
     assert alarm.id == "suicide" and alarm.recogniser == "danger" and alarm.say == "Call somebody."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mindstream.coach.gates.belief import BeliefGate
 from mindstream.coach.gates.gate import Decision, Gate, Situation
+from mindstream.coach.gates.named import BeliefGate
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import find_hint
 from mindstream.isolation import describe

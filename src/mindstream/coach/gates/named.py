@@ -1,16 +1,31 @@
-"""Gates by name."""
+"""The gates that ship, by name: the paper's own rule, and the Talker's word."""
 
 from __future__ import annotations
 
-from mindstream.coach.gates.belief import BeliefGate
-from mindstream.coach.gates.gate import Gate
-from mindstream.coach.gates.talker import TalkerGate
+from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.errors import SettingsError
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 
 GATES = ("talker", "belief")
-GONE = ("quick", "learned")
+
+
+class BeliefGate:
+    """The paper's rule (Christakopoulou 2024, 4.2): wait in the phases that the pack marks so; always think."""
+
+    name = "belief"
+
+    def decide(self, situation: Situation) -> Decision:
+        return Decision(situation.phase.waits, why=f"phase {situation.phase.name}")
+
+
+class TalkerGate:
+    """Leaves it to the Talker's model, which understands what is wished for, in any language (see coach/handover)."""
+
+    name = "talker"
+
+    def decide(self, situation: Situation) -> Decision:
+        return Decision(waits=False, why=f"the Talker's to say, in phase {situation.phase.name}", hands_over=True)
 
 
 def gate_named(name: str, talker: Model) -> Gate:
@@ -26,7 +41,7 @@ def gate_named(name: str, talker: Model) -> Gate:
         raise SettingsError("the gate 'talker' needs a language model that talks; without one there is 'belief'")
     if name in ("", "talker"):
         return TalkerGate()
-    gone = f"the gate {name!r} is no more" if name in GONE else f"no gate {name!r}"
     raise SettingsError(
-        f"{gone}: choose one of {', '.join(GATES)}, or name none (then it is talker with a model, belief without)"
+        f"no gate {name!r}: choose one of {', '.join(GATES)}, or name none"
+        " (then it is talker with a model, belief without)"
     )

@@ -16,19 +16,6 @@ PARTS: dict[str, type[BaseModel]] = {
 """What the lists and mappings of a pack hold."""
 ADVISED = 50
 """For so many faults it is looked for what was meant: comparing words takes its time."""
-GONE: dict[type[BaseModel], dict[str, str]] = {
-    Pack: {"demo": "leave it out: `mindstream demo` plays a recording"},
-    Topic: {
-        "cues": "write a dozen plain `words` instead: stems of words are compared, without stars and without grammar",
-        "own": "leave it out: with a model the Reasoner tells whose trouble it is",
-        "ask": "leave it out: fields have questions (`ask` in pack.yaml)",
-        "quick": "leave it out: advice stands in steps.yaml",
-    },
-    Step: {"late": "leave it out: the Reasoner decides what comes first; without a model the first that fits does"},
-    Alarm: {"shipped": "no such danger ships: see packs/danger.yaml, or docs/packs.md"},
-    Field_: {"moves": "leave it out: fields are filled by topics, and by the Reasoner"},
-}
-"""Keys that packs had once, and what to write now."""
 PLAIN = {
     "missing": "is missing",
     "string_type": "should be a text",
@@ -57,7 +44,5 @@ def _told(error: ErrorDetails, *, advise: bool) -> Fault:
     where = tuple(part for part in error["loc"] if part != "[key]")
     if error["type"] == "extra_forbidden":
         model = PARTS.get(str(where[0]), Pack) if len(where) > 1 else Pack
-        if gone := GONE.get(model, {}).get(str(where[-1])):
-            return where, f"is not known here; {gone}"
         return where, "is not known here" + (suggest(str(where[-1]), set(model.model_fields)) if advise else "")
     return where, PLAIN.get(error["type"]) or error["msg"].removeprefix("Value error, ")

@@ -1,4 +1,4 @@
-"""LLMCompiler's form: `1. search("x")`, `2. math("…", ["$1"])`, `3. join()<END_OF_PLAN>`; the joiner's words after it.
+"""LLMCompiler's form: `1. search("x")`, `2. math("…", ["$1"])`, `3. join()<END_OF_PLAN>`.
 
 Whether `$1` is a reference or money is decided by where it stands. It refers to step 1 only where that step came
 before, and where it is an argument or an item of a list by itself, or is written `${1}`, or stands in a text with
@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from pydantic import JsonValue
 
@@ -121,30 +119,3 @@ class Compiler:
             self._why = words[thought.end() :].strip()
         else:
             self.found.note("no step", words.strip(" \t*`)].,;-#"))
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """What the joiner decided: the answer, or that the rest is to be planned anew and why."""
-
-    kind: Literal["finish", "replan"]
-    text: str
-    thought: str = ""
-
-
-def read_joiner(text: str) -> Joined | None:
-    """Read `Thought: …`, `Action: Finish(answer)` or `Replan(…)`; None where neither stands there.
-
-    An answer goes to the last bracket of its line, or to the end where none closes it: `Finish(Paris (France))`.
-    """
-    found = re.search(r"(?<!\w)(Finish|Replan)(?:\(|\s*+$)", text, re.MULTILINE)
-    if not found:
-        return None
-    thoughts = [line[m.end() :].strip() for line in text[: found.start()].splitlines() if (m := THOUGHT.match(line))]
-    rest = text[found.end() :].replace("<END_OF_RESPONSE>", "")
-    for words in (rest.partition("\n")[0], rest):
-        words = words.rstrip(" \n*`.")
-        if words.count(")") > words.count("("):
-            words = words[: words.rfind(")")]
-            break
-    return Joined("finish" if found[1] == "Finish" else "replan", words.strip(), " ".join(thoughts))

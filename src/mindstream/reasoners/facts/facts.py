@@ -13,7 +13,7 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import lines
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, Facts
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing, write_nothing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 
 KNOWN = 40
@@ -41,7 +41,7 @@ class FactsReasoner:
     async def think(self, occasion: Occasion) -> Conclusion:
         noted = [utterance for utterance in occasion.utterances if not self.leaves_out(utterance.text)]
         if not noted:
-            return Conclusion("nothing to note", self.model.name, _nothing)
+            return Conclusion("nothing to note", self.model.name, write_nothing)
         occasion = replace(occasion, utterances=noted)
         known = await occasion.stream.latest("note", KNOWN)
         prompt = ExtractFacts(
@@ -57,10 +57,6 @@ class FactsReasoner:
 
         told = "; ".join(fact.text for fact in found.facts)
         return Conclusion(told, self.model.name, write)
-
-
-async def _nothing() -> Writing:
-    return (), ()
 
 
 async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str) -> Writing:

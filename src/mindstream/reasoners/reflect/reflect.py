@@ -24,7 +24,7 @@ from mindstream.memory.stream import Stream
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing, write_nothing
 from mindstream.reasoners.reflect.insights import Insight, Insights
 from mindstream.reasoners.reflect.salient_questions import SalientQuestions
 from mindstream.reasoners.trigger import Trigger
@@ -117,12 +117,14 @@ class ReflectReasoner:
     async def think(self, occasion: Occasion) -> Conclusion:
         stream = occasion.stream
         if self.model.name == Rules.name:
-            return Conclusion("without a model nobody reflects" if occasion.events else "", self.model.name, _nothing)
+            return Conclusion(
+                "without a model nobody reflects" if occasion.events else "", self.model.name, write_nothing
+            )
         await rate(stream, self.model)
         await stream.columns()
         left = await counter(stream, self.start)
         if left > 0:
-            return Conclusion(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name, _nothing)
+            return Conclusion(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name, write_nothing)
         reflection = await _reflection(stream, self.model)
 
         async def write() -> Writing:
@@ -130,10 +132,6 @@ class ReflectReasoner:
 
         thought = "; ".join(insight.text for insight, _ in reflection.insights) or "nothing new"
         return Conclusion(thought, self.model.name, write)
-
-
-async def _nothing() -> Writing:
-    return (), ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
 from mindstream.models.prompt import Prompt, rule
-
-
-class Shot(BaseModel):
-    """An exemplar as it stands in a prompt."""
-
-    model_config = ConfigDict(frozen=True)
-
-    query: str
-    answer: str
+from mindstream.sharing.experiment.agents import Exchange
 
 
 class AnswerByExample(Prompt[str]):
@@ -27,7 +17,7 @@ class AnswerByExample(Prompt[str]):
 
     about: str
     query: str
-    examples: tuple[Shot, ...] = ()
+    examples: tuple[Exchange, ...] = ()
 
 
 @rule(AnswerByExample)

@@ -9,19 +9,19 @@ from pathlib import Path
 
 from mindstream import chance
 from mindstream.errors import ReplyInvalid
-from mindstream.models.ask import ask, speak
+from mindstream.models.ask import speak
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import Model
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.draft_rubric import DraftRubric
 from mindstream.sharing.events import Form
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.experiment.agents import Cast, Exchange
-from mindstream.sharing.experiment.answer_by_example import AnswerByExample, Shot
+from mindstream.sharing.experiment.answer_by_example import AnswerByExample
 from mindstream.sharing.experiment.cells import STAGES, Answer, Cell, Ledger
 from mindstream.sharing.experiment.studies import Design, cells
 from mindstream.sharing.form_faults import find_faults
 from mindstream.sharing.pool import Pool
+from mindstream.sharing.rubric import general_rubric
 from mindstream.sharing.shots import shots
 
 OWNER = "experimenter"
@@ -121,9 +121,7 @@ class Experiment:
     async def _answer_from(self, stock: Stock, some: Sequence[Cell], folder: Path) -> None:
         async with Pool.open(folder, stock.name, embed=self.embedder, guarded=False) as pool:
             await pool.create(stock.scope, OWNER, form=stock.form)
-            rubric = self.cast.rubrics.get(stock.scope)
-            if rubric is None:
-                rubric = await ask(self.scorer, DraftRubric(domain=stock.scope))
+            rubric = self.cast.rubrics.get(stock.scope) or general_rubric(stock.scope)
             await pool.freeze_rubric(rubric, OWNER)
             whose = dict[str, str]()
             for agent in self._agents:
@@ -154,8 +152,8 @@ class Experiment:
     async def _answer(self, cell: Cell, pool: Pool | None, whose: Mapping[str, str]) -> None:
         agent, model = self._agents[cell.agent], self.answerers[cell.agent]
         query = agent.tests[cell.test].query
-        kept, _ = shots(await self._examples(cell, query, pool) if pool else [])
-        nearest_last = tuple(Shot(query=each.query, answer=each.answer) for each in reversed(kept))
+        kept = shots(await self._examples(cell, query, pool) if pool else [])
+        nearest_last = tuple(Exchange(query=each.query, answer=each.answer) for each in reversed(kept))
         prompt = AnswerByExample(about=agent.about, query=query, examples=nearest_last)
         try:
             text = "".join([piece async for piece in speak(model, prompt)])

@@ -64,7 +64,6 @@ class LearnedRetriever:
         self._chance = np.random.default_rng(seed)
         self._admitting = asyncio.Lock()
         self._next_again = 0
-        self._unweighed: set[int] = set()
         self._bases: set[str] = set()
         self._take(Version.untrained(embedder.name, width))
 
@@ -98,14 +97,6 @@ class LearnedRetriever:
                 await self._weigh(at)
             for _ in range(-(-self.recipe.update // self.recipe.steps) if rows else 0):
                 await self._learn(new[-1].id)
-
-    async def load(self, pairs: Iterable[Pair]) -> None:
-        """Take in a pool that was learned from before.
-
-        It is weighed again bit by bit, and until that is done no update is made.
-        """
-        async with self._admitting:
-            self._unweighed.update(await self._add([pair for pair in pairs if pair.id not in self._corpus]))
 
     async def admitted(self, pair: Pair) -> None:
         """Learn from an exemplar that was admitted; recall goes on by the version of before meanwhile."""
@@ -151,7 +142,6 @@ class LearnedRetriever:
 
     async def _weigh(self, at: int) -> None:
         """Ask how much a pair's candidates help."""
-        self._unweighed.discard(at)
         pair, candidates = self._corpus.pairs[at], self._corpus.candidates(at, self.recipe.candidates)
         if len(candidates) < self.recipe.taken or not self._corpus.teaches(at):
             return
@@ -168,7 +158,7 @@ class LearnedRetriever:
 
         It reads what nobody else changes meanwhile, so it may run in a thread.
         """
-        if self._unweighed or not len(self._lessons):
+        if not len(self._lessons):
             return None
         vectors = self._corpus.vectors
         self._learner = self._learner or Learner(self.version.head.width)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
@@ -48,9 +48,8 @@ class Version:
         """Return it as JSON."""
         head = self.head
         kept = _Kept(
-            number=self.number, parent=self.parent, embedder=self.embedder, width=head.width, matrix=head.as_text(),
-            scale=head.scale, bias=head.bias, admitted=self.admitted, learned_from=self.learned_from, basis=self.basis,
-            held_out=self.held_out, before=self.before,
+            **{name: getattr(self, name) for name in NAMED}, width=head.width, matrix=head.as_text(), scale=head.scale,
+            bias=head.bias,
         )  # fmt: skip
         return kept.model_dump(mode="json")
 
@@ -66,10 +65,10 @@ class Version:
         except ValidationError as error:
             raise InputError(f"this is no version of a retriever: {error.errors()[0]['msg']}") from None
         head = Head.from_text(kept.matrix, kept.width, kept.scale, kept.bias)
-        return cls(
-            kept.number, kept.parent, kept.embedder, head, kept.admitted, kept.learned_from, kept.basis, kept.held_out,
-            kept.before,
-        )  # fmt: skip
+        return cls(head=head, **kept.model_dump(include=NAMED))
+
+
+NAMED = {each.name for each in fields(Version)} - {"head"}
 
 
 class _Kept(BaseModel, extra="forbid", allow_inf_nan=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mindstream.errors import InputError
-from mindstream.town.world.address import Address
+from mindstream.town.world.address import ARENA, Address
 from mindstream.town.world.tiles import TileWorld, build_tiles, check_size
 from mindstream.town.world.world import Spot
 
@@ -69,7 +69,7 @@ def _narrowest(drawing: Drawing, mark: str, thing: str) -> Address | None:
         raise InputError(f"{mark!r} stands for no place; give it one in [map.places]")
     place = drawing.places.get(mark)
     if thing in drawing.objects:
-        if place is None or place.arena is None:
+        if place is None or place.level < ARENA:
             raise InputError(f"the object {drawing.objects[thing]!r} is in no arena")
         return place.child(drawing.objects[thing])
     if thing not in drawing.spawns and thing not in (drawing.ground, " "):

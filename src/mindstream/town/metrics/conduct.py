@@ -63,8 +63,8 @@ def examine_conduct(history: History) -> Conduct:
     planned = kept = acts = walls = elsewhere = talking = 0
     odd: list[OddAct] = []
     for name in history.names:
-        each_planned, each_kept = _adherence(history, name)
-        planned, kept = planned + each_planned, kept + each_kept
+        minutes = [is_kept for _, is_kept in _minutes(history, name)]
+        planned, kept = planned + len(minutes), kept + sum(minutes)
         for _, acted in history.events(name, Acted):
             act = acted.act
             tiles = read_walk(act.path)
@@ -89,12 +89,6 @@ def trace_adherence(history: History, steps: Sequence[int]) -> list[float]:
             at += 1
         shares.append(kept / at if at else 1.0)
     return shares
-
-
-def _adherence(history: History, name: str) -> tuple[int, int]:
-    """Count the waking minutes planned at a place, and those spent there."""
-    minutes = [is_kept for _, is_kept in _minutes(history, name)]
-    return len(minutes), sum(minutes)
 
 
 def _minutes(history: History, name: str) -> Iterator[tuple[int, bool]]:

@@ -56,10 +56,6 @@ class Diffusion:
         """Return how many knew it after a step."""
         return sum(knower.step <= step for knower in self.knowers)
 
-    def since(self, name: str) -> int | None:
-        """Return since which step somebody knows it; None: never."""
-        return next((knower.step for knower in self.knowers if knower.name == name), None)
-
     def by_how(self) -> dict[str, int]:
         """Count how it came to those who know it."""
         return dict(sorted(Counter(knower.how for knower in self.knowers).items()))

@@ -50,21 +50,6 @@ class Address:
         return self.names[-1]
 
     @property
-    def sector(self) -> str | None:
-        """The sector's name, if the address goes so deep."""
-        return self.names[1] if len(self.names) >= SECTOR else None
-
-    @property
-    def arena(self) -> str | None:
-        """The arena's name, if the address goes so deep."""
-        return self.names[2] if len(self.names) >= ARENA else None
-
-    @property
-    def object(self) -> str | None:
-        """The object's name, if the address goes so deep."""
-        return self.names[3] if len(self.names) == OBJECT else None
-
-    @property
     def parent(self) -> Address | None:
         """The place around it; None for the world."""
         return Address(self.names[:-1]) if len(self.names) > 1 else None
@@ -80,20 +65,6 @@ class Address:
     def is_within(self, other: Address) -> bool:
         """Tell whether it is `other` or lies in it."""
         return self.names[: len(other.names)] == other.names
-
-    def matches(self, pattern: Address) -> bool:
-        """Tell whether a pattern means it: the same names, where ALL stands for any names in its place.
-
-        ALL right before the last name stands for all names between, so that "the Ville:<all>:bed" is any bed.
-        """
-        wanted = pattern.names
-        if ALL not in wanted:
-            return wanted == self.names
-        if wanted[-2:-1] == (ALL,) and len(wanted) < len(self.names):
-            wanted = wanted[:-1] + (ALL,) * (len(self.names) - len(wanted)) + wanted[-1:]
-        return len(wanted) == len(self.names) and all(
-            want in (ALL, name) for want, name in zip(wanted, self.names, strict=True)
-        )
 
 
 def parse_address(text: str) -> Address:

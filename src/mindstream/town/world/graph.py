@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mindstream.errors import InputError
-from mindstream.town.world.address import ARENA, OBJECT, WORLD, Address
+from mindstream.town.world.address import ARENA, OBJECT, Address
 from mindstream.town.world.world import Spot
 
 MOST_SPOTS = 100_000
@@ -79,10 +79,6 @@ class PlaceWorld:
         """Return the spots within so many steps in the same place, or also on roads; nearest first."""
         return tuple(there for there in self.near(spot, radius) if self.arena_of(there) == self.arena_of(spot))
 
-    def places_near(self, spot: Spot, radius: int) -> tuple[int, ...]:
-        """Return the numbers of the places within so many steps and of the objects in them, nearest first."""
-        return tuple(number for there in self.near(spot, radius) for number in self._contents.get(there, ()))
-
     def number(self, address: Address) -> int:
         """Return a place's position in `places`.
 
@@ -108,15 +104,6 @@ class PlaceWorld:
     def routes(self) -> PlaceRoutes:
         """The ways through it."""
         return PlaceRoutes(self)
-
-    @cached_property
-    def _contents(self) -> dict[Spot, tuple[int, ...]]:
-        """The numbers of the places at each spot, those around it left out."""
-        found: dict[Spot, list[int]] = defaultdict(list)
-        for number, address in enumerate(self.places):
-            if len(spots := self.spots(address)) == 1 and address.level > WORLD:
-                found[spots[0]].append(number)
-        return {spot: tuple(numbers) for spot, numbers in found.items()}
 
     @cached_property
     def _numbers(self) -> dict[Address, int]:

@@ -37,11 +37,6 @@ class Box:
     stride: int
     cells: array[int]
 
-    @property
-    def size(self) -> int:
-        """How many of them are FREE."""
-        return self.cells.count(FREE)
-
     def cell(self, spot: Spot) -> int:
         """Return a spot's position."""
         return (spot[1] - self.top) * self.stride + spot[0] - self.left
@@ -72,14 +67,6 @@ class TileRoutes:
         self._labels = array("i", bytes(4 * world.width * world.height))
         self._regions: list[Box] = []
         self._fields: OrderedDict[tuple[Address | Spot, int], Field] = OrderedDict()
-
-    def region(self, spot: Spot) -> Box:
-        """Return the part of the map that can be reached from a spot: FREE where one can stand, OUTSIDE elsewhere.
-
-        Raises:
-            InputError: nobody can stand there.
-        """
-        return self._regions[self._label(spot) - 1]
 
     def distance(self, start: Spot, goal: Address | Spot) -> int:
         """Count the steps of the shortest way.

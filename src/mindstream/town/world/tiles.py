@@ -73,14 +73,6 @@ class TileWorld:
             _keep(self._visible, (spot, radius), known)
         return known
 
-    def places_near(self, spot: Spot, radius: int) -> tuple[int, ...]:
-        """Return the numbers of the narrowest places in the square box around a spot, row by row."""
-        known = self._places_near.get((spot, radius))
-        if known is None:
-            known = tuple(dict.fromkeys(self.here[y * self.width + x] for x, y in self.near(spot, radius)))
-            _keep(self._places_near, (spot, radius), known)
-        return known
-
     def walkable(self, spot: Spot) -> bool:
         """Tell whether one can stand there: on the map, and no wall."""
         x, y = spot
@@ -145,10 +137,6 @@ class TileWorld:
     @cached_property
     def _same(self) -> dict[Spot, Spot]:
         """One object for each spot that is kept, however often."""
-        return {}
-
-    @cached_property
-    def _places_near(self) -> dict[tuple[Spot, int], tuple[int, ...]]:
         return {}
 
     @cached_property

@@ -63,9 +63,6 @@ class Sight(Protocol):
     def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
         """Return the spots at most `radius` apart that are in the same arena, in a fixed order."""
 
-    def places_near(self, spot: Spot, radius: int) -> tuple[int, ...]:
-        """Return the numbers of the narrowest places at most `radius` apart, in a fixed order."""
-
     def objects_in(self, arena: int) -> tuple[tuple[Spot, int], ...]:
         """Return the spots of the objects in an arena (by its number), with the objects' numbers, in a fixed order."""
 
