@@ -11,7 +11,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from mindstream import Mind, Models, Scripted
 from mindstream.models.model import Call
-from mindstream.models.rules import Rules
 from mindstream.tracing import span, trace
 
 EXPORTED = InMemorySpanExporter()
@@ -29,9 +28,10 @@ def spans() -> Iterator[InMemorySpanExporter]:
 
 
 async def a_talk(folder: Path) -> None:
-    phase, look = '{"phase": "understanding"}', [Call("find_resources", '{"query": "rest"}')]
+    phase, look = '{"phase": "planning"}', [Call("find_resources", '{"query": "rest"}')]
     reasoner = Scripted({"infer_phase": [phase], "think_in_phase": [look, '{"thought": "nothing"}']}, name="thinker")
-    models = Models(Rules(), {"reasoner": reasoner, "facts": Rules()})
+    named = Models.named({})
+    models = Models(named.of("talker"), {"reasoner": reasoner, "facts": named.of("facts")})
     async with Mind.open(folder, user="ann", session="monday", models=models) as mind:
         async for _ in mind.hear("My secret is the noise at night."):
             pass
