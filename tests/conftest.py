@@ -6,10 +6,13 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from fake_endpoint import KEY, FakeEndpoint
 from hypothesis import settings
 from world import World
 
 from mindstream import SqliteStore
+
+from mindstream.models.provider import Provider, provider
 
 KEYS = (
     "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL", "TAVILY_API_KEY",
@@ -29,6 +32,21 @@ def no_paid_model(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(home))
     yield
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    """A double of a model's endpoint."""
+    with FakeEndpoint() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def model(door: FakeEndpoint) -> AsyncIterator[Provider]:
+    """A provider that asks the double."""
+    opened = provider(f"{door.url}#any", api_key=KEY, patience_s=5)
+    yield opened
+    await opened.aclose()
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
 from typing import Any, TypeAlias
 
+KEY = "sk-very-secret-0123456789"
 WIDTH = 8
 """The width of the vectors that `/embeddings` makes up."""
 

@@ -14,6 +14,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -47,8 +48,8 @@ class Done:
         return [row for row in self.rows if row["event"] in kinds]
 
 
-def run(*arguments: str | Path, said: str | bytes = "", **variables: str) -> Done:
-    """Run a command to its end; `said` is what stands on its standard input."""
+def run_process(*arguments: str | Path, said: str | bytes = "", **variables: str) -> Done:
+    """Run a command to its end in a process of its own; `said` is what stands on its standard input."""
     done = subprocess.run(
         [*COMMAND, *map(str, arguments)],
         input=said.encode() if isinstance(said, str) else said,
@@ -59,17 +60,38 @@ def run(*arguments: str | Path, said: str | bytes = "", **variables: str) -> Don
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def run_here(*arguments: str | Path) -> Done:
-    """Run a command that reads nothing from standard input in this process, which is quicker."""
+def run(*arguments: str | Path, said: str | bytes = "", **variables: str) -> Done:
+    """Run a command to its end in this process, which is quicker."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     before = dict(os.environ)
+    os.environ.update(variables)
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with _says(said), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = edge.run([*map(str, arguments)])
     finally:
         os.environ.clear()  # --settings sets a variable
         os.environ.update(before)
     return Done(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+
+
+run_here = run
+
+
+@contextmanager
+def _says(said: str | bytes) -> Iterator[None]:
+    """Put words on the standard input of this process."""
+    before, stdin = os.dup(0), sys.stdin
+    with tempfile.TemporaryFile() as file:
+        file.write(said.encode() if isinstance(said, str) else said)
+        file.seek(0)
+        os.dup2(file.fileno(), 0)
+        try:
+            with open(0, closefd=False) as sys.stdin:
+                yield
+        finally:
+            sys.stdin = stdin
+            os.dup2(before, 0)
+            os.close(before)
 
 
 def mistaken(done: Done) -> str:
@@ -114,6 +136,12 @@ class Terminal:
         while self._read():
             pass
         return self.process.wait(PATIENCE_S)
+
+    def leave(self) -> None:
+        """End a conversation at its next prompt."""
+        self.until("you: ")
+        self.type("\x04")
+        assert self.ended() == 0
 
     def hang_up(self) -> None:
         """Close the terminal, as when its window is closed."""

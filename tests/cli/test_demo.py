@@ -6,23 +6,15 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from fake_endpoint import FakeEndpoint, Sends
-from running import mistaken, run, run_here, terminal
+from running import mistaken, run, terminal
 
-NAMES = ("coach", "plan", "life", "town", "pool")
 FAST = ("--speed", "1000")
 LISTED = Sends(json.dumps({"data": [{"id": "nomic-embed"}, {"id": "qwen3:8b"}]}))
-
-
-@pytest.fixture
-def door() -> Iterator[FakeEndpoint]:
-    with FakeEndpoint() as opened:
-        yield opened
 
 
 @pytest.fixture(autouse=True)
@@ -31,17 +23,6 @@ def no_ollama(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("OLLAMA_BASE_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_recording_is_played_and_says_that_it_is_one(name: str) -> None:
-    done = run_here("demo", name)
-    assert done.code == 0 and done.err == ""
-    first, second, *_ = done.out.splitlines()
-    assert first.startswith("A recording of ") and "2026" in first
-    assert "answered then; nothing is asked now" in second
-    assert done.out.rstrip().endswith("The recording is over.")
-    assert "playback" not in done.out and "/" + "tmp/" not in done.out
 
 
 @pytest.mark.parametrize(
@@ -54,19 +35,22 @@ def test_a_recording_is_played_and_says_that_it_is_one(name: str) -> None:
         ("pool", ("the rubric: Correct (30)", "ann, without the pool: ", "ann, with it: ", "admitted, 90 points")),
     ],
 )
-def test_a_recording_shows_what_its_room_does(name: str, shown: tuple[str, ...]) -> None:
-    out = run_here("demo", name).out
-    assert [words for words in shown if words not in out] == []
+def test_a_recording_says_that_it_is_one_and_shows_what_its_room_does(name: str, shown: tuple[str, ...]) -> None:
+    done = run("demo", name)
+    assert done.code == 0 and done.err == ""
+    assert done.out.startswith("A recording of ") and "answered then; nothing is asked now" in done.out
+    assert done.out.rstrip().endswith("The recording is over.") and "/" + "tmp/" not in done.out
+    assert [words for words in shown if words not in done.out] == []
 
 
 def test_a_recording_as_json_is_its_rows() -> None:
-    head, *rows = run_here("demo", "coach", "--json").rows
+    head, *rows = run("demo", "coach", "--json").rows
     assert head["event"] == "recording" and head["demo"] == "coach"
     assert {"heard", "waiting", "said", "thought", "belief_changed", "plan_made"} <= {row["event"] for row in rows}
 
 
 def test_there_is_no_recording_of_anything_else() -> None:
-    assert "'coach'" in mistaken(run_here("demo", "opera"))
+    assert "'coach'" in mistaken(run("demo", "opera"))
 
 
 def test_without_a_terminal_it_says_how_to_go_on_and_touches_nothing() -> None:
@@ -110,18 +94,7 @@ def test_a_model_that_is_found_is_asked_for_once_and_answers(folder: Path, door:
         assert door.chats == []
         screen.type("y\r")
         screen.until("ollama:qwen3:8b answers and thinks")
-        screen.until("you: ")
-        screen.type("\x04")
-        assert screen.ended() == 0
-
-
-def test_a_model_that_is_configured_is_not_asked_about(folder: Path, door: FakeEndpoint) -> None:
-    named = ("--model", f"{door.url}#any", "--data", folder)
-    with terminal("demo", "pool", "--talk", *FAST, *named, OPENAI_API_KEY="sk-of-a-test") as screen:
-        assert "[y/N]" not in screen.until("#any answers and thinks")
-        screen.until("you: ")
-        screen.type("\x04")
-        assert screen.ended() == 0
+        screen.leave()
 
 
 def test_ctrl_c_ends_a_recording_and_skips_one_before_a_talk(folder: Path, door: FakeEndpoint) -> None:
@@ -134,9 +107,7 @@ def test_ctrl_c_ends_a_recording_and_skips_one_before_a_talk(folder: Path, door:
         screen.until("coach: Happy")
         screen.type("\x03")
         screen.until("#any answers and thinks")
-        screen.until("you: ")
-        screen.type("\x04")
-        assert screen.ended() == 0
+        screen.leave()
 
 
 def test_in_a_terminal_the_town_that_ships_lives_a_morning_and_is_a_page(tmp_path: Path) -> None:

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import io
 import os
-import socket
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -51,29 +50,16 @@ async def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Pa
     assert file.read_text() == "new\n"
 
 
-@pytest.fixture(params=["link", "dangling", "fifo", "socket", "folder", "device"])
-def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(params=["link", "dangling", "fifo"])
+def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A path at which there is something else than a file."""
     path = tmp_path / "odd"
-    with socket.socket(socket.AF_UNIX) as door:
-        match request.param:
-            case "link":
-                (tmp_path / "target").write_text("mine")
-                path.symlink_to(tmp_path / "target")
-            case "dangling":
-                path.symlink_to(tmp_path / "nothing")
-            case "fifo":
-                os.mkfifo(path)
-            case "socket":
-                here = Path.cwd()
-                os.chdir(tmp_path)  # its name must be short
-                door.bind("odd")
-                os.chdir(here)
-            case "folder":
-                path.mkdir()
-            case "device":
-                path = Path("/dev/null")
-        yield path
+    if request.param == "fifo":
+        os.mkfifo(path)
+    else:
+        (tmp_path / "target").write_text("mine")
+        path.symlink_to(tmp_path / ("target" if request.param == "link" else "nothing"))
+    return path
 
 
 def test_what_is_no_file_is_never_written_over(odd: Path, tmp_path: Path) -> None:
@@ -82,17 +68,15 @@ def test_what_is_no_file_is_never_written_over(odd: Path, tmp_path: Path) -> Non
         write("secret")
     assert stat.S_IFMT(odd.lstat().st_mode) == stat.S_IFMT(before.st_mode) and odd.lstat().st_ino == before.st_ino
     assert not (tmp_path / "nothing").exists() and not list(tmp_path.glob(".*"))
-    if (tmp_path / "target").exists():
+    if odd.is_symlink():
         assert (tmp_path / "target").read_text() == "mine"
 
 
-@pytest.mark.parametrize("kind", ["fifo", "device", "folder", "nothing"])
-def test_what_is_no_file_is_not_read_nor_waited_for(kind: str, tmp_path: Path) -> None:
-    path = {"device": Path("/dev/zero"), "folder": tmp_path}.get(kind, tmp_path / "odd")
-    if kind == "fifo":
-        os.mkfifo(path)
-    with pytest.raises(InputError, match=r"not a file|cannot be read"):
-        next(iter(read_lines(path)))
+def test_what_is_no_file_is_not_read_nor_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "odd")
+    for path in (tmp_path / "odd", Path("/dev/zero"), tmp_path, tmp_path / "nothing"):
+        with pytest.raises(InputError, match=r"not a file|cannot be read"):
+            next(iter(read_lines(path)))
 
 
 def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

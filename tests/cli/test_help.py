@@ -3,20 +3,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 from running import run
 
 import mindstream
-
-COMMANDS = """
-chat, log, doctor, packs, pack, pack check, pack new, memory, memory search, memory show, memory export, memory import
-""".strip().split(", ")
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(command: str) -> None:
-    done = run(*command.split(), "--help")
-    assert done.code == 0 and f"Usage: mindstream {command}" in done.out
 
 
 def test_without_a_command_there_is_help_with_examples() -> None:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from fake_endpoint import Asked, Behaviour, Calls, FakeEndpoint, Says
 from living_door import GOAL, call, calls, finish, lives
-from running import run, run_here
+from running import run
 
 PRICED = "openai:gpt-5-mini@http://shop.openai.azure.com/v1"
 """A model whose price is known at this address; the proxy that leads there is the fake endpoint."""
 A_QUARTER = (1_000_000, 0)
 """The tokens of a call that costs 25 cents."""
-
-
-@pytest.fixture
-def door() -> Iterator[FakeEndpoint]:
-    with FakeEndpoint() as opened:
-        yield opened
 
 
 def priced(door: FakeEndpoint, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -44,21 +38,21 @@ def test_money_is_a_limit_over_processes(
     data = priced(door, folder, monkeypatch)
     door.otherwise = lives(dear({turn: [Says("So far.")] for turn in range(1, 9)}))
     most = 3 if allowed == "0.6" else 0
-    first = run_here("live", "--goal", GOAL, *data, flag, allowed)
+    first = run("live", "--goal", GOAL, *data, flag, allowed)
     assert first.code == 1 and len(door.chats) == most, "the call that goes over it is the last"
     assert f"of the {allowed} US dollars{' a day' * (flag == '--usd-per-day')} that were allowed" in first.out
     assert first.out.splitlines()[-1].endswith(f"{flag} {float(allowed)}"), "how to go on names the limit"
-    again = run_here("live", *data, flag, allowed)
+    again = run("live", *data, flag, allowed)
     assert again.code == 1 and len(door.chats) == most, "another process has the same purse"
     assert "resume" not in again.out, "a larger limit is what lets it go on"
-    more = run_here("live", *data, flag, "0.9")
+    more = run("live", *data, flag, "0.9")
     assert more.code == 1 and len(door.chats) == 4
 
 
 def test_money_is_no_limit_where_no_price_is_known_and_that_is_said(door: FakeEndpoint, folder: Path) -> None:
     door.otherwise = lives({1: finish()})
     data = ["--model", f"{door.url}#m", "--data", str(folder)]
-    done = run_here("live", "--goal", GOAL, *data, "--usd", "0.01")
+    done = run("live", "--goal", GOAL, *data, "--usd", "0.01")
     assert done.code == 0 and "no price is known for" in done.out, done.out
 
 
@@ -67,7 +61,7 @@ def test_words_that_nobody_is_shown_are_not_counted_as_said(door: FakeEndpoint, 
     asks = [calls(call("I", tip=tip, timeout=0)) for tip in tips]
     door.otherwise = lives({1: [*asks, *finish()]})
     data = ["--model", f"{door.url}#m", "--data", str(folder)]
-    done = run_here("live", "--goal", GOAL, *data, "--words-per-day", "5")
+    done = run("live", "--goal", GOAL, *data, "--words-per-day", "5")
     assert done.code == 0, done.err
     assert [line for line in done.out.splitlines() if "asks you" in line] == [
         "asks you: one two three", "asks you (nobody is disturbed now): four five six seven", "asks you: eight nine",
@@ -77,19 +71,19 @@ def test_words_that_nobody_is_shown_are_not_counted_as_said(door: FakeEndpoint, 
 def test_chinese_words_are_counted_though_nothing_stands_between_them(door: FakeEndpoint, folder: Path) -> None:
     door.otherwise = lives({1: [calls(call("I", tip="昨天在船上做了什么？", timeout=0)), *finish()]})
     data = ["--model", f"{door.url}#m", "--data", str(folder), "--words-per-day", "4"]
-    done = run_here("live", "--goal", "写航海日记", *data, "--turns", "1")
+    done = run("live", "--goal", "写航海日记", *data, "--turns", "1")
     assert "问你（此刻不打扰）：昨天在船上" in done.out, done.out
 
 
 def test_what_is_said_in_a_chat_is_not_said_to_a_life_that_hears_not(folder: Path) -> None:
     data = ["--data", str(folder)]
-    assert run_here("live", "--goal", "Collect stamps", *data, "--hears-not").code == 0
+    assert run("live", "--goal", "Collect stamps", *data, "--hears-not").code == 0
     assert run("chat", *data, said="The blue album is full.\n").code == 0
-    assert run_here("life", "say", "The red album is empty.", *data).code == 0
-    done = run_here("live", *data, "--hears-not")
+    assert run("life", "say", "The red album is empty.", *data).code == 0
+    done = run("live", *data, "--hears-not")
     assert "red album" in done.out and "blue album" not in done.out, done.out
     assert run("chat", *data, said="The green album is lost.\n").code == 0
-    assert "green album" in run_here("live", *data).out
+    assert "green album" in run("live", *data).out
 
 
 def test_a_planner_solves_a_task_in_steps_with_the_other_tools(door: FakeEndpoint, folder: Path) -> None:
@@ -104,9 +98,9 @@ def test_a_planner_solves_a_task_in_steps_with_the_other_tools(door: FakeEndpoin
 
     door.otherwise = answers
     data = ["--model", f"{door.url}#m", "--data", str(folder)]
-    done = run_here("live", "--goal", GOAL, *data, "--tools", "planner,calculator")
+    done = run("live", "--goal", GOAL, *data, "--tools", "planner,calculator")
     assert done.code == 0 and "→ solve_task What is 17.5 * 4?" in done.out and "E1 calculator: 70" in done.out, done.out
-    told = run_here("life", "status", *data[2:], "--json").rows[0]["spent"]["calls"]
+    told = run("life", "status", *data[2:], "--json").rows[0]["spent"]["calls"]
     assert told == len(door.chats), "what the planner asks stands on the bill"
 
 
@@ -121,7 +115,7 @@ def test_it_reads_back_what_it_wrote_and_asks_before_it_deletes(
     ]  # fmt: skip
     door.otherwise = lives({1: [work, *finish()]}, m1)
     data = ["--model", f"{door.url}#m", "--data", str(folder)]
-    done = run_here("live", "--goal", GOAL, *data, "--out", tmp_path / "out", "--turns", "1")
+    done = run("live", "--goal", GOAL, *data, "--out", tmp_path / "out", "--turns", "1")
     assert "← 17.5 %" in done.out and "wants leave for delete_file" in done.out, done.out
     assert (tmp_path / "out" / "share.md").exists()
     shown = [{each["function"]["name"] for each in asked.body.get("tools", ())} for asked in door.chats]

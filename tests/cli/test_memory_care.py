@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,12 +13,6 @@ from running import mistaken, run, terminal
 from mindstream.clock import DAY_S, SystemClock
 
 HEADER = '{"mindstream": "memory", "format": 1}'
-
-
-@pytest.fixture
-def door() -> Iterator[FakeEndpoint]:
-    with FakeEndpoint() as opened:
-        yield opened
 
 
 def record(id_: str, text: str, days_ago: float, kind: str = "note", **more: Any) -> str:
@@ -60,16 +53,6 @@ def test_a_sleep_tells_its_steps_and_its_dream(kept: Path) -> None:
     assert "no dream" in run("memory", "sleep", "-n", "0", "--data", kept).out
     rows = run("memory", "sleep", "--data", kept, "--json").rows
     assert [row["step"] for row in rows] == [steps[0], "dream", *steps[1:]] and "fox" in rows[1]["text"]
-
-
-def test_a_sleep_can_be_watched_in_a_terminal(kept: Path) -> None:
-    with terminal("memory", "sleep", "--data", kept) as screen:
-        screen.until("fading       4 drawn")
-        screen.until("I dreamt: ")
-        assert screen.ended() == 0
-    with terminal("memory", "sleep", "--data", kept, "--json") as screen:
-        screen.until('{"step": "compaction"')
-        assert screen.ended() == 0
 
 
 def test_a_model_dreams_where_one_is_named_and_its_call_is_logged(kept: Path, door: FakeEndpoint) -> None:
@@ -129,9 +112,3 @@ def test_evidence_is_a_tree_down_to_what_was_seen(first: Path) -> None:
     (row,) = run("memory", "evidence", "note00001", "--data", first, "--json").rows
     assert [each["id"] for each in row["drawn_from"]] == ["seen00001"] and row["missing"] == ["gone00001"]
     assert "no record 'note99999'" in mistaken(run("memory", "evidence", "note99999", "--data", first))
-
-
-@pytest.mark.parametrize("command", ["sleep", "curve", "audit", "purge", "reembed", "evidence note00001"])
-def test_nobody_s_memory_is_not_cared_for(command: str, first: Path) -> None:
-    told = mistaken(run("memory", *command.split(), "--data", first, "--user", "bob"))
-    assert "nobody is called 'bob'" in told and "'you'" not in told

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from running import mistaken, run, run_here
+from running import mistaken, run, run_process
 
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
@@ -16,27 +16,13 @@ from mindstream.memory.door import checked_name
 LONG, HUGE = "b" * 300, "9" * 30
 ODD = [
     (["chat", "--pack", LONG], "no pack 'bbb"),
-    (["chat", "--pack", "./" + LONG], "is too long for a path"),
-    (["chat", "--pack", "c" * 10_000], "…"),
     (["chat", "--pack", "a\x1b]0;evil\x07b\u202e"], r"no pack 'a\x1b]0;evil\x07b\u202e'"),
     (["chat", "--pack", "~nosuchuser/x"], "--pack: '~nosuchuser/x' begins in the home of somebody"),
-    (["chat", "--data", "~nosuchuser/x"], "--data: '~nosuchuser/x' begins in the home of somebody"),
     (["chat", "--data", "d" * 10_000], "--data: 'ddd"),
-    (["chat", "--prompts", LONG], "--prompts: 'bbb"),
     (["chat", "--record", "pipe"], "the recording pipe cannot be written: it is not a regular file"),
-    (["chat", "--settings", "pipe"], "the settings file pipe is not a regular file"),
-    (["chat", "--settings", "."], "the settings file . is not a regular file"),
     (["chat", "--settings", "/dev/zero"], "the settings file /dev/zero is not a regular file"),
-    (["chat", "--settings", LONG], "--settings or MINDSTREAM_SETTINGS: 'bbb"),
     (["memory", "show", "-n", HUGE], "it should be less than or equal to 1000000"),
-    (["memory", "search", "sleep", "-n", "9" * 5000], "--limit"),
-    (["memory", "sleep", "-n", HUGE], "it should be less than or equal to"),
-    (["memory", "curve", "-n", HUGE], "it should be less than or equal to"),
-    (["log", "--after", HUGE], "it should be less than or equal to"),
-    (["log", "-n", HUGE], "it should be less than or equal to"),
     (["pack", "new", LONG], "bbb: file name too long"),
-    (["pack", "check", "/proc/self/mem/x"], "no pack '/proc/self/mem/x'"),
-    (["prompts", "copy", LONG], "cannot hold your own words"),
 ]  # fmt: skip
 
 
@@ -46,7 +32,7 @@ def test_an_odd_argument_gets_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
-    sentence = mistaken(run_here(*arguments))
+    sentence = mistaken(run(*arguments))
     assert told in sentence and len(sentence) < 2100
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e]", sentence)
 
@@ -66,19 +52,23 @@ def test_other_names_are_not_taken(name: str) -> None:
 
 def test_a_session_is_gone_on_with_under_the_name_that_was_printed(folder: Path) -> None:
     user = "auth0|12:34"
-    opened, *_ = run("chat", "--data", folder, "--user", user, "--json", said="The noise keeps me awake.\n").rows
+    opened, *_ = run_process(
+        "chat", "--data", folder, "--user", user, "--json", said="The noise keeps me awake.\n"
+    ).rows
     assert ":" in opened["session"]
-    again = run("chat", "--data", folder, "--user", user, "--session", opened["session"], "--json", said="Yes.\n")
+    again = run_process(
+        "chat", "--data", folder, "--user", user, "--session", opened["session"], "--json", said="Yes.\n"
+    )
     assert again.code == 0 and again.rows[0]["session"] == opened["session"]
     assert again.rows[0]["at"] > opened["at"] > 1.7e9 and 0 <= again.rows[0]["after_s"] < 60
-    row = run_here("log", "--data", folder, "--user", user, "--json").rows[0]
+    row = run("log", "--data", folder, "--user", user, "--json").rows[0]
     assert row == {name: value for name, value in opened.items() if name != "after_s"}
     for command in ("cost", "gate report"):
-        assert "nobody is called 'bob' here" in mistaken(run_here(*command.split(), "--data", folder, "--user", "bob"))
+        assert "nobody is called 'bob' here" in mistaken(run(*command.split(), "--data", folder, "--user", "bob"))
 
 
 def test_what_is_to_be_typed_again_is_quoted_for_the_shell(tmp_path: Path) -> None:
-    told = run_here("pack", "new", tmp_path / "my own; rm -rf")
+    told = run("pack", "new", tmp_path / "my own; rm -rf")
     assert f"--pack '{tmp_path}/my own; rm -rf'" in told.out
-    told = run_here("prompts", "copy", tmp_path / "my words")
+    told = run("prompts", "copy", tmp_path / "my words")
     assert f"--prompts '{tmp_path}/my words'" in told.out

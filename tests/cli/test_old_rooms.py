@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from running import Done, run_here
+from running import Done, run
 
 from mindstream import Mind
 from mindstream.coach.events import Alarmed
@@ -35,14 +35,10 @@ def written(unpacked: Path, tmp_path: Path) -> Path:
 
 def on(folder: Path, *words: str) -> Done:
     """Run a command on a folder; whatever is wrong with it is said in a sentence."""
-    done = run_here(*words, "--data", folder)
+    done = run(*words, "--data", folder)
     assert done.code in (0, 1, 2), done.err
     assert "Traceback" not in done.err and (done.code != 2 or len(done.err.splitlines()) == 1), done.err
     return done
-
-
-def test_there_is_one() -> None:
-    assert PACKED
 
 
 @pytest.mark.parametrize("place", ["people", "town"])
@@ -88,19 +84,22 @@ async def test_an_alarm_of_a_session_is_known_to_whoever_goes_on_with_it(written
         await mind.settled()
 
 
-def test_memories_are_found_shown_and_exported(written: Path) -> None:
-    people = written / "people"
-    found = on(people, "memory", "search", "what about the noise machine?", "--user", "ann", "--json").rows
-    assert any("noise machine" in row["text"] for row in found)
-    assert on(people, "memory", "show", "--user", "ann").code == 0
-    assert on(people, "memory", "search", "garden", "--user", "carol").code == 0
-    exported = on(people, "mind", "export", "-", "--user", "ann")
-    assert exported.code == 0 and len(exported.out.splitlines()) > 80
+ROOMS = {
+    "memory search noise --user ann": "noise machine",
+    "mind export - --user ann": "ann",
+    "solve --list --user dora": "stopped",
+    "pool recall tongues saber --user olga": "ser and estar",
+    "pool rubric tongues --user olga": "Decision rule",
+    "town status": "11:30 (day 1, step 4,140)",
+    "town why Ada --at 06:20": "repairing the leaking shower",
+    "town timeline Ada": "reading evening",
+}
 
 
-def test_runs_are_listed_and_one_is_told(written: Path) -> None:
-    rows = on(written / "people", "solve", "--list", "--user", "dora", "--json").rows
-    assert [row["state"] for row in rows] == ["answered", "answered", "stopped"]
+def test_each_room_shows_what_it_holds(written: Path) -> None:
+    for words, shown in ROOMS.items():
+        done = on(written / ("town" if words.startswith("town") else "people"), *words.split())
+        assert done.code == 0 and shown in done.out, words
 
 
 def test_a_life_says_how_it_stands_and_lets_itself_be_steered(written: Path) -> None:
@@ -112,23 +111,6 @@ def test_a_life_says_how_it_stands_and_lets_itself_be_steered(written: Path) -> 
     lived = on(written / "people", "live", "--turns", "1", *emil)
     assert lived.code in (0, 1, 2)
     assert "ferry Marta" in on(written / "people", "life", "status", *emil).out
-
-
-def test_a_pool_serves_what_it_served(written: Path) -> None:
-    olga = ("--user", "olga")
-    assert "ser and estar" in on(written / "people", "pool", "recall", "tongues", "saber or conocer?", *olga).out
-    assert "Decision rule" in on(written / "people", "pool", "rubric", "tongues", *olga).out
-
-
-def test_a_town_says_how_it_stands_and_why(written: Path) -> None:
-    town = written / "town"
-    assert "11:30 (day 1, step 4,140)" in on(town, "town", "status").out
-    why = on(town, "town", "why", "Ada", "--at", "Feb 13 06:20").out
-    assert "repairing the leaking shower" in why
-    assert "reading evening" in on(town, "town", "timeline", "Ada").out
-    assert on(town, "town", "metrics").code == 0
-    page = town.parent / "town.html"
-    assert on(town, "town", "replay", "--out", str(page)).code == 0 and page.stat().st_size > 10_000
 
 
 def test_a_town_lives_on(written: Path) -> None:

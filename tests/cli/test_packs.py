@@ -20,7 +20,7 @@ def test_a_new_pack_can_be_talked_to_and_checked(tmp_path: Path, folder: Path) -
     assert "greet (en): " in run("pack", "check", mine, "--phrases").out
 
 
-@pytest.mark.parametrize("path", ["./mine", "mine/", "../here/mine", "{here}/mine", "~/here/mine", "{here}/mine/"])
+@pytest.mark.parametrize("path", ["./mine", "mine/", "~/here/mine"])
 def test_a_new_pack_is_talked_to_by_whatever_path_it_is_named(
     path: str, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -29,16 +29,9 @@ def test_a_new_pack_is_talked_to_by_whatever_path_it_is_named(
     monkeypatch.chdir(here)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert run("pack", "new", "mine").code == 0
-    done = run("chat", "--pack", path.format(here=here), "--json", "--data", folder, said="hello\n")
+    done = run("chat", "--pack", path, "--json", "--data", folder, said="hello\n")
     assert done.code == 0, done.err
     assert [row["pack"] for row in done.events("opened")] == ["mine"]
-
-
-def test_a_settings_file_beside_a_pack_names_it(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "own.toml").write_text('pack = "./mine"\n')
-    assert run("pack", "new", "mine").code == 0
-    assert run("chat", "--settings", "own.toml", "--data", folder, said="hello\n").code == 0
 
 
 def test_a_pack_that_is_broken_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -5,59 +5,52 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from running import mistaken, run_here
+from running import mistaken, run
 
 
 def test_from_a_draft_to_an_export(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     rubric, pairs = tmp_path / "rubric.toml", tmp_path / "pairs.jsonl"
-    assert run_here("pool", "create", "verse", "--domain", "couplets", *where).code == 0
-    assert "no rubric is frozen" in mistaken(run_here("pool", "rubric", "verse", *where))
-    assert run_here("pool", "rubric", "verse", "--draft", rubric, *where).code == 0
-    assert "version 1" in run_here("pool", "rubric", "verse", "--freeze", rubric, *where).out
-    assert (
-        run_here("pool", "add", "verse", "--query", "A couplet on tea", "--answer", "Tea in the cup.", *where).code == 0
-    )
-    told = run_here(
+    assert run("pool", "create", "verse", "--domain", "couplets", *where).code == 0
+    assert "no rubric is frozen" in mistaken(run("pool", "rubric", "verse", *where))
+    assert run("pool", "rubric", "verse", "--draft", rubric, *where).code == 0
+    assert "version 1" in run("pool", "rubric", "verse", "--freeze", rubric, *where).out
+    assert run("pool", "add", "verse", "--query", "A couplet on tea", "--answer", "Tea in the cup.", *where).code == 0
+    told = run(
         "pool", "add", "verse", "--query", "A couplet on rain", "--answer", "Rain on the pane.", "--writer", "ann",
         "--json", *where,
     )  # fmt: skip
     assert told.rows[0]["verdict"] == "admitted" and told.rows[0]["model"] == "rules"
-    found = run_here("pool", "recall", "verse", "a couplet on rain", "-k", "1", *where).out
+    found = run("pool", "recall", "verse", "a couplet on rain", "-k", "1", *where).out
     assert found == "Question: A couplet on rain\nAnswer: Rain on the pane.\n\nQuestion: a couplet on rain\nAnswer:\n"
-    explained = run_here("pool", "why", "verse", told.rows[0]["id"][:6], *where).out
+    explained = run("pool", "why", "verse", told.rows[0]["id"][:6], *where).out
     assert "ann wrote it" in explained and "nobody has read what it says" in explained and "served to olga" in explained
-    assert run_here("pool", "export", "verse", pairs, *where).code == 0
+    assert run("pool", "export", "verse", pairs, *where).code == 0
     assert len([json.loads(line) for line in pairs.read_text("utf-8").splitlines()]) == 2
-    assert run_here("pool", "create", "again", *where).code == 0
-    assert run_here("pool", "import", "again", pairs, *where).code == 0
-    assert "2 pairs were there already" in run_here("pool", "import", "again", pairs, *where).out
-    assert run_here("pool", "grant", "verse", "--private", "--data", folder, "--user", "ann").code == 0
-    assert "rain" not in run_here("pool", "export", "verse", *where).out
-    assert run_here("pool", "withdraw", "verse", "--writer", "ann", *where).code == 0
+    assert run("pool", "create", "again", *where).code == 0
+    assert run("pool", "import", "again", pairs, *where).code == 0
+    assert "2 pairs were there already" in run("pool", "import", "again", pairs, *where).out
+    assert run("pool", "grant", "verse", "--private", "--data", folder, "--user", "ann").code == 0
+    assert "rain" not in run("pool", "export", "verse", *where).out
+    assert run("pool", "withdraw", "verse", "--writer", "ann", *where).code == 0
 
 
 def test_a_rejected_pair_is_told_by_the_exit_code(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder, "--user", "olga")
-    run_here("pool", "create", "verse", *where)
-    run_here("pool", "rubric", "verse", "--draft", tmp_path / "r.toml", *where)
-    run_here("pool", "rubric", "verse", "--freeze", tmp_path / "r.toml", *where)
-    done = run_here("pool", "add", "verse", "--query", "Tea?", "--answer", "tea", "--writer", "ann", *where)
+    run("pool", "create", "verse", *where)
+    run("pool", "rubric", "verse", "--draft", tmp_path / "r.toml", *where)
+    run("pool", "rubric", "verse", "--freeze", tmp_path / "r.toml", *where)
+    done = run("pool", "add", "verse", "--query", "Tea?", "--answer", "tea", "--writer", "ann", *where)
     assert done.code == 1 and "only repeats the query" in done.out
 
 
 def test_mistakes_are_one_sentence(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder)
-    assert "pool create nix" in mistaken(run_here("pool", "recall", "nix", "x", *where))
-    run_here("pool", "create", "verse", *where)
+    assert "pool create nix" in mistaken(run("pool", "recall", "nix", "x", *where))
+    run("pool", "create", "verse", *where)
     bad = tmp_path / "bad.toml"
     bad.write_text('domain = "x"\nthreshold = 10\ncriteria = []\n')
-    assert "criteria" in mistaken(run_here("pool", "rubric", "verse", "--freeze", bad, *where))
+    assert "criteria" in mistaken(run("pool", "rubric", "verse", "--freeze", bad, *where))
     lines = tmp_path / "lines.jsonl"
     lines.write_text('{"messages": 3}\n')
-    assert "lines.jsonl:1: no pair stands there" in mistaken(run_here("pool", "import", "verse", lines, *where))
-    assert "no exemplar" in mistaken(run_here("pool", "why", "verse", "abc", *where))
-    assert "say what is added" in mistaken(run_here("pool", "add", "verse", *where))
-    answers = tmp_path / "answers.txt"
-    answers.write_text("An old pond.")
-    assert "configure a model" in mistaken(run_here("pool", "add", "verse", "--answers", answers, *where))
+    assert "lines.jsonl:1: no pair stands there" in mistaken(run("pool", "import", "verse", lines, *where))

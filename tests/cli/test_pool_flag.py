@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from running import mistaken, run, run_here
+from running import mistaken, run
 
 COMMANDS = (("chat",), ("solve", "2 + 2"), ("live", "--goal", "Keep the lighthouse."))
 
@@ -14,8 +14,8 @@ COMMANDS = (("chat",), ("solve", "2 + 2"), ("live", "--goal", "Keep the lighthou
 def where(folder: Path) -> tuple[str | Path, ...]:
     """A pool of olga's that ann is a member of, with a pair and no rubric."""
     olga = ("--data", folder, "--user", "olga")
-    assert run_here("pool", "create", "verse", "--member", "ann", *olga).code == 0
-    assert run_here("pool", "add", "verse", "--query", "A couplet on tea", "--answer", "Tea in a cup.", *olga).code == 0
+    assert run("pool", "create", "verse", "--member", "ann", *olga).code == 0
+    assert run("pool", "add", "verse", "--query", "A couplet on tea", "--answer", "Tea in a cup.", *olga).code == 0
     return "--data", folder
 
 
@@ -34,6 +34,6 @@ def test_a_member_talks_solves_and_lives_with_it(where: tuple[str, ...], command
 
 
 def test_a_life_offers_to_a_pool_that_can_grade(where: tuple[str, ...]) -> None:
-    assert "to which pool" in mistaken(run_here("live", "--goal", "x", "--offer", *where))
-    offer = run_here("live", "--goal", "x", "--offer", "--pool", "verse", "--user", "ann", *where)
+    assert "to which pool" in mistaken(run("live", "--goal", "x", "--offer", *where))
+    offer = run("live", "--goal", "x", "--offer", "--pool", "verse", "--user", "ann", *where)
     assert "no frozen rubric" in mistaken(offer)

@@ -98,14 +98,6 @@ def test_what_was_said_so_far_in_a_terminal_is_kept(hang_up: bool, code: int, fo
     assert asyncio.run(owners(folder)) == {(False, 0.0)}
 
 
-def test_a_terminal_that_waits_for_words_ends_too(folder: Path) -> None:
-    with terminal("chat", "--data", folder) as screen:
-        screen.until("you: ")
-        screen.process.send_signal(signal.SIGTERM)
-        assert screen.ended() == 143
-        assert "Traceback" not in screen.rest and "stopped" in screen.rest
-
-
 def test_ctrl_c_twice_in_a_terminal_keeps_what_was_said(folder: Path, door: FakeEndpoint) -> None:
     with terminal("chat", "--data", folder, "--role", f"talker={door.url}#slow", "reasoner=rules") as screen:
         screen.until("you: ")

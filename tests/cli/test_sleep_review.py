@@ -73,14 +73,3 @@ def test_a_sleep_is_answered_in_a_terminal(kept: Path) -> None:
         screen.until("nothing would be forgotten or merged")
         assert screen.ended() == 0
     assert "3 records held again" in run("memory", "undo-sleep", "--data", kept).out
-
-
-def test_no_keeps_all(kept: Path) -> None:
-    with terminal("memory", "sleep", "--review", "--data", kept) as screen:
-        screen.until("ids to keep")
-        screen.type("no\n")
-        screen.until("no dream")
-        assert screen.ended() == 0
-    assert forgotten(kept) == set()
-    assert "nothing would be forgotten" in run("memory", "sleep", "--review", "--data", kept).out
-    assert "2 forgotten" not in run("memory", "sleep", "--review", "--yes", "--data", kept).out

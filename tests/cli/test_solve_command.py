@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fake_endpoint import Fails, FakeEndpoint, Says, Stalls
-from running import mistaken, run_here, terminal
+from running import mistaken, run, terminal
 
 PLAN = """Plan: Work out the share.
 #E1 = calculator[17.5% of 2480]
@@ -19,12 +18,6 @@ Plan: Put it in words.
 SERVER = f"{sys.executable} {Path(__file__).parents[1] / 'tools' / 'mcp_servers' / 'good.py'}"
 
 
-@pytest.fixture
-def door() -> Iterator[FakeEndpoint]:
-    with FakeEndpoint() as opened:
-        yield opened
-
-
 def model(door: FakeEndpoint) -> list[str]:
     return ["--model", f"{door.url}#m"]
 
@@ -32,14 +25,14 @@ def model(door: FakeEndpoint) -> list[str]:
 def test_a_task_is_planned_solved_and_paid_for(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
     door.will(Says(PLAN, usage=(300, 40)), Says("It is 434."), Says("434", usage=(100, 5)))
     kept = tmp_path / "plan.json"
-    done = run_here("solve", "How much is it?", *model(door), "--data", folder, "--save", kept)
+    done = run("solve", "How much is it?", *model(door), "--data", folder, "--save", kept)
     assert done.code == 0 and done.out == "434\n", "the answer, and nothing else, is on standard output"
     told = done.err.splitlines()
     assert told[0].startswith("about 3 calls of models, ") and told[0].endswith("price not known")
     assert "E1 calculator: 17.5% of 2480" in told and "E2 LLM: Write that 434" in told
     assert told[-1].startswith("3 model calls, 2 tool calls, 455 tokens, price not known, ")
     assert [step["tool"] for step in json.loads(kept.read_text())["steps"]] == ["calculator", "LLM"]
-    calls = run_here("cost", "--data", folder, "--by", "role", "--json").rows
+    calls = run("cost", "--data", folder, "--by", "role", "--json").rows
     assert {row["name"]: row["calls"] for row in calls if row["by"] == "role"} == {
         "planner": 1, "solver": 1, "worker": 1,
     }  # fmt: skip
@@ -49,10 +42,10 @@ def test_what_could_not_be_answered_is_named_beside_the_answer(door: FakeEndpoin
     plan, part = Says("#E1 = calculator[6 * 7]\n"), Says("42\nMISSING: of what")
     flags: list[str | Path] = ["solve", "How many, and of what?", *model(door), "--data", folder, "--replans", "0"]
     door.will(plan, part, plan, part)
-    done = run_here(*flags)
+    done = run(*flags)
     assert done.code == 0 and done.out == "42\n"
     assert "plan: 1 step" in done.err.splitlines() and "not found: of what" in done.err.splitlines()
-    (told,) = run_here(*flags, "--json").rows
+    (told,) = run(*flags, "--json").rows
     assert (told["answer"], told["unanswered"], told["stopped"]) == ("42", "of what", "")
 
 
@@ -60,13 +53,13 @@ def test_a_tool_is_allowed_by_name_but_never_with_strangers_words(door: FakeEndp
     plan = '#E1 = variable[{"name": "MINDSTREAM_X"}]\n#E2 = variable[{"name": "#E1"}]\n'
     door.will(Says(plan), Says("Done."))
     flags = ["--mcp", SERVER, "--trust", "--replans", "0", "--allow", "variable"]
-    done = run_here("solve", "Which?", *model(door), "--data", folder, *flags, "--json")
+    done = run("solve", "Which?", *model(door), "--data", folder, *flags, "--json")
     (told,) = done.rows
     first, second = told["evidence"]
     assert done.err == "" and told["missing"] == ["E2"] and told["spent"]["tool_calls"] == 1
     assert first["text"] == "not set" and first["foreign"]
     assert second["failed"] and "nobody gave leave" in second["text"]
-    refused = run_here("solve", "Which?", *model(door), "--data", folder.with_name("other"), "--mcp", SERVER)
+    refused = run("solve", "Which?", *model(door), "--data", folder.with_name("other"), "--mcp", SERVER)
     assert refused.code == 2 and "accept it with --trust" in refused.err
 
 
@@ -117,10 +110,10 @@ def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, fol
         screen.until("mindstream: stopped; what was found is kept")
         screen.until(f"solve --resume monday --model '{door.url}#m'")
         assert screen.ended() == 130
-    listed = run_here("solve", "--list", "--data", folder, "--json").rows
+    listed = run("solve", "--list", "--data", folder, "--json").rows
     assert [(row["run"], row["state"]) for row in listed] == [("monday", "broken off")]
     door.will(Says("It is 434."), Says("434"))
-    done = run_here("solve", "--resume", "monday", *model(door), "--data", folder, "--json")
+    done = run("solve", "--resume", "monday", *model(door), "--data", folder, "--json")
     assert done.rows[0]["answer"] == "434" and done.rows[0]["spent"]["tool_calls"] == 3, "E1, and E2 twice"
     assert len(door.chats) == 4, "and nobody plans again"
 
@@ -129,13 +122,13 @@ def test_where_a_model_fails_nobody_answers_in_its_place_and_the_run_goes_on_onc
     door: FakeEndpoint, folder: Path
 ) -> None:
     door.will(Says("#E1 = calculator[6 * 7]\n"), Fails(400, "out of order"))
-    done = run_here("solve", "How many?", *model(door), "--data", folder, "--run", "monday")
+    done = run("solve", "How many?", *model(door), "--data", folder, "--run", "monday")
     assert done.code != 0 and done.out == "" and "out of order" in done.err
     assert f"mindstream solve --resume monday --model '{door.url}#m'" in done.err
-    (told,) = run_here("solve", "--list", "--data", folder, "--json").rows
+    (told,) = run("solve", "--list", "--data", folder, "--json").rows
     assert told["state"] == "broken off" and told["answer"] is None
     door.will(Says("Forty-two."))
-    done = run_here("solve", "--resume", "monday", *model(door), "--data", folder)
+    done = run("solve", "--resume", "monday", *model(door), "--data", folder)
     assert (done.code, done.out) == (0, "Forty-two.\n") and len(door.chats) == 3
 
 
@@ -146,49 +139,34 @@ def test_without_a_model_documents_are_quoted_and_a_model_answers_from_what_was_
     where: list[str | Path] = ["--docs", tmp_path, "--data", folder]
     towns.write_text("The mayor of Tornby is Erik Moe.")
     for how in ("rewoo", "plan-execute"):
-        done = run_here("solve", "Who is the mayor of Tornby?", *where, "--how", how, "--run", how)
+        done = run("solve", "Who is the mayor of Tornby?", *where, "--how", how, "--run", how)
         assert done.code == 1 and done.out.startswith("No model was there to answer; what was found is quoted:")
         assert done.out.endswith("towns.txt, line 1:\nThe mayor of Tornby is Erik Moe.\n")
         assert f"--resume {how} --data {folder} --docs {tmp_path} --model NAME" in done.err
-    (told,) = run_here("solve", "Who is the mayor?", *where, "--json").rows
+    (told,) = run("solve", "Who is the mayor?", *where, "--json").rows
     assert told["is_quotation"] and told["unanswered"] == "an answer: no model was there" and told["missing"] == []
-    states = [row["state"] for row in run_here("solve", "--list", "--data", folder, "--json").rows]
+    states = [row["state"] for row in run("solve", "--list", "--data", folder, "--json").rows]
     assert states == ["quoted"] * 3
     door.will(Says("Erik Moe."))
-    answered = run_here("solve", "--resume", "rewoo", *where, *model(door))
+    answered = run("solve", "--resume", "rewoo", *where, *model(door))
     assert (answered.code, answered.out) == (0, "Erik Moe.\n") and len(door.chats) == 1
     assert "towns.txt, line 1" in str(door.chats[0])
 
 
-def test_a_plan_that_was_saved_is_checked_and_run_by_the_same_flags(folder: Path, tmp_path: Path) -> None:
-    docs, kept = tmp_path / "docs", tmp_path / "plan.json"
-    docs.mkdir()
-    (docs / "towns.txt").write_text("The mayor of Tornby is Erik Moe.")
-    run_here("solve", "Who is the mayor?", "--docs", docs, "--data", folder, "--save", kept)
-    assert "it runs with --docs DIR" in run_here("plan", "check", kept).out
-    refused = run_here("plan", "run", kept, "--data", folder)
-    assert refused.code == 1 and "the plan's tools come with --docs DIR" in refused.err
-    assert run_here("plan", "check", kept, "--docs", docs).out == "1 step, and nothing is wrong\n"
-    assert "Erik Moe" in run_here("plan", "run", kept, "--docs", docs, "--data", folder).out
-
-
 def test_where_nothing_can_be_quoted_it_is_said_what_to_name(folder: Path, tmp_path: Path) -> None:
-    done = run_here("solve", "Who is the mayor of Tornby?", "--data", folder)
+    done = run("solve", "Who is the mayor of Tornby?", "--data", folder)
     assert (done.code, done.out) == (1, "") and "nothing is remembered" in done.err
     assert "name a folder with --docs, or a model with --model" in done.err
-    (tmp_path / "towns.bin").write_bytes(b"\0\1")
-    done = run_here("solve", "Who is the mayor of Tornby?", "--docs", tmp_path, "--data", folder)
-    assert done.code == 1 and "nothing to read in the folder: towns.bin is no text" in done.err
 
 
 def test_a_plan_from_a_file_is_checked_then_run(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "plan.txt"
     file.write_text('1. calculator("17.5% of 2480")\n2. calculator("$1 + 12")\n3. join()\n')
-    done = run_here("plan", "run", file, "--task", "How much?", "--data", folder)
+    done = run("plan", "run", file, "--task", "How much?", "--data", folder)
     assert done.code == 0 and done.out == "446\n" and "no model, 2 tool calls" in done.err
-    assert mistaken(run_here("plan", "run", file, "--data", folder)).endswith("say it with --task")
+    assert mistaken(run("plan", "run", file, "--data", folder)).endswith("say it with --task")
     file.write_text("#E1 = calculatr[1]\n#E2 = calculator[#E3]\n")
-    done = run_here("plan", "run", file, "--task", "How much?", "--data", folder)
+    done = run("plan", "run", file, "--task", "How much?", "--data", folder)
     assert done.code == 1 and "did you mean calculator?" in done.err and "#E3" in done.err
     assert done.err.endswith("nothing was run\n")
 
@@ -196,23 +174,13 @@ def test_a_plan_from_a_file_is_checked_then_run(folder: Path, tmp_path: Path) ->
 MISTAKES = [
     (["solve"], "say what is to be solved"),
     (["solve", "x", "--tools", "calculater"], "did you mean 'calculator'?"),
-    (["solve", "x", "--tools", "wolfram"], "set WOLFRAM_APP_ID"),
-    (["solve", "x", "--tools", "llm"], "name one with --model"),
-    (["solve", "x", "--docs", "/nowhere/at/all"], "there is no folder '/nowhere/at/all'"),
-    (["solve", "x", "--docs", __file__], "is a file; name the folder it lies in"),
     (["solve", "x", "--save", "/nowhere/plan.json"], "there is no folder '/nowhere'; make it first"),
     (["solve", "x", "--how", "react"], "react needs a model"),
-    (["solve", "x", "--how", "rewo"], "'rewoo', 'react', 'plan-execute'"),
     (["solve", "x", "--approve"], "nobody is there to be asked"),
-    (["solve", "x", "--exemplars", "/nowhere"], "/nowhere cannot be read"),
-    (["solve", "x", "--role", "planer=rules"], "there is no role 'planer'; the roles are talker"),
     (["solve", "--resume", "nix"], "there is no memory in"),
-    (["plan", "check", "/nowhere"], "/nowhere cannot be read"),
-    (["plan", "run", "."], ". is not a regular file"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("arguments", "says"), MISTAKES, ids=lambda value: " ".join(value)[:40])
 def test_a_mistake_gets_one_sentence(arguments: list[str], says: str, folder: Path) -> None:
-    data = ["--data", str(folder)] if arguments[:2] != ["plan", "check"] else []
-    assert says in mistaken(run_here(*arguments, *data))
+    assert says in mistaken(run(*arguments, "--data", folder))

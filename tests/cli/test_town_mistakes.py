@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from running import mistaken, run_here
+from running import mistaken, run
 from test_town import HAMLET, town
 
-from mindstream.cli import progress
 from mindstream.errors import InputError
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.lookup import find_span, find_step
@@ -51,45 +50,23 @@ def test_the_second_of_two_times_is_of_the_day_of_the_first() -> None:
 
 def test_who_types_another_word_is_told_the_right_one(town: tuple[str | Path, ...]) -> None:
     folder = town[1]
-    assert "places lists what there is" in mistaken(run_here("town", "list"))
-    assert f"mindstream town status --data {folder}" in mistaken(run_here("town", "status", folder))
-    assert "TEXT is empty" in mistaken(run_here("town", "talk", "ada", " ", *town))
-    assert "is not the name of a model" in mistaken(run_here("town", "run", "--model", "nosuch:foo", *town))
-    assert "a number is wanted" in mistaken(run_here("town", "run", "--days", "two", *town))
-    assert "rules answer everything" in run_here("town", "estimate", *town).out
+    assert "places lists what there is" in mistaken(run("town", "list"))
+    assert f"mindstream town status --data {folder}" in mistaken(run("town", "status", folder))
+    assert "TEXT is empty" in mistaken(run("town", "talk", "ada", " ", *town))
+    assert "is not the name of a model" in mistaken(run("town", "run", "--model", "nosuch:foo", *town))
+    assert "a number is wanted" in mistaken(run("town", "run", "--days", "two", *town))
+    assert "rules answer everything" in run("town", "estimate", *town).out
     file = Path(folder).parent / "wrong.toml"
     file.write_text(HAMLET.replace("knows =", "know =", 1))
-    said = mistaken(run_here("town", "new", file, "--data", file.parent / "fresh"))
+    said = mistaken(run("town", "new", file, "--data", file.parent / "fresh"))
     assert "residents.1.know: there is no such key, did you mean 'knows'?" in said and "lifestyle" in said
 
 
 def test_what_there_is_is_listed(town: tuple[str | Path, ...]) -> None:
-    run_here("town", "run", "--steps", "1", *town)
-    run_here("town", "set", "piano", "out of tune", *town)
-    assert "cafe: counter, piano (out of tune)" in run_here("town", "places", *town).out
-    (cafe,) = run_here("town", "places", "cafe", "--json", *town).rows
+    run("town", "run", "--steps", "1", *town)
+    run("town", "set", "piano", "out of tune", *town)
+    assert "cafe: counter, piano (out of tune)" in run("town", "places", *town).out
+    (cafe,) = run("town", "places", "cafe", "--json", *town).rows
     assert [each["condition"] for each in cafe["objects"]] == ["", "out of tune"] and cafe["residents"] == []
-    mill = run_here("town", "places", "Mill House", *town).out
+    mill = run("town", "places", "Mill House", *town).out
     assert "there: Ada Brook, Ben Hale" in mill
-
-
-def test_long_work_says_how_far_it_is_without_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(progress, "EVERY_S", 0.01)
-    err = ""
-    with progress.progress("counting", 4) as told:
-        told(1)
-        while "25%" not in err:
-            err += capsys.readouterr().err
-    assert "counting, 25%" in err
-
-
-def test_what_comes_from_outside_stands_in_the_timeline(town: tuple[str | Path, ...]) -> None:
-    run_here("town", "run", "--hours", "9", *town)
-    run_here("town", "whisper", "ben", "The bridge is closed on Sunday.", *town)
-    run_here("town", "talk", "ben", "I am Maya from the hills.", "--by", "Maya", *town)
-    told = run_here("town", "timeline", "ben", *town).out
-    assert "has a thought from outside: The bridge is closed" in told and "is visited by Maya" in told
-    assert "bridge" in run_here("town", "timeline", "ben", "--about", "bridge", *town).out
-    assert told.count(" (") < told.count("\n") and ") (" not in told

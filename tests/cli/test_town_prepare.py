@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
-from running import mistaken, run_here
+from running import mistaken, run
 
 PROSE = """
 # two houses on a road
@@ -40,20 +40,20 @@ def answer(asked: Asked) -> Behaviour:
 def test_the_difference_is_shown_and_written_where_it_is_told_to(tmp_path: Path) -> None:
     file, new = tmp_path / "mine.toml", tmp_path / "new.toml"
     file.write_text(PROSE)
-    assert "only a model can read prose" in mistaken(run_here("town", "prepare", file))
+    assert "only a model can read prose" in mistaken(run("town", "prepare", file))
     with FakeEndpoint() as door:
         door.otherwise = answer
         model = ("--model", f"{door.url}#any")
-        shown = run_here("town", "prepare", file, *model)
+        shown = run("town", "prepare", file, *model)
         assert "+day = [" in shown.out and "nothing was written" in shown.err and file.read_text() == PROSE
-        (row,) = run_here("town", "prepare", file, "--out", new, "--json", *model).rows
+        (row,) = run("town", "prepare", file, "--out", new, "--json", *model).rows
         assert row["written"] == str(new) and file.read_text() == PROSE and "+day = [" in row["difference"]
-        assert "is there already" in mistaken(run_here("town", "prepare", file, "--out", new, *model))
-        assert run_here("town", "prepare", file, "--yes", *model).code == 0
+        assert "is there already" in mistaken(run("town", "prepare", file, "--out", new, *model))
+        assert run("town", "prepare", file, "--yes", *model).code == 0
         assert file.read_text() == new.read_text()
         asked = len(door.chats)
-        assert "is prepared" in run_here("town", "prepare", file, *model).out and len(door.chats) == asked
+        assert "is prepared" in run("town", "prepare", file, *model).out and len(door.chats) == asked
         door.otherwise = Says("No.")
         file.write_text(PROSE)
-        failed = run_here("town", "prepare", file, "--yes", *model)
+        failed = run("town", "prepare", file, "--yes", *model)
     assert failed.code == 1 and "nothing was changed" in failed.err and file.read_text() == PROSE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from running import mistaken, run, run_here
+from running import mistaken, run, run_process
 
 from mindstream.coach.packs.check import new
 from mindstream.coach.packs.load import load
@@ -39,7 +39,7 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_conversation_takes_nothing_from_the_working_directory(hostile: Path, folder: Path) -> None:
     before = sorted(hostile.rglob("*"))
-    done = run("chat", "--pack", "sleep", "--data", folder, "--json", said="The noise keeps me awake.\n")
+    done = run_process("chat", "--pack", "sleep", "--data", folder, "--json", said="The noise keeps me awake.\n")
     assert done.code == 0 and done.err == NOTE
     assert done.rows[0]["models"] == {"default": "rules"}
     assert done.events("heard")[0]["by"] == "you"
@@ -52,23 +52,17 @@ def test_a_file_that_is_named_is_read_wherever_the_flag_stands(hostile: Path, fo
     for words in (
         ["--settings", "mine.toml", "doctor"], ["doctor", "--settings", "mine.toml"], ["doctor", "--settings=mine.toml"]
     ):  # fmt: skip
-        done = run_here(*words, "--data", folder, "--json")
+        done = run(*words, "--data", folder, "--json")
         assert done.err == "" and "gate from mine.toml" in done.rows[1]["found"]
-    told = mistaken(run_here("doctor", "--settings", "nowhere.toml", "--data", folder))
+    told = mistaken(run("doctor", "--settings", "nowhere.toml", "--data", folder))
     assert "the settings file nowhere.toml cannot be read: No such file" in told
-    assert "--settings" in mistaken(run_here("doctor", "--settings"))
-
-
-def test_after_two_dashes_such_words_are_words(hostile: Path, folder: Path) -> None:
-    assert run_here("memory", "search", "--data", folder, "--", "--settings", "--debug").err == NOTE + (
-        f"mindstream: there is no memory in {folder} yet: `mindstream chat` begins one, --data names another folder\n"
-    )
+    assert "--settings" in mistaken(run("doctor", "--settings"))
 
 
 def test_a_pack_by_name_is_a_shipped_one_and_a_folder_has_a_path(hostile: Path, folder: Path) -> None:
     assert load("sleep").title != "Mine now"
     (hostile / "sleep").rename("mine")
-    assert "named by its path, as ./mine" in mistaken(run_here("pack", "check", "mine"))
+    assert "named by its path, as ./mine" in mistaken(run("pack", "check", "mine"))
     with pytest.raises(PackError, match="no pack 'mine'"):
         load("mine")
     for path in ("./mine", Path("mine"), str(hostile / "mine")):

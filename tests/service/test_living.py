@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,7 +12,6 @@ from fake_endpoint import Asked, Behaviour, Calls, FakeEndpoint, Says
 
 from mindstream.clock import MachineZone
 from mindstream.errors import InputError
-from mindstream.service.file_changes import describe, list_files
 from mindstream.service.living import LifeSettings, open_life, read_end
 from mindstream.service.memory import memory
 from mindstream.settings import Settings
@@ -58,20 +56,6 @@ def test_the_machines_zone_knows_summer_time_and_the_hour_that_comes_twice() -> 
     twice = [datetime.fromtimestamp(1_792_888_200 + hours * 3600, zone) for hours in (0, 1)]
     assert [each.strftime("%H:%M") for each in twice] == ["02:30", "02:30"] and [each.fold for each in twice] == [0, 1]
     assert datetime(2026, 7, 1, 12, tzinfo=zone).utcoffset() != datetime(2026, 1, 1, 12, tzinfo=zone).utcoffset()
-
-
-def test_changes_of_files_are_named(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "deep").mkdir()
-    for name in ("stays.txt", "goes.txt", "deep/changes.txt", ".hidden", "out/own.txt"):
-        (tmp_path / name).write_text("x")
-    before = list_files(tmp_path, tmp_path / "out")
-    assert set(before) == {"stays.txt", "goes.txt", "deep/changes.txt"}
-    (tmp_path / "goes.txt").unlink()
-    (tmp_path / "deep" / "changes.txt").write_text("longer")
-    (tmp_path / "comes.txt").write_text("x")
-    told = describe(before, list_files(tmp_path, tmp_path / "out"))
-    assert told == f"new: comes.txt; changed: deep{os.sep}changes.txt; gone: goes.txt"
 
 
 async def test_what_tools_ask_of_models_is_on_the_bill_and_within_the_budget(folder: Path) -> None:

@@ -12,7 +12,7 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.scripted import Scripted
 from mindstream.tools.by_need import ToolShelf, find_tools_tool
 from mindstream.tools.loop import solve
-from mindstream.tools.tool import Tool, is_in_run, tool
+from mindstream.tools.tool import Tool
 
 THINGS = {
     "calendar": "appointment in the diary", "mail": "message in the mailbox", "bugs": "bug report of a program",
@@ -31,28 +31,6 @@ ACTS = {
     "summarise": ("Condense a {} into a few sentences.", "length"),
     "watch": ("Raise an alarm when a {} is no longer as before.", "threshold"),
 }  # fmt: skip
-SEEN = {
-    "calendar_create": "I have to see the dentist on Tuesday at four, note it",
-    "mail_search": "what did Anna write me about the contract",
-    "bugs_list": "show me all open defects of the software",
-    "crm_update": "the customer Miller has a new telephone number",
-    "billing_create": "charge the buyer for three chairs",
-    "album_share": "let my sister look at the photos of the wedding",
-    "kitchen_search": "something to cook with lentils and tomatoes",
-    "jukebox_create": "put together music for a party",
-    "airline_remove": "cancel the flight to Lisbon",
-    "lodging_search": "where can we sleep in Rome, a hotel for two",
-    "lamps_schedule": "switch on the lamp in the hall at dusk",
-    "heating_update": "it is too cold, make the bedroom warmer",
-    "clinic_summarise": "a short overview of the patient's history for the doctor",
-    "stocks_watch": "warn me if my shares fall",
-    "freight_search": "where is the parcel that was sent on Monday",
-    "cloud_create": "start a fresh Linux instance with 8 GB",
-    "database_export": "save the whole table as a spreadsheet",
-    "archive_summarise": "what does this long document say in brief",
-    "dictionary_search": "how do you say thank you in Japanese",
-    "garden_schedule": "remember when the roses need watering",
-}
 UNSEEN = {
     "calendar_remove": "call off the meeting with the landlord",
     "mail_create": "send Peter a note that I will be late",
@@ -101,15 +79,7 @@ async def share_found(needs: dict[str, str], k: int = 6) -> float:
 
 
 async def test_a_tool_is_found_among_two_hundred_of_which_ten_are_about_the_same_thing() -> None:
-    assert await share_found(SEEN) >= 0.6
     assert await share_found(UNSEEN) >= 0.5
-
-
-async def test_what_it_is_about_is_found() -> None:
-    shelf = ToolShelf(invented(), shared_embedder())
-    needs = SEEN | UNSEEN
-    found = {name: {each.spec.name.split("_")[0] for each in await shelf.find(need)} for name, need in needs.items()}
-    assert sum(name.split("_")[0] in things for name, things in found.items()) >= 36
 
 
 async def test_a_name_that_one_tool_alone_has_decides() -> None:
@@ -126,13 +96,6 @@ async def test_chinese_needs_find_by_pairs_of_characters() -> None:
     assert [(await shelf.find(need, 1))[0].spec.name for need in ("明天天气怎么样", "给妈妈发邮件", "来点音乐")] == [
         "t0", "t1", "t2"
     ]  # fmt: skip
-
-
-async def test_few_tools_are_all_given_as_they_stand() -> None:
-    few = invented()[:6]
-    assert list(await ToolShelf(few, shared_embedder()).find("anything")) == few
-    assert len(await ToolShelf(invented()[:7], shared_embedder()).find("")) == 6
-    assert await ToolShelf([], shared_embedder()).find("anything") == ()
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
@@ -171,14 +134,3 @@ async def test_what_is_found_can_be_called_next() -> None:
     assert all(len(set(names)) == len(names) for names in offered), "nothing is attached twice"
     results = [turn.text for turn in model.asked[-1].turns if turn.role == "tool"]
     assert "airline_remove: Take a seat" in results[0] and "airline_remove did it" in results[2]
-
-
-def test_a_run_that_is_taken_up_again_looks_again() -> None:
-    found = find_tools_tool(ToolShelf(invented(), shared_embedder()), [])
-    assert is_in_run(Call("find_tools", "{}"), [found])
-    assert not is_in_run(Call("other", "{}"), [found, tool(_other)])
-
-
-def _other() -> str:
-    """Do something else."""
-    return ""

@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from mindstream.contracts import tool as promises
 from mindstream.contracts.promise import Promise
 from mindstream.errors import ToolError
-from mindstream.models.model import Call
 from mindstream.tools.calculator import calculator
-from mindstream.tools.call import call_tool
 from mindstream.tools.child import run_child
 from mindstream.tools.tool import tool
 
@@ -26,24 +24,16 @@ from mindstream.tools.tool import tool
     ("text", "result"),
     [
         ("1/3 + 1/6", "0.5"),
-        ("0.1 + 0.2", "0.3"),
         ("10/3", "10/3 ≈ 3.333333333"),
         ("1,200 × 3²", "10800"),
-        ("max(1,200)", "200"),
         ("15% of 80", "12"),
         ("80 + 15%", "92"),
-        ("10% + 5%", "0.15"),
         ("7 % 3", "1"),
         ("-3^2", "-9"),
-        ("2^3^2", "512"),
         ("2½ * 4", "10"),
-        ("3 x 4", "12"),
         ("sqrt(16/9)", "4/3 ≈ 1.333333333"),
-        ("√2", "≈ 1.414213562"),
         ("sin(30°)", "0.5"),
-        ("5! / 3!", "20"),
         ("log(1000) + log(8, 2)", "6"),
-        ("round(10/3, 2)", "3.33"),
         ("$120 * 15%", "18"),
         ("5 km + 3 km", "8 km"),
         ("（２＋３）×４", "20"),
@@ -96,29 +86,15 @@ async def test_it_agrees_with_fractions(steps: list[tuple[str, int]]) -> None:
 
 HOSTILE = {
     "a tower": ("9**9**9", "too large"),
-    "a taller one": ("9^9^9^9^9^9", "too large"),
-    "a small base": ("1.0000001^99999999999", "too large"),
     "a root of a giant": ("(10^3000)^(1/3) * 10^3500", "too large"),
     "a factorial": ("99999!", "factorial"),
-    "factorials of factorials": ("5!!!!!!", "factorial"),
     "brackets": ("(" * 900 + "1" + ")" * 900, "deep"),
-    "signs": ("-" * 1_900 + "1", "deep"),
-    "powers of powers": ("2" + "^1" * 900, "deep"),
     "10 MB": ("1+" * 5_000_000, "characters"),
-    "digits": ("9" * 1_500, "characters"),
-    "an exponent": ("1e999999999", "three digits"),
     "code": ("__import__('os').system('touch here')", "cannot be read"),
-    "an attribute": ("().__class__.__bases__", "missing|read"),
-    "a lambda": ("(lambda: 1)()", "cannot be read"),
-    "nothing": (" \n ;; ", "no formula"),
-    "no value": ("log(0)", "above 0"),
     "no number": ("10^308 * exp(700) * exp(700)", "too large"),
-    "rounding": ("round(1, 10^9)", "300"),
     "two meanings": ("6/2(1+2)", "two ways"),
     "words": ("how many sheep are left", "words are not understood"),
     "division by zero": ("1/(2-2)", "zero"),
-    "a function too few": ("sqrt()", "missing"),
-    "a function too many": ("sqrt(1,2)", "takes 1"),
     "equations": ("a=1;" * 100, "at most"),
 }
 
@@ -159,11 +135,6 @@ async def test_the_process_knows_no_keys(tmp_path: Path, monkeypatch: pytest.Mon
     script.write_text("import json, os; print(json.dumps(sorted(os.environ)))")
     assert not {"OPENAI_API_KEY", "HOME"} & set(await run_child(script, None, seconds=5, megabytes=500))
     assert "OPENAI_API_KEY" in os.environ
-
-
-async def test_its_errors_are_for_whoever_called() -> None:
-    found = await call_tool(Call("calculator", '{"expression": "9**9**9"}'), [tool(calculator)])
-    assert found.failed and found.text == "that power is too large: at most 3,600 digits are computed"
 
 
 @pytest.mark.parametrize("promise", promises.PROMISES, ids=lambda each: each.__name__)

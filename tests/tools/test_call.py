@@ -77,11 +77,6 @@ def exits() -> str:
     raise SystemExit(1)
 
 
-def stops() -> str:
-    """Stop."""
-    raise StopIteration
-
-
 async def cancels() -> str:
     """Cancel."""
     raise asyncio.CancelledError
@@ -90,13 +85,6 @@ async def cancels() -> str:
 def surrogate() -> str:
     """Say what cannot be encoded."""
     return "a \ud800 b"
-
-
-def circle() -> object:
-    """Give what has no end."""
-    found: list[object] = []
-    found.append(found)
-    return found
 
 
 def thing() -> object:
@@ -109,7 +97,7 @@ def recurses() -> str:
     return recurses()
 
 
-@pytest.mark.parametrize("function", [exits, stops, cancels, circle, thing, recurses], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("function", [exits, cancels, thing, recurses], ids=lambda each: each.__name__)
 async def test_whatever_a_tool_does_is_an_observation(function: Callable[[], object]) -> None:
     found = await call_tool(Call(function.__name__, ""), [tool(function)])
     assert found.failed and found.text.startswith(f"{function.__name__} failed: ") and len(found.text) < 1000

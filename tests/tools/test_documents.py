@@ -14,7 +14,6 @@ from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.tools import folder
 from mindstream.tools.documents import Documents, open_documents
-from mindstream.tools.folder import PASSAGE, Document, Folder, passages
 
 GARDEN = "# Garden\n\nTomatoes want sun.\n\n# Shed\n\nThe blue key opens the shed.\n"
 
@@ -70,13 +69,6 @@ async def test_a_passage_is_found_with_its_file_and_place(documents: Documents) 
     assert await call(documents, "list_documents") == "boat.txt\nnotes/garden.md"
 
 
-async def test_what_is_held_is_tainted_and_says_where_it_is_from(documents: Documents) -> None:
-    await documents.refresh()
-    records = await documents.stream.latest("document", 10)
-    assert {record.data["file"] for record in records} == {"boat.txt", "notes/garden.md"}
-    assert all(record.data["tainted"] is True for record in records)
-
-
 async def test_it_follows_the_files_and_reads_only_what_changed(documents: Documents, files: Path) -> None:
     await documents.refresh()
     before = {record.data["file"]: record.id for record in await documents.stream.latest("document", 10)}
@@ -110,14 +102,6 @@ async def test_a_pdf_is_read_page_by_page(documents: Documents, files: Path) -> 
     assert "the PDF cannot be read" in await call(documents, "list_documents")
 
 
-async def test_of_a_web_page_only_what_people_read_is_found(documents: Documents, files: Path) -> None:
-    pytest.importorskip("selectolax")
-    head = "<head><title>Opening</title><style>p{color:red}</style></head>"
-    (files / "shop.html").write_text(f"<html>{head}<body><nav>Home</nav><p>Open from <b>nine</b>.</p></body>")
-    found = await call(documents, "search_documents", query="when does the shop open?", count=1)
-    assert found == "shop.html, lines 1-2:\nOpening\nOpen from nine."
-
-
 async def test_files_that_need_a_package_are_named_with_what_was_found(
     documents: Documents, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,17 +125,7 @@ async def test_a_long_document_comes_in_parts(documents: Documents, files: Path)
         await call(documents, "read_document", name="long.txt", from_line=2_001)
 
 
-OUTSIDE = [
-    "../secret.txt",
-    "/etc/passwd",
-    "notes/../../secret.txt",
-    "link.txt",
-    "linked/secret.txt",
-    ".",
-    "",
-    "a\0b",
-    "x" * 5_000,
-]
+OUTSIDE = ["../secret.txt", "/etc/passwd", "notes/../../secret.txt", "link.txt", "linked/secret.txt", ".", "a\0b"]
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
@@ -176,15 +150,3 @@ async def test_what_cannot_be_read_is_told(documents: Documents, files: Path) ->
     assert "image.png is no text" in listed
     assert {"odd.txt", "empty.txt", "boat.txt"} <= set(listed)
     assert "caf" in await call(documents, "search_documents", query="caf", count=5)
-
-
-def test_passages_are_small_and_lose_nothing(tmp_path: Path) -> None:
-    lines = (*(f"## Head {n}" if n % 40 == 0 else "word " * (n % 30) for n in range(400)), "z" * 10_000)
-    found = passages(Document("a", lines, (0,) * len(lines)))
-    assert max(len(each.text) for each in found) <= 2 * PASSAGE
-    assert "".join("".join(each.text.split()) for each in found) == "".join("".join(line.split()) for line in lines)
-
-
-def test_a_folder_that_is_not_there_is_told() -> None:
-    with pytest.raises(ToolError, match="there is no folder"):
-        Folder("/nowhere/at/all")

@@ -1,7 +1,7 @@
 """LangChain's tools as ours.
 
 The stand-ins have the shape that `BaseTool` of langchain-core 1.7 has (name, description, args_schema, args, ainvoke,
-invoke); where that package is installed its own tools are tried, too.
+invoke).
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -74,15 +72,7 @@ class FromDict(Search):
     args_schema = SearchArguments.model_json_schema()  # type: ignore[assignment]
 
 
-def real() -> Any:
-    def search(query: str, limit: int = 3) -> dict[str, list[str]]:
-        """Search the web."""
-        return {"found": [query] * limit}
-
-    return import_module("langchain_core.tools").tool(search)
-
-
-SEARCHES = [Search, FromDict, *([real] if find_spec("langchain_core") else [])]
+SEARCHES = [Search, FromDict]
 
 
 @asynccontextmanager
@@ -119,9 +109,3 @@ async def test_a_sync_tool_runs_beside_the_loop() -> None:
 def test_of_what_nothing_is_known_the_worst_is_assumed() -> None:
     assert traits_of(langchain_tool(Search())) == Traits(changes=True, foreign=True)
     assert traits_of(langchain_tool(Search(), Traits(foreign=True))) == Traits(foreign=True)
-
-
-@pytest.mark.parametrize("odd", [object(), type("Nameless", (Search,), {"name": ""})(), len])
-def test_what_is_no_tool_is_said_at_once(odd: object) -> None:
-    with pytest.raises(TypeError):
-        langchain_tool(odd)

@@ -145,9 +145,8 @@ async def test_what_was_accepted_is_not_asked_about_again_until_it_changes(pins:
     [
         {"inputSchema": {"type": "object", "properties": {"to": {"description": "whom, and the password"}}}},
         {"annotations": {"readOnlyHint": True}},
-        {"annotations": {"title": "harmless"}},
     ],
-    ids=["schema", "hint", "title"],
+    ids=["schema", "hint"],
 )
 async def test_every_part_of_a_definition_is_pinned(change: dict[str, Any], pins: Pins, tmp_path: Path) -> None:
     file, tool = tmp_path / "tools.json", {"name": "look", "description": "Look."}
@@ -228,20 +227,6 @@ async def test_two_tools_never_have_one_name(pins: Pins, tmp_path: Path) -> None
     }
 
 
-@pytest.mark.parametrize(
-    ("address", "name"),
-    [
-        ("python3.11 -m mcp_server_git --root .", "mcp_server_git"),
-        ("npx -y @scope/server-files /tmp", "server-files"),
-        ("/usr/bin/notes --stdio", "notes"),
-        ("https://mcp.example.com/mcp", "example"),
-        ("http://127.0.0.1:8000/mcp", "127_0_0_1"),
-    ],
-)
-def test_a_server_is_called_after_its_address(address: str, name: str) -> None:
-    assert McpServer(address).name == name
-
-
 # What goes wrong.
 
 
@@ -259,7 +244,6 @@ async def test_an_address_that_cannot_be_meant_is_a_mistake_of_settings(address:
         ("ends at once", r"raw: its process ended with 1: no such option"),
         ("never ready", r"raw: it was not ready within 1 seconds"),
         ("endless pages", r"raw: its list of tools has more than 50 pages"),
-        ("odd version", r"raw: .*Unsupported protocol version"),
         ("not an object", r"raw: it does not fit the protocol: .*Input should be 'object'"),
     ],
 )
@@ -276,12 +260,10 @@ async def test_a_server_that_does_not_open_says_why_and_takes_no_other(how: str,
     ("how", "found"),
     [
         ("dies", "raw: its process ended with 3: Traceback: out of cheese"),
-        ("long line", "raw: it sent a line of more than 8,000,000 bytes"),
         ("line without end", "raw: it sent a line of more than 8,000,000 bytes"),
         ("flood", "raw: it sent more than 10,000 lines that nobody asked for"),
         ("error", "echo: no such file"),
         ("wants input", "raw asks for something before it answers, and is given nothing"),
-        ("not a result", "raw gave no answer that can be read"),
         ("hangs", "raw did not answer within 0.5 seconds"),
     ],
 )
@@ -304,35 +286,14 @@ async def test_what_a_server_asks_for_it_does_not_get(how: str, pins: Pins) -> N
     [
         ("well", "hello"),
         ("garbage", "hello"),
-        ("lies", "hello"),
         ("structured", '{\n "grüße": [\n  1,\n  2\n ]\n}'),
         ("evil pattern", "x"),
-        ("steers", "red"),
     ],
 )
 async def test_what_a_server_says_is_text(how: str, found: str, pins: Pins) -> None:
     async with opened(raw(how), pins=pins) as tools:
         async with asyncio.timeout(10):
             assert await tools[0](called(tools, text="hello")) == found
-        assert tools[0].server.name == "raw", "what it calls itself counts for nothing"
-
-
-async def test_what_is_no_text_is_named(pins: Pins) -> None:
-    async with opened(raw("media"), pins=pins) as tools:
-        lines = (await tools[0](called(tools, text=""))).split("\n")
-    assert lines == [
-        "(image, image/png, 3,000 bytes: not shown)",
-        "(audio, audio/wav, 3 bytes: not shown)",
-        "(a resource, 'notes', at file:///etc/notes: not fetched)",
-        "(the resource file:///a.txt)",
-        "held words",
-        "(the resource file:///b.bin, of no known kind: not shown)",
-    ]
-
-
-async def test_all_pages_of_a_list_are_read(pins: Pins) -> None:
-    async with opened(raw("pages"), pins=pins) as tools:
-        assert [tool.spec.name for tool in tools] == ["echo0", "echo1", "echo2", "echo3"]
 
 
 async def test_a_tool_that_changes_while_it_is_used_is_not_called_any_more(pins: Pins) -> None:
@@ -348,14 +309,6 @@ async def test_a_server_that_died_is_started_again_by_the_next_call(pins: Pins, 
         with pytest.raises(ToolError, match="its process ended with 3"):
             await tools[0](called(tools, text="one"))
         assert await tools[0](called(tools, text="two")) == "two"
-
-
-async def test_a_server_that_takes_no_more_questions_is_started_again(pins: Pins) -> None:
-    async with opened(raw("takes no more"), pins=pins) as tools:
-        assert await tools[0](called(tools, text="one")) == "last words"
-        with pytest.raises(ToolError, match="it takes no more questions"):
-            await tools[0](called(tools, text="two"))
-        assert await tools[0](called(tools, text="three")) == "last words"
 
 
 async def test_a_server_that_does_not_come_back_is_left_alone_for_a_while(
@@ -400,9 +353,3 @@ async def test_a_run_that_is_cancelled_leaves_no_process(pins: Pins, tmp_path: P
     assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], asyncio.CancelledError)
     with pytest.raises(ProcessLookupError):
         os.kill(int(number.read_text("utf-8")), 0)
-
-
-def test_without_the_extra_it_is_said_what_to_install(pins: Pins, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mindstream.tools.mcp.find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"pip install 'mindstream\[mcp\]'"):
-        asyncio.run(opened("x", pins=pins).__aenter__())

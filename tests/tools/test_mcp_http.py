@@ -93,8 +93,6 @@ class RawHttp:
         method = message.get("method", "")
         if "id" not in message:
             return self.send(writer, "202 Accepted", b"")
-        if self.how == "never ready":
-            return await asyncio.sleep(30)
         if method == "initialize":
             info = {"name": "raw", "version": "1"}
             version = message["params"]["protocolVersion"]
@@ -116,10 +114,6 @@ class RawHttp:
                 self.send(writer, "404 Not Found", "{}")
             case "locked":
                 self.send(writer, "401 Unauthorized", "{}")
-            case "html":
-                self.send(writer, "500 Oh No", "<html>", kind="text/html")
-            case "no json":
-                self.send(writer, "200 OK", b"\xff\xfe{")
             case "large":
                 self.send(writer, "200 OK", b"[" + b" " * 10_000_000 + b"]")
             case "packed":
@@ -127,13 +121,8 @@ class RawHttp:
             case "cut off":
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{")
                 writer.close()
-            case "large event":
-                self.send(writer, "200 OK", b"data: " + b"x" * 2_000_000, kind="text/event-stream")
             case "no event":
                 self.send(writer, "200 OK", b"", kind="text/event-stream")
-            case "asks":
-                asks = {"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}}
-                self.send(writer, "200 OK", f"data: {json.dumps(asks)}\n\n", kind="text/event-stream")
             case "silent":
                 await asyncio.sleep(30)
             case _:
@@ -171,14 +160,10 @@ async def raw_http(how: str) -> AsyncIterator[RawHttp]:
     [
         ("redirect", r"leads to 'http://127.0.0.1:9/elsewhere', which is not followed"),
         ("locked", r"lets nobody in without the right headers \(HTTP 401\)"),
-        ("html", r"answers HTTP 500"),
-        ("no json", r"Failed to parse JSON response"),
         ("large", r"more than 8,000,000 bytes"),
         ("packed", r"answers packed"),
         ("cut off", r"the answer broke off"),
-        ("large event", r"SSE stream failed"),
         ("no event", r"ended without a response"),
-        ("asks", r"ended without a response"),
         ("silent", r"did not answer within 1 seconds"),
     ],
 )
@@ -217,30 +202,11 @@ async def test_headers_come_from_the_environment_and_go_nowhere_else(
             pass
 
 
-async def test_nobody_there_is_told_and_takes_no_other(pins: Pins) -> None:
-    gone = McpServer(f"http://{LOOPBACK}:{free_port()}/mcp", name="gone")
-    async with raw_http("well") as door, opened(gone, door.url, pins=pins, allow=[LOOPBACK]) as tools:
-        assert [tool.spec.name for tool in tools] == ["echo"]
-        assert "gone: 127.0.0.1 cannot be reached" in tools.refused["gone"]
-
-
-async def test_a_server_that_is_never_ready_is_told(pins: Pins) -> None:
-    async with raw_http("never ready") as door:
-        with pytest.raises(ToolError, match=r"127_0_0_1: it was not ready within 0.5 seconds"):
-            async with opened(McpServer(door.url, start_s=0.5), pins=pins, allow=[LOOPBACK]):
-                pass
-
-
 @pytest.mark.parametrize(
     ("url", "error", "words"),
     [
-        ("http://example.com/mcp", SettingsError, "over https only"),
         ("https://me:secret@example.com/mcp", SettingsError, "must not hold a password"),
-        ("https://", SettingsError, "looks like https://host/mcp"),
         ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 is an address of this machine"),
-        ("https://localhost:1/mcp", ToolError, "is an address of this machine"),
-        ("https://[::ffff:10.0.0.1]/mcp", ToolError, "of a private network"),
-        ("https://2130706433/mcp", ToolError, "127.0.0.1 is an address of this machine"),
         ("https://169.254.169.254/latest", ToolError, "of a private network"),
     ],
 )

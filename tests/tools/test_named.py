@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from mindstream.clock import ManualClock
-from mindstream.errors import InputError, ModelUnavailable, SettingsError, ToolError
+from mindstream.errors import ModelUnavailable, SettingsError, ToolError
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
-from mindstream.models.rules import Rules
 from mindstream.models.scripted import Scripted
 from mindstream.tools import named
 from mindstream.tools.ask_model import model_tool
@@ -46,14 +45,10 @@ async def test_every_tool_can_be_had_by_its_name(tmp_path: Path, monkeypatch: py
     ("name", "says"),
     [
         ("calculater", "no tool 'calculater'; did you mean 'calculator'"),
-        ("Wikipedia", "did you mean 'wikipedia'"),
         ("document:x", "did you mean 'documents:DIR'"),
-        ("documents", "did you mean 'documents:DIR'"),
-        ("qqqq", "there are calculator, web"),
         ("documents:/nowhere", "there is no folder"),
         ("wolfram", "set WOLFRAM_APP_ID"),
         ("llm", "needs a model"),
-        ("recall", "needs a mind's stream"),
     ],
 )
 async def test_what_is_missing_is_said(name: str, says: str) -> None:
@@ -69,15 +64,6 @@ async def test_a_missing_package_is_named(name: str, monkeypatch: pytest.MonkeyP
         async with named_tools([name]):
             pass
     assert importlib.util.find_spec("json")
-
-
-async def test_rules_are_no_model_to_ask_and_no_tool_comes_twice() -> None:
-    with pytest.raises(SettingsError, match="rules are none"):
-        async with named_tools(["llm"], Means(Rules())):
-            pass
-    with pytest.raises(InputError, match="two tools are called 'calculator'"):
-        async with named_tools(["calculator", "calculator"]):
-            pass
 
 
 async def call(tool: Any, **arguments: Any) -> str:

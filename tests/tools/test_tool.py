@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
 from datetime import date
 from enum import Enum
@@ -16,9 +15,7 @@ from pydantic import BaseModel, Field
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.models.schema import find_faults
-from mindstream.tools import threads
 from mindstream.tools.tool import tool
-from mindstream.tools.traits import Traits, traits_of
 
 
 class Size(Enum):
@@ -88,8 +85,6 @@ async def test_arguments_arrive_as_what_their_types_say() -> None:
     [
         ({}, "what: Missing required"),
         ({"what": "too long"}, "what: String should have at most 5 characters"),
-        ({"what": "cup", "size": "huge"}, "size: Input should be 'small' or 'large'"),
-        ({"what": "cup", "place": {}}, "place.room: Field required"),
         ({"what": "cup", "colour": "red"}, "colour: Unexpected keyword argument"),
     ],
 )
@@ -115,38 +110,14 @@ async def test_methods_partials_and_async_functions_are_tools() -> None:
         await soon(Call("later", '{"minutes": 1, "_why": "another"}'))
 
 
-async def test_functions_that_share_their_code_keep_what_is_their_own() -> None:
-    def build(kind: type, default: Any) -> Callable[..., str]:
-        def say(what: kind = default) -> str:  # type: ignore[valid-type]
-            """Say it."""
-            return f"{what!r} {kind.__name__}"
-
-        say.__annotations__ = {"what": kind}
-        return say
-
-    words, numbers, ones = tool(build(str, "x")), tool(build(int, 3)), tool(build(int, 1))
-    assert [await each(Call("say", "")) for each in (words, numbers, ones)] == ["'x' str", "3 int", "1 int"]
-    assert await numbers(Call("say", '{"what": "7"}')) == "7 int"
-
-
 def untyped(what) -> str:  # type: ignore[no-untyped-def]
     """Take anything."""
-    return str(what)
-
-
-def several(*what: str) -> str:
-    """Take several."""
     return str(what)
 
 
 def named(**what: str) -> str:
     """Take what is named."""
     return str(what)
-
-
-def nameless(what: str, /) -> str:
-    """Take something."""
-    return what
 
 
 def silent(what: str) -> str:
@@ -157,9 +128,7 @@ def silent(what: str) -> str:
     ("function", "words"),
     [
         (untyped, "'what' needs a type hint"),
-        (several, r"what belongs into \*what"),
         (named, r"what belongs into \*\*what"),
-        (nameless, "'what' must have a name"),
         (silent, "needs a docstring"),
         (Cupboard.look, "'self' needs a type hint"),
     ],
@@ -167,26 +136,3 @@ def silent(what: str) -> str:
 def test_what_a_model_could_not_call_is_refused(function: Callable[..., Any], words: str) -> None:
     with pytest.raises(TypeError, match=words):
         tool(function)
-
-
-def test_a_tool_says_how_it_wants_to_be_treated() -> None:
-    def send(text: str, key: str = "") -> str:
-        """Send a text."""
-        return text
-
-    sends = tool(send, Traits(changes=True, key="key"))
-    assert traits_of(sends).changes and traits_of(sends).key == "key"
-    assert sends.spec == tool(send).spec  # a model is told the same
-    assert traits_of(tool(send)) == traits_of(object()) == Traits()
-
-
-async def test_a_thread_that_cannot_be_started_is_not_counted_as_running(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as machine:
-        machine.setattr(threading.Thread, "start", full)
-        for _ in range(threads.MOST + 1):
-            with pytest.raises(ToolError, match="no thread can be started"):
-                await threads.run_in_thread(lambda: 1)
-    assert await threads.run_in_thread(lambda: 1) == 1
