@@ -1,0 +1,24 @@
+"""One call of a model, one row of the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from mindstream.service.opening import open_mind
+from mindstream.settings import Settings
+
+
+async def test_each_call_is_logged_once(folder: Path) -> None:
+    async with open_mind(Settings(data=folder, user="ann")) as mind:
+        async for _ in mind.hear("I lie awake for hours."):
+            pass
+        await mind.settled()
+    async with open_mind(Settings(data=folder, user="ann")) as mind:
+        rows = await mind.stream.store.events("ann", kinds=["model_called"])
+    assert Counter(getattr(row.event, "prompt", "") for row in rows) == {
+        "talk": 1,
+        "infer_phase": 1,
+        "think_in_phase": 1,
+        "extract_facts": 1,
+    }
