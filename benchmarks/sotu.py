@@ -33,7 +33,7 @@ async def answer_all(questions: list[str], document: Path, model: str) -> list[s
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(document, folder)
         async with Models.named({"default": model}) as models:
-            names = ("calculator", *(("extract", "compare") if models.only_rules else ("llm",)), f"documents:{folder}")
+            names = ("calculator", *(() if models.only_rules else ("llm",)), f"documents:{folder}")
             async with named_tools(names, Means(model=models.of("worker"))) as tools:
                 for question in track(questions, "questions"):
                     solution = await solve(question, tools=tools, models=models)
