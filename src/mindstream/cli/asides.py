@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from mindstream.cli.clean import short
 from mindstream.cli.life_lines import describe_life
+from mindstream.coach.belief.plan import Plan, PlanStep, State
 from mindstream.coach.events import Alarmed, Decided, Judged, PlanMade
 from mindstream.log.events import (
     BeliefChanged,
@@ -48,6 +49,7 @@ QUIET = (
     Waiting,
 )
 """Kinds that are shown otherwise, or only now and then."""
+STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
 
 
 def aside(event: Event, *, thinks: bool = True) -> str:
@@ -120,3 +122,20 @@ def describe_call(call: ModelCalled) -> str:
     tokens = f", {call.input_tokens} + {call.output_tokens} tokens" if call.input_tokens else ""
     mended = ", mended" if call.mended else ""
     return f"{call.model} {call.prompt}: {call.error or f'{call.seconds:.1f} s'}{tokens}{cost}{mended}"
+
+
+def plan_told(plan: Plan) -> str:
+    """Write a plan for people, with reasons and resources."""
+    return "\n".join(line for step in plan.steps for line in _step(step))
+
+
+def _step(step: PlanStep) -> list[str]:
+    lines = [f"{STATES[step.state]} {step.title}" + (f": {step.do}" if step.do else "")]
+    if step.state == "now" and step.why:
+        lines.append(f"    why: {step.why}")
+    if step.state == "now":
+        for resource in step.resources:
+            publisher = f", {resource.publisher}" if resource.publisher else ""
+            link = f", {resource.link}" if resource.link else ""
+            lines.append(f"    {resource.title}{publisher}{link}" + (f" ({resource.why})" if resource.why else ""))
+    return lines

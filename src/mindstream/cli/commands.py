@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from mindstream.cli.asides import describe_patch
+from mindstream.cli.asides import describe_patch, plan_told
 from mindstream.cli.clean import short
 from mindstream.cli.forgetting import describe, describe_done, describe_session
 from mindstream.cli.screens import TextScreen
-from mindstream.coach.belief.plan import Plan, PlanStep, State
 from mindstream.errors import MindstreamError
 from mindstream.minds.mind import Mind
 
@@ -24,7 +23,6 @@ COMMANDS = {
     "/help": "this",
     "/quit": "leave (as Ctrl-D does)",
 }
-STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
 
 
 class Commands:
@@ -118,20 +116,3 @@ class Commands:
     def _help(self) -> None:
         self._screen.text("\n".join(f"{name:9} {what}" for name, what in COMMANDS.items()))
         self._screen.text("Ctrl-C    while it answers: stop the answer; what was said so far is kept")
-
-
-def plan_told(plan: Plan) -> str:
-    """Write a plan for people, with reasons and resources."""
-    return "\n".join(line for step in plan.steps for line in _step(step))
-
-
-def _step(step: PlanStep) -> list[str]:
-    lines = [f"{STATES[step.state]} {step.title}" + (f": {step.do}" if step.do else "")]
-    if step.state == "now" and step.why:
-        lines.append(f"    why: {step.why}")
-    if step.state == "now":
-        for resource in step.resources:
-            publisher = f", {resource.publisher}" if resource.publisher else ""
-            link = f", {resource.link}" if resource.link else ""
-            lines.append(f"    {resource.title}{publisher}{link}" + (f" ({resource.why})" if resource.why else ""))
-    return lines

@@ -12,7 +12,6 @@ from mindstream.log.folder import private
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.service.folders import refuse_town_in
-from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing import capacity as capacity_policy
 from mindstream.sharing.admission import Pair, lay_in, offer
@@ -55,13 +54,6 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
         yield pool
 
 
-@contextlib.asynccontextmanager
-async def open_scorer(settings: Settings) -> AsyncIterator[Model]:
-    """Give whoever grades: the model of the role `scorer`, else of `reasoner`, else rules."""
-    async with answering(settings) as models:
-        yield models.of("scorer", "reasoner")
-
-
 async def draft_rubric(pool: Pool, scorer: Model, reader: str, agents: Sequence[str] = ()) -> Rubric:
     """Have a rubric drafted, for a person to review."""
     state = await pool.member_state(reader)
@@ -87,16 +79,13 @@ async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader:
 
 async def add_pairs(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str, writer: str = "") -> Added:
     """Lay pairs in by hand, or, where another writes them, hand them in to be judged; then wait for what they teach."""
-    added = await _add(pool, scorer, pairs, user, writer)
+    if writer:
+        added = Added(judged=tuple([await offer(pool, pair, writer, scorer) for pair in pairs]))
+    else:
+        fresh = await lay_in(pool, pairs, user)
+        added = Added(laid_in=tuple(each.id for each in fresh), known=len(pairs) - len(fresh))
     await pool.retriever.settle()
     return added
-
-
-async def _add(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str, writer: str) -> Added:
-    if not writer:
-        fresh = await lay_in(pool, pairs, user)
-        return Added(laid_in=tuple(each.id for each in fresh), known=len(pairs) - len(fresh))
-    return Added(judged=tuple([await offer(pool, pair, writer, scorer) for pair in pairs]))
 
 
 async def _samples(pool: Pool, reader: str) -> tuple[str, ...]:
