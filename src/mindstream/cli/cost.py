@@ -24,9 +24,8 @@ COLUMNS = ("calls", "failed", "tokens in", "of them cached", "tokens out", "seco
 
 @command(app, "data user", "mindstream cost", "mindstream cost --by model --user ann")
 async def cost(
-    by: Annotated[By | None, typer.Option(help="Add up by this alone [day, user and role].")] = None,
-    *,
     settings: Settings,
+    by: Annotated[By | None, typer.Option(help="Add up by this alone [day, user and role].")] = None,
     user: OneUser = None,
     json: AsJson = False,
 ) -> None:

@@ -17,6 +17,7 @@ from mindstream.settings import Settings
 
 @command(app, "data user", "mindstream memory curve --days 180 --svg curve.svg")
 async def curve(
+    settings: Settings,
     days: Annotated[int, flag("N", "How far.", min=1, max=3650)] = 90,
     sleeps: Annotated[float, flag("X", "Sleeps a day.", min=0, max=24)] = 1.0,
     n: Annotated[int, flag("N", "How many records a sleep draws.", "-n", min=0, max=MOST)] = 20,
@@ -24,8 +25,6 @@ async def curve(
         float, flag("X", "How often a day a record comes up while others are returned.", min=0, max=1000)
     ] = 0.0,
     file: Svg = None,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Show how what is not returned any more will be forgotten.

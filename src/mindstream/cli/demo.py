@@ -35,14 +35,13 @@ app = typer.Typer(**PLAIN)
     model="With --talk: as for chat.", pack="With --talk: as for chat.",
 )  # fmt: skip
 def demo(
+    settings: Settings,
     name: Annotated[Literal["coach", "plan", "life", "town", "pool"], word("[NAME]", "Which one.")] = "coach",
     speed: Annotated[
         float | None, flag("X", "So many times as fast [1; at once where nobody watches].", min=0.01, max=1000)
     ] = None,
     json: AsJson = False,
     talk: Annotated[bool, switch("--talk", "Then go on with you; Ctrl-C skips the recording.")] = False,
-    *,
-    settings: Settings,
 ) -> int:
     """Play a recording of the coach, a plan, a life, a town or a pool.
 

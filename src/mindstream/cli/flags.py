@@ -87,8 +87,8 @@ def command(
 
     Args:
         settings: fields of the settings that flags set; the function gets them as `settings`, or with their origins as
-            `chosen`, and where that stands among its parameters, the flags stand in the help. A parameter of a field's
-            name is such a flag, too, and handed on.
+            `chosen`; in the help they stand before --json. A parameter of a field's name is such a flag, too, and
+            handed on.
         help: of some of these flags, instead of the usual.
     """
     return lambda run: _add(app.command, run, settings.split(), help, name=name, epilog=_epilog(notes, examples))
@@ -110,10 +110,9 @@ def _epilog(notes: str, examples: tuple[str, ...]) -> str:
 def _add(add: Callable[..., Any], run: Run, fields: list[str], help: Mapping[str, str], **more: Any) -> Run:
     own = inspect.signature(run, eval_str=True).parameters
     wanted = next((each for each in ("settings", "chosen") if each in own), "")
-    parameters: list[Parameter] = []
-    for each in own.values():
-        flags = [_setting(field, help) for field in fields if field not in own] if each.name == wanted else [each]
-        parameters += [each.replace(kind=Parameter.KEYWORD_ONLY) for each in flags]
+    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for name, each in own.items() if name != wanted]
+    end = next((n for n, each in enumerate(parameters) if each.name == "json"), len(parameters))
+    parameters[end:end] = [_setting(field, help) for field in fields if field not in own]
 
     def call(**given: Any) -> Any:
         chosen = choose({field: given[field] for field in fields}) if wanted else None

@@ -30,14 +30,13 @@ SHOWN = 20
 
 @command(app, "data user", 'mindstream memory forget --about "the red bicycle"')
 def forget(
+    settings: Settings,
     ids: Annotated[list[str] | None, word("ID", "Records, as `memory search` shows their ids.")] = None,
     about: Annotated[str, flag("WORDS", "What mentions this subject.")] = "",
     session: Annotated[str, flag("NAME", "Of this session; `memory sessions` lists them.")] = "",
     since: Annotated[str | None, flag("TIME", "Written then or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")] = None,
     until: Annotated[str | None, flag("TIME", "Written then or before; a date: its end.")] = None,
     yes: Yes = False,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Forget for good: records, a subject, a session, a span of time.
@@ -125,10 +124,9 @@ def _item(slot: str, field: str, text: str) -> JsonValue:
 
 @command(app, "data user", 'mindstream memory correct 1jatk3k2m0x7c5v9qz "Goes to bed at ten"')
 async def correct(
+    settings: Settings,
     id_: Id,
     words: Annotated[str, word("WORDS", "What is true instead.")],
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Put new words in a record's place.
@@ -151,7 +149,7 @@ async def correct(
 
 
 @command(app, "data user", "mindstream memory sessions --user ann")
-async def sessions(*, settings: Settings, json: AsJson = False) -> None:
+async def sessions(settings: Settings, json: AsJson = False) -> None:
     """List the sessions: when, how long, how they began."""
     async with memory(settings, known=True) as opened:
         found = await opened.stream.sessions()

@@ -28,7 +28,7 @@ useless: of the judged turns, those in which the reasoner came to nothing"""
 
 
 @command(app, "data user", "mindstream gate report --user ann")
-async def report(*, settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
+async def report(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
     """Say how often each gate waited, and how often it was wrong.
 
     From the log alone: what was decided for each utterance, and what the reasoner came to afterwards.

@@ -37,7 +37,7 @@ Call = Annotated[str, word("ID", "Which call [the only one that waits].")]
 
 
 @command(app, "data user", "mindstream life status --json")
-async def status(*, settings: Settings, json: AsJson = False) -> None:
+async def status(settings: Settings, json: AsJson = False) -> None:
     """Say how it stands: goal, orders, tasks, what it asks, what it has spent."""
     async with memory(settings, begins=BEGINS) as opened:
         state, is_lived = await commands.look(opened.stream), await lives.is_lived(opened.stream)
@@ -45,7 +45,7 @@ async def status(*, settings: Settings, json: AsJson = False) -> None:
 
 
 @command(app, "data user", "mindstream life tasks")
-async def tasks(*, settings: Settings, json: AsJson = False) -> None:
+async def tasks(settings: Settings, json: AsJson = False) -> None:
     """List what it works on, waits for and has done."""
     async with memory(settings, begins=BEGINS) as opened:
         state, now = await commands.look(opened.stream), opened.clock.now()
@@ -56,7 +56,7 @@ async def tasks(*, settings: Settings, json: AsJson = False) -> None:
 
 
 @command(app, "data user", 'mindstream life say "Leave the older reports aside."')
-async def say(words: Words, *, settings: Settings, json: AsJson = False) -> None:
+async def say(settings: Settings, words: Words, json: AsJson = False) -> None:
     """Say something to it; it wakes, and hears it before its next step."""
     async with memory(settings, begins=BEGINS) as opened:
         await commands.say(opened.stream, text := " ".join(words))
@@ -65,10 +65,9 @@ async def say(words: Words, *, settings: Settings, json: AsJson = False) -> None
 
 @command(app, "data user", 'mindstream life answer "seven hours"', "mindstream life answer --id 12.1.1 yes")
 async def answer(
+    settings: Settings,
     words: Words,
     id_: Annotated[str, flag("ID", "Which question [the oldest that is waited for].", "--id")] = "",
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Answer what it asks; also later, when it waits no longer."""
@@ -78,13 +77,13 @@ async def answer(
 
 
 @command(app, "data user", "mindstream life allow 3.1.1.2.1")
-async def allow(id_: Call = "", *, settings: Settings, json: AsJson = False) -> None:
+async def allow(settings: Settings, id_: Call = "", json: AsJson = False) -> None:
     """Allow a call that changes something: this one, with these arguments."""
     await _give_leave(settings, True, id_, json)
 
 
 @command(app, "data user", "mindstream life refuse")
-async def refuse(id_: Call = "", *, settings: Settings, json: AsJson = False) -> None:
+async def refuse(settings: Settings, id_: Call = "", json: AsJson = False) -> None:
     """Refuse a call that changes something."""
     await _give_leave(settings, False, id_, json)
 
@@ -97,20 +96,20 @@ async def _give_leave(settings: Settings, yes: bool, id_: str, json: bool) -> No
 
 
 @command(app, "data user", "mindstream life pause I am in a meeting")
-async def pause(words: Because = None, *, settings: Settings, json: AsJson = False) -> None:
+async def pause(settings: Settings, words: Because = None, json: AsJson = False) -> None:
     """Let it do nothing more before `resume`; it obeys before its next step."""
     did = "it pauses before its next step; `mindstream life resume` lets it go on"
     await _order(settings, "pause", did, words, json)
 
 
 @command(app, "data user", "mindstream life resume")
-async def resume(*, settings: Settings, json: AsJson = False) -> None:
+async def resume(settings: Settings, json: AsJson = False) -> None:
     """Let it go on, after a pause, a stop, or a rest."""
     await _order(settings, "resume", "it may go on", None, json)
 
 
 @command(app, "data user", "mindstream life stop that is enough")
-async def stop(words: Because = None, *, settings: Settings, json: AsJson = False) -> None:
+async def stop(settings: Settings, words: Because = None, json: AsJson = False) -> None:
     """End it: whoever lives it ends, too. `resume`, or a new goal, takes it up again."""
     did = "it stops before its next step; `mindstream life resume`, or a new goal, takes it up again"
     await _order(settings, "stop", did, words, json)
@@ -123,17 +122,16 @@ async def _order(settings: Settings, what: Order, did: str, words: list[str] | N
 
 
 @command(app, "data user", 'mindstream life add "Compare both reports"')
-async def add(words: Words, *, settings: Settings, json: AsJson = False) -> None:
+async def add(settings: Settings, words: Words, json: AsJson = False) -> None:
     """Put a task into its ledger."""
     await _change_task(settings, lambda stream: commands.add_task(stream, " ".join(words)), json)
 
 
 @command(app, "data user", "mindstream life move 3 1")
 async def move(
+    settings: Settings,
     number: Number,
     before: Annotated[int, word("M", "The task that it is to come before.", min=1)],
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Have task N worked on before task M."""
@@ -141,13 +139,13 @@ async def move(
 
 
 @command(app, "data user", "mindstream life drop 2")
-async def drop(number: Number, *, settings: Settings, json: AsJson = False) -> None:
+async def drop(settings: Settings, number: Number, json: AsJson = False) -> None:
     """Give a task up; it stays in the log."""
     await _change_task(settings, lambda stream: commands.stop_task(stream, number), json)
 
 
 @command(app, "data user", "mindstream life open 2", name="open")
-async def open_(number: Number, *, settings: Settings, json: AsJson = False) -> None:
+async def open_(settings: Settings, number: Number, json: AsJson = False) -> None:
     """Let a task be worked on now: one that waits, is done, or was dropped."""
     await _change_task(settings, lambda stream: commands.open_task(stream, number), json)
 
@@ -161,7 +159,7 @@ async def _change_task(settings: Settings, how: Callable[[Stream], Awaitable[Tas
 
 @command(app, "data user", "mindstream life turn 12")
 async def turn(
-    number: Annotated[int, word("N", "Its number.", min=1)], *, settings: Settings, json: AsJson = False
+    settings: Settings, number: Annotated[int, word("N", "Its number.", min=1)], json: AsJson = False
 ) -> None:
     """Read a turn whole, as the log has it, also one that became a memory long ago."""
     async with memory(settings, begins=BEGINS) as opened:
@@ -172,7 +170,7 @@ async def turn(
 
 
 @command(app, "data user", 'mindstream life wake "The build failed."')
-async def wake(words: Words, *, settings: Settings, json: AsJson = False) -> None:
+async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
     """Let it know of something that happened: for hooks and scripts."""
     async with memory(settings, begins=BEGINS) as opened:
         await commands.notice(opened.stream, text := " ".join(words))

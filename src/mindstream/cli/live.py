@@ -70,6 +70,7 @@ app = typer.Typer(**PLAIN)
     notes=NOTES, roles="Who answers in one role: M2 plans, M1 does, M0 thinks; repeatable.",
 )  # fmt: skip
 def live(
+    chosen: Chosen,
     goal: Annotated[str, flag("WORDS", "What it is to reach [what its log says].")] = "",
     for_: Annotated[str, flag("TIME", "No turn begins after that: 2h, 90 min, until 18:00.", "--for")] = "",
     turns: Annotated[int | None, flag("N", "So many turns at most, now.", min=0)] = None,
@@ -103,8 +104,6 @@ def live(
     watch: Annotated[Path | None, flag("DIR", "Files that come, change or go there wake it.")] = None,
     hears: Annotated[bool, switch("--hears/--hears-not", "What is said in `chat` is said to it, too.")] = True,
     record: Record = None,
-    *,
-    chosen: Chosen,
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else there.")] = False,
 ) -> int:
     """Live for a goal, turn by turn, until there is nothing left to do.

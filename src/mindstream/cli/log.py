@@ -26,12 +26,11 @@ app = typer.Typer(**PLAIN)
 
 @command(app, "data user", "mindstream log -n 20", "mindstream log --follow --all --json")
 def log(
+    settings: Settings,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows, until Ctrl-C.")] = False,
     after: Annotated[int, flag("SEQ", "Only what comes after that row.", min=0, max=2**53)] = 0,
     limit: Annotated[int | None, flag("N", "Only the last N rows.", "--limit", "-n", min=1, max=MOST)] = None,
     everybody: Annotated[bool, switch("--all", "Of all users.")] = False,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Print the log: everything that happened to a mind, numbered."""

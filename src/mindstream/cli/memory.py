@@ -31,11 +31,10 @@ app = group("Look into a user's memory, care for it, carry it elsewhere.")
 
 @command(app, "data user embedder", "mindstream memory search what disturbs the sleep")
 async def search(
+    settings: Settings,
     words: Annotated[list[str], word("WORDS", "What to look for.")],
     kind: Kinds = None,
     limit: Limit = 10,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Find what answers best, and why.
@@ -60,9 +59,8 @@ async def search(
 
 @command(app, "data user embedder", 'mindstream memory keep "The spare key hangs behind the door."')
 async def keep(
-    words: Annotated[list[str], word("WORDS", "What is to be remembered, as it stands.")],
-    *,
     settings: Settings,
+    words: Annotated[list[str], word("WORDS", "What is to be remembered, as it stands.")],
     json: AsJson = False,
 ) -> None:
     """Remember something as a note of yours; no model is asked."""
@@ -72,7 +70,7 @@ async def keep(
 
 
 @command(app, "data user", "mindstream memory show --kind note -n 20")
-async def show(kind: Kinds = None, limit: Limit = 5, *, settings: Settings, json: AsJson = False) -> None:
+async def show(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
     """Show belief, plan, and the newest records of each kind."""
     async with memory(settings, known=True) as opened:
         held = [] if kind else await opened.beliefs_and_plans()
@@ -95,9 +93,8 @@ async def show(kind: Kinds = None, limit: Limit = 5, *, settings: Settings, json
 
 @command(app, "data user", "mindstream memory export ann.jsonl --user ann")
 async def export(
-    file: Target = None,
-    *,
     settings: Settings,
+    file: Target = None,
     json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 (it is JSON anyway)
 ) -> None:
     """Write a memory as JSON Lines.
@@ -112,7 +109,7 @@ async def export(
 
 
 @command(app, "data user embedder", "mindstream memory import ann.jsonl --user ann --data elsewhere", name="import")
-def import_file(file: Source = None, *, settings: Settings, json: AsJson = False) -> None:
+def import_file(settings: Settings, file: Source = None, json: AsJson = False) -> None:
     """Take in what export wrote.
 
     All of it is checked before anything is written, and a line that is wrong is named. Records that are known are left

@@ -34,7 +34,7 @@ Id = Annotated[str, word("ID", "A record's id, as `memory search` shows it.")]
 
 
 @command(app, "data user embedder", "mindstream memory audit --user ann")
-async def audit(*, settings: Settings, json: AsJson = False) -> None:
+async def audit(settings: Settings, json: AsJson = False) -> None:
     """Look for what should not be there: duplicates, junk, echoes.
 
     Nothing is changed.
@@ -64,10 +64,9 @@ async def audit(*, settings: Settings, json: AsJson = False) -> None:
 
 @command(app, "data user", "mindstream memory purge --older 365 --yes")
 def purge(
+    settings: Settings,
     older: Annotated[float | None, flag("DAYS", "Only what was forgotten longer ago than so many days.", min=0)] = None,
     yes: Yes = False,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Delete what is forgotten, for good.
@@ -94,7 +93,7 @@ def purge(
 
 
 @command(app, "data user embedder", "mindstream memory reembed --embedder st:all-MiniLM-L6-v2")
-async def reembed(*, settings: Settings, json: AsJson = False) -> None:
+async def reembed(settings: Settings, json: AsJson = False) -> None:
     """Give each record a vector of another embedder.
 
     Those that have one are passed over, so it can be broken off and gone on with.
@@ -111,7 +110,7 @@ async def reembed(*, settings: Settings, json: AsJson = False) -> None:
 
 
 @command(app, "data user", "mindstream memory evidence 1jatk3k2m0x7c5v9qz")
-async def evidence(id_: Id, *, settings: Settings, json: AsJson = False) -> None:
+async def evidence(settings: Settings, id_: Id, json: AsJson = False) -> None:
     """Show what a record was drawn from, down to what was seen."""
     async with memory(settings, known=True) as opened:
         found = await opened.stream.evidence_of(id_)
@@ -125,10 +124,9 @@ async def evidence(id_: Id, *, settings: Settings, json: AsJson = False) -> None
 
 @command(app, "data", "mindstream memory erase --user ann")
 def erase(
+    settings: Settings,
     user: Annotated[str, flag("NAME", "Who; there is no default.", "--user")],
     yes: Yes = False,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Erase all that is kept of a user, for good.

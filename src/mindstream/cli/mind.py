@@ -21,7 +21,7 @@ app = group("Carry a whole mind elsewhere, as one file.")
 
 
 @command(app, "data user", "mindstream mind export ann.mind --user ann")
-async def export(file: Annotated[Path, word("FILE", "Where to; - is standard output.")], *, settings: Settings) -> None:
+async def export(settings: Settings, file: Annotated[Path, word("FILE", "Where to; - is standard output.")]) -> None:
     """Write a whole mind as one file.
 
     JSON Lines as `memory export` writes them, superseded and forgotten records too, under a header with the pack, gate,
@@ -36,9 +36,8 @@ async def export(file: Annotated[Path, word("FILE", "Where to; - is standard out
 
 @command(app, "data user embedder", "mindstream mind import ann.mind --data elsewhere", name="import")
 def import_file(
-    file: Annotated[Path, word("FILE", "Where from; - is standard input.")],
-    *,
     settings: Settings,
+    file: Annotated[Path, word("FILE", "Where from; - is standard input.")],
     user: Annotated[str | None, flag("NAME", "Whose mind it will be [as in the file].", "--user")] = None,
     data: Annotated[Path | None, flag("DIR", "Data folder [~/.local/share/mindstream].", "--data")] = None,
     json: AsJson = False,

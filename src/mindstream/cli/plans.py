@@ -41,12 +41,11 @@ app = group("Look at plans in files, change them, run them.")
 
 @command(app, "data", "mindstream plan check plan.json", "mindstream plan check plan.txt --tools web,llm", name="check")
 def check_plan(
+    settings: Settings,
     file: flags.PlanFile,
     tools: flags.Tools = None,
     docs: flags.Docs = None,
     mcp: flags.Mcp = None,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> int:
     """Say what is wrong with a plan, and what to do about it.
@@ -90,6 +89,7 @@ def draw(
     name="run", model=flags.MODEL, roles=flags.ROLE,
 )  # fmt: skip
 def run_plan(
+    chosen: Chosen,
     file: flags.PlanFile,
     task: flags.TaskText = "",
     how: flags.How = "rewoo",
@@ -105,8 +105,6 @@ def run_plan(
     seconds: flags.Seconds = None,
     save: flags.Save = None,
     run: flags.Run = "",
-    *,
-    chosen: Chosen,
     json: AsJson = False,
 ) -> int:
     """Run a plan as it stands: as `solve`, and no planner is asked.
@@ -197,6 +195,7 @@ def edit(
 
 @command(app, "data", "mindstream plan export plan.json --tools web,llm >> exemplars.jsonl")
 def export(
+    settings: Settings,
     file: flags.PlanFile,
     task: flags.TaskText = "",
     form: Annotated[
@@ -205,8 +204,6 @@ def export(
     tools: flags.Tools = None,
     docs: flags.Docs = None,
     mcp: flags.Mcp = None,
-    *,
-    settings: Settings,
 ) -> None:
     """Write a plan as a line to train a planner on.
 

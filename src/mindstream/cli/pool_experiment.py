@@ -49,6 +49,7 @@ same form (NAME.toml), or the published folders."""
     notes=NOTES, model="Who answers for all agents [rules].",
 )  # fmt: skip
 def experiment(
+    settings: Settings,
     agents: Annotated[str, flag("A,B,…", "Only these agents [all].")] = "",
     agents_from: Annotated[Path | None, flag("DIR", "Your own agents, or the published pairs.", "--data")] = None,
     studies: Annotated[str, flag("A,B,…", "Which studies.")] = "shots,pools,growth,controls",
@@ -63,8 +64,6 @@ def experiment(
     scorer: Annotated[str, flag("NAME", "Who grades what streams in.")] = "rules",
     bertscore: Annotated[str, flag("MODEL", "BERTScore, too, by this model of the hub or folder.")] = "",
     out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command goes on behind them.")] = None,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""

@@ -25,7 +25,7 @@ from mindstream.text.counting import count_of
 
 
 @command(app, "data user embedder", "mindstream pool train verse", user=ME)
-async def train(name: Name, *, settings: Settings, json: AsJson = False) -> None:
+async def train(settings: Settings, name: Name, json: AsJson = False) -> None:
     """Have the retriever learn from all of the pool, now.
 
     It learns from each admission in any case; this weighs all of it anew, and begins anew where the embedder is another
@@ -51,13 +51,12 @@ def describe_version(row: RetrieverTrained) -> str:
 
 @command(app, "data user embedder", "mindstream pool curve verse --svg curve.svg", user=ME)
 async def curve(
+    settings: Settings,
     name: Name,
     form: Annotated[
         Literal["composed", "bare"] | None, typer.Option(help="What is embedded [both, where they differ].")
     ] = None,
     file: Svg = None,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Show how well the pool does at each size, the best size, and what learning gains as it grows.
@@ -86,11 +85,10 @@ async def curve(
 
 @command(app, "data user embedder", "mindstream pool trim verse --capacity best", user=ME)
 def trim(
+    settings: Settings,
     name: Name,
     capacity: Annotated[str, flag("N|best", "How many stay; best: as `pool curve` says.")],
     yes: Yes = False,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Let go of what is least worth keeping, by grade, use and likeness; what you laid in stays."""

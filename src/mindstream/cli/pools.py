@@ -38,6 +38,7 @@ Writer = Annotated[str, flag("NAME", "Offer them as this agent, to be graded.", 
     "mindstream pool create plans --member ann --member ben --private", user=ME,
 )  # fmt: skip
 async def create(
+    settings: Settings,
     name: Name,
     domain: Annotated[str, flag("WORDS", "What its exemplars are about [its name].")] = "",
     member: Annotated[list[str] | None, flag("NAME", "Only these write and recall, and you; repeatable.")] = None,
@@ -46,8 +47,6 @@ async def create(
         Literal["composed", "bare"],
         typer.Option(help="What is embedded: the prompt with its examples, or the query."),
     ] = "composed",
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Create a pool; it is yours."""
@@ -63,11 +62,10 @@ async def create(
     "mindstream pool rubric verse --freeze rubric.toml", "mindstream pool rubric verse", user=ME, model=SCORER,
 )  # fmt: skip
 async def rubric(
+    settings: Settings,
     name: Name,
     draft: Annotated[Path | None, flag("FILE", "Have one drafted into a file.")] = None,
     freeze: Annotated[Path | None, flag("FILE", "Freeze the one in a file, as you reviewed it.")] = None,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Draft a rubric, freeze it, or show the one that is frozen.
@@ -101,6 +99,7 @@ async def rubric(
     "mindstream pool add verse --answers poems.txt --model openai:gpt-5-mini", user=ME, model=SCORER,
 )  # fmt: skip
 async def add(
+    settings: Settings,
     name: Name,
     query: Annotated[str, flag("WORDS", "The question.")] = "",
     answer: Annotated[str, flag("WORDS", "Its answer.")] = "",
@@ -109,8 +108,6 @@ async def add(
         Path | None, flag("FILE", "Answers, a line of --- between them; a model drafts the questions.")
     ] = None,
     writer: Writer = "",
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> int:
     """Lay pairs in by hand, or offer them as an agent.
@@ -135,7 +132,7 @@ async def add(
     user=ME, model=SCORER,
 )  # fmt: skip
 async def import_file(
-    name: Name, file: Source = None, writer: Writer = "", *, settings: Settings, json: AsJson = False
+    settings: Settings, name: Name, file: Source = None, writer: Writer = "", json: AsJson = False
 ) -> int:
     """Take pairs in, as `pool add --file` does; who is said there to have written them is not believed."""
     return await _add(settings, name, list(read_pairs(files.read_lines(file), files.source(file))), writer, json)
@@ -162,11 +159,10 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
 
 @command(app, "data user embedder", "mindstream pool recall verse 'a couplet on rain' -k 2 --user ann", user=ME)
 async def recall(
+    settings: Settings,
     name: Name,
     query: Annotated[str, word("QUERY", "What is to be answered.")],
     k: Annotated[int, flag("N", "How many shots.", "-k", min=0, max=64)] = 3,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Print the prompt that a query gets: the best exemplars that you may read, the query last."""
@@ -183,10 +179,9 @@ async def recall(
 
 @command(app, "data user", "mindstream pool why verse dnkxxgi4", user=ME)
 async def why(
+    settings: Settings,
     name: Name,
     id: Annotated[str, word("ID", "An exemplar's id, or how it begins.")],
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Say what became of a pair: who wrote it, how it was graded, why it is served or not."""
@@ -221,12 +216,11 @@ async def why(
     user=ME,
 )  # fmt: skip
 async def grant(
+    settings: Settings,
     name: Name,
     reader: Annotated[list[str] | None, word("NAME…", "Who may read what you write.")] = None,
     everyone: Annotated[bool, switch("--everyone", "All members may.")] = False,
     private: Annotated[bool, switch("--private", "Nobody else may.")] = False,
-    *,
-    settings: Settings,
 ) -> None:
     """Say who may read what you write, from now on and what is there already.
 
@@ -245,14 +239,13 @@ async def grant(
     "mindstream pool withdraw verse --writer ann --because 'planted' --erase", user=ME,
 )  # fmt: skip
 def withdraw(
+    settings: Settings,
     name: Name,
     ids: Annotated[list[str] | None, word("ID…", "Exemplars.")] = None,
     writer: Annotated[str, flag("NAME", "All that this writer wrote.")] = "",
     because: Annotated[str, flag("WORDS", "Why, for the log.")] = "",
     erase: Annotated[bool, switch("--erase", "Delete their words for good, too.")] = False,
     yes: Yes = False,
-    *,
-    settings: Settings,
 ) -> None:
     """Withdraw exemplars, and what was drawn from them: your own, or, in your own pool, anybody's."""
     if bool(ids) == bool(writer):
@@ -270,7 +263,7 @@ def withdraw(
 
 
 @command(app, "data user", "mindstream pool export verse pairs.jsonl", user=ME)
-async def export(name: Name, file: Target = None, *, settings: Settings) -> None:
+async def export(settings: Settings, name: Name, file: Target = None) -> None:
     """Write what you may read as pairs for fine-tuning, in the usual chat form."""
     async with pools.open_pool(settings, name) as pool:
         lines = await export_lines(pool, settings.user)

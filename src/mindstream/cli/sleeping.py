@@ -44,13 +44,12 @@ QUESTION = "Sleep like this? yes; no, keep all of it; or the ids to keep"
     model="Who dreams and rates, as for chat [rules].",
 )  # fmt: skip
 def sleep(
+    settings: Settings,
     n: Annotated[int, flag("N", "How many records it draws.", "-n", min=0, max=MOST)] = 20,
     review: Annotated[bool, switch("--review", "Show what it would do first; ask before anything is changed.")] = False,
     accept: Annotated[Path | None, flag("FILE", "Do what --review --json wrote there.")] = None,
     keep: Annotated[list[str] | None, flag("ID", "Of that, leave this record as it is; repeatable.")] = None,
     yes: Yes = False,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Sleep: let what is not used fade, dream of it, keep house.
@@ -78,9 +77,8 @@ def sleep(
 
 @command(app, "data user", "mindstream memory undo-sleep --user ann", name="undo-sleep")
 async def undo_sleep(
-    row: Annotated[int, word("[ROW]", "Which: the row of the log in which it began [the last one].", min=0)] = 0,
-    *,
     settings: Settings,
+    row: Annotated[int, word("[ROW]", "Which: the row of the log in which it began [the last one].", min=0)] = 0,
     json: AsJson = False,
 ) -> None:
     """Take a sleep back: hold again what it forgot and merged.

@@ -94,6 +94,7 @@ app = typer.Typer(**PLAIN)
     notes=NOTES, model=MODEL, roles=ROLE,
 )  # fmt: skip
 def solve(
+    chosen: Chosen,
     words: Annotated[list[str] | None, word("TASK", "What is to be solved.")] = None,
     how: flags.How = "rewoo",
     tools: flags.Tools = None,
@@ -112,8 +113,6 @@ def solve(
     run: flags.Run = "",
     resume: Annotated[str, flag("NAME", "Go on with a run that was stopped.")] = "",
     list_: Annotated[bool, switch("--list", "List the runs.")] = False,
-    *,
-    chosen: Chosen,
     json: AsJson = False,
 ) -> int:
     """Solve a task with tools: plan it, run the plan, answer."""

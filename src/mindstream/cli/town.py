@@ -103,14 +103,13 @@ MODELS = "model roles fallback patience_s town embedder"
     "mindstream town new --data ./blind --without observation,reflection",
 )  # fmt: skip
 def new(
+    settings: Settings,
     source: Annotated[str, word("TOWN", "A shipped town, or FILE.toml.")] = "smallville",
     seed: Seed = 0,
     profile: ProfileOf = None,
     without: Annotated[
         list[str] | None, flag("A,B", "Switch off: observation, reflection, planning, recall, talk.")
     ] = None,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Begin a town in a data folder."""
@@ -177,6 +176,7 @@ class Watcher:
     notes=LIMITS, model=MODEL, roles=ROLE,
 )  # fmt: skip
 def run(
+    settings: Settings,
     days: Days = None,
     hours: Hours = None,
     until: Until = "",
@@ -184,8 +184,6 @@ def run(
     usd: Usd = None,
     yes: Yes = False,
     verbose: Verbose = False,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> int:
     """Let the town live: one day, or as long as you say."""
@@ -194,6 +192,7 @@ def run(
 
 @command(app, MODELS, "mindstream town resume --data ./ville", notes=LIMITS, model=MODEL, roles=ROLE)
 def resume(
+    settings: Settings,
     days: Days = None,
     hours: Hours = None,
     until: Until = "",
@@ -201,8 +200,6 @@ def resume(
     usd: Usd = None,
     yes: Yes = False,
     verbose: Verbose = False,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> int:
     """Go on to the end of that day, or as long as you say."""
@@ -281,7 +278,7 @@ def _totals(found: towns.Estimate) -> tuple[int, int]:
     app, "model roles town", "mindstream town estimate --data ./ville --days 2 --model openai:gpt-5-mini",
     "mindstream town estimate --data ./ville --hours 6 --json", model=MODEL, roles=ROLE,
 )  # fmt: skip
-def estimate(days: Days = None, hours: Hours = None, *, settings: Settings, json: AsJson = False) -> None:
+def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: AsJson = False) -> None:
     """Say what a model would cost: calls, tokens, US dollars.
 
     A first day (or less, if you ask for less) is simulated with rules, nothing of it is kept, and what a model would be
@@ -325,6 +322,7 @@ def estimate(days: Days = None, hours: Hours = None, *, settings: Settings, json
     'mindstream town set kitchen:stove "on fire" --danger', name="set",
 )  # fmt: skip
 async def set_(
+    settings: Settings,
     place: Annotated[str, word("OBJECT", "As house:room:object; its end is enough where only one fits.")],
     condition: Annotated[str, word("CONDITION", 'What is wrong with it, in words; "" puts it right again.')],
     danger: Annotated[
@@ -334,8 +332,6 @@ async def set_(
             "It wakes who sleeps beside it and comes before everything; else the town's file or a model says.",
         ),
     ] = None,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Change an object: who sees it may do something about it."""
@@ -349,10 +345,9 @@ async def set_(
 
 @command(app, "town embedder", 'mindstream town whisper "Sam Moore" "The lake will be drained on Friday."')
 async def whisper(
+    settings: Settings,
     name: Name,
     text: Annotated[str, word("TEXT", "The thought, a whole sentence.")],
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Put a thought into somebody's memory.

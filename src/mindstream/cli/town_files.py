@@ -36,6 +36,7 @@ from mindstream.town.world.tiles import TileWorld
     app, "town embedder", "mindstream town import ./base_the_ville_n25 --data ./theirs --map ./the_ville", name="import"
 )
 def import_(
+    settings: Settings,
     folder: Annotated[Path, word("DIR", "The folder of a saved simulation (Park 2023).")],
     map_: Annotated[
         Path | None, flag("DIR", "Its map, a matrix folder or a Tiled file [beside DIR, by its name].", "--map")
@@ -43,8 +44,6 @@ def import_(
     whispers: Annotated[Path | None, flag("FILE", "First memories of the residents (agent_history….csv).")] = None,
     seed: Seed = 0,
     profile: ProfileOf = None,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Begin a town from a saved simulation."""
@@ -77,6 +76,7 @@ def import_(
     "mindstream town export --data ./ville --journal journal.jsonl",
 )  # fmt: skip
 def export(
+    settings: Settings,
     out: Annotated[Path | None, flag("FOLDER", "As a saved simulation, into a new folder.")] = None,
     save: Annotated[
         Path | None,
@@ -86,8 +86,6 @@ def export(
         Path | None, flag("FILE", "All that happened, a line of JSON each, always in the same order.")
     ] = None,
     at: Annotated[str, flag("TIME", "As it was then [now].")] = "",
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Write a town into files: a saved simulation, or its journal.
@@ -138,11 +136,10 @@ async def _write_journal(look: towns.Look, file: Path) -> int:
     'mindstream town replay --data ./ville --from "Feb 14 16:00" --to "Feb 14 20:00" --out party.html',
 )  # fmt: skip
 def replay(
+    settings: Settings,
     out: Annotated[Path, flag("FILE", "The page that is written, in the place of an older one.")] = Path("replay.html"),
     since: Annotated[str, flag("TIME", "Where it begins.", "--from")] = "",
     until: Annotated[str, flag("TIME", "Where it ends.", "--to")] = "",
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Write a web page that plays what happened.

@@ -46,11 +46,10 @@ To = Annotated[str, flag("TIME", "Only until then.", "--to")]
     'mindstream town status --data ./ville --resident isabella --at "Feb 13 10:00"',
 )  # fmt: skip
 async def status(
+    settings: Settings,
     resident: Annotated[str, flag("NAME", "One resident's mind: plan, newest memories.")] = "",
     at: At = "",
     limit: Annotated[int, flag("N", "How many memories are shown.", "-n", min=0, max=1_000)] = 10,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Say what time it is, who is where and does what.
@@ -169,7 +168,7 @@ async def _show_mind(look: Look, name: str, state: ResidentState, step: int, lim
 
 
 @command(app, "town", 'mindstream town why "John Lin" --at "Feb 13 08:10" --data ./ville')
-def why(name: Name, at: At = "", *, settings: Settings, json: AsJson = False) -> None:
+def why(settings: Settings, name: Name, at: At = "", json: AsJson = False) -> None:
     """Say why somebody does what they do.
 
     What they saw, what came to mind, what they decided and had planned.
@@ -182,13 +181,12 @@ def why(name: Name, at: At = "", *, settings: Settings, json: AsJson = False) ->
 
 @command(app, "town", 'mindstream town timeline "John Lin" --to "Feb 13 12:00" --data ./ville')
 def timeline(
+    settings: Settings,
     name: Name,
     since: From = "",
     until: To = "",
     about: Annotated[str, flag("WORDS", "Only what names this.")] = "",
     full: Annotated[bool, switch("--full", "Each act by itself, and every word.")] = False,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Tell what somebody did, said and thought, day by day.
@@ -236,6 +234,7 @@ def _read_of(settings: Settings, typed: str) -> tuple[str, History]:
     model=MODEL, roles=ROLE,
 )  # fmt: skip
 async def interview(
+    settings: Settings,
     name: Name,
     question: Annotated[str, word("QUESTION", "What is asked.")],
     at: At = "",
@@ -245,8 +244,6 @@ async def interview(
             help="Which memory the resident may use: all, no thoughts, no plans either, or only the description."
         ),
     ] = "full",
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Ask somebody something, at any time of their life.

@@ -57,6 +57,7 @@ class Measured:
     '    --event "Hobbs Cafe" --from "Feb 14 17:00" --to "Feb 14 19:00" --plot ./plots',
 )  # fmt: skip
 def metrics(
+    settings: Settings,
     fact: Annotated[
         list[str] | None, flag("WORDS", "Who knows this, since when, from whom; other wordings after |; repeatable.")
     ] = None,
@@ -70,8 +71,6 @@ def metrics(
     odd: Annotated[bool, switch("--odd", "Also list acts at a place that was closed, or not theirs.")] = False,
     csv: Annotated[Path | None, flag("DIR", "Also as tables, into this folder.")] = None,
     plot: Annotated[Path | None, flag("DIR", "Also as curves (SVG), into this folder.")] = None,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """Count what happened: talks, reflections, who knows what.

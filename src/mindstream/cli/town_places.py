@@ -17,10 +17,9 @@ from mindstream.town.world.address import ARENA, SECTOR
 
 @command(app, "town", "mindstream town places --data ./ville", "mindstream town places cafe --data ./ville --json")
 async def places(
+    settings: Settings,
     place: Annotated[str, word("PLACE", "Only this place; the end of its address.")] = "",
     at: At = "",
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> None:
     """List places, what is in them, and who is there."""

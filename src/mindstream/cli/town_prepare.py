@@ -32,11 +32,10 @@ LARGEST = 16 << 20
     notes="Exit code: 0; 1 where a model failed, and nothing has changed; 2 a mistake.", model=MODEL, roles=ROLE,
 )  # fmt: skip
 def prepare(
+    settings: Settings,
     file: Annotated[Path, word("FILE.toml", "A town file.")],
     out: Annotated[Path | None, flag("NEW.toml", "Write it there, and leave FILE as it is.")] = None,
     yes: Yes = False,
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> int:
     """Let a model write the keys of a town file that is told in prose.

@@ -33,11 +33,10 @@ KEPT = "what was heard is kept, and thought about before the town goes on"
     model=MODEL, roles=ROLE,
 )  # fmt: skip
 def talk(
+    settings: Settings,
     name: Annotated[str, word("NAME", "With whom; the first name is enough.")],
     text: Annotated[str | None, word("TEXT", "What you say; without it you type, or pipe, line by line.")] = None,
     by: Annotated[str, flag("NAME", "Who you are.", "--by")] = "a visitor",
-    *,
-    settings: Settings,
     json: AsJson = False,
 ) -> int:
     """Talk with somebody, while the town stands still.
