@@ -24,6 +24,12 @@ COMMANDS = {
     "/quit": "leave (as Ctrl-D does)",
 }
 
+WANTING = {
+    "/keep": "say what is to be remembered, as in /keep the key hangs in the shed",
+    "/memory": "say what to look for, as in /memory what disturbs the sleep",
+    "/forget": "say what is to be forgotten, as in /forget the red bicycle",
+}
+
 
 class Commands:
     """Answers commands; nothing of it is remembered."""
@@ -36,6 +42,9 @@ class Commands:
     async def run(self, line: str) -> bool:
         """Do what a line says; return False where the user wants to leave."""
         command, _, rest = line.partition(" ")
+        if not rest.strip() and (example := WANTING.get(command.lower())):
+            self._screen.complain(f"{command} WORDS: {example}")
+            return True
         try:
             match command.lower():
                 case "/belief":
@@ -77,24 +86,15 @@ class Commands:
         self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
 
     async def _keep(self, words: str) -> None:
-        if not words:
-            self._screen.complain("/keep WORDS: say what is to be remembered, as in /keep the key hangs in the shed")
-            return
         note = await self._mind.stream.remember(words, "note", by=self._mind.stream.name)
         self._screen.text(f"kept as {note.id}")
 
     async def _memory(self, words: str) -> None:
-        if not words:
-            self._screen.complain("/memory WORDS: say what to look for, as in /memory what disturbs the sleep")
-            return
         found = await self._mind.stream.recall(words, k=5, touch=False)
         lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
         self._screen.text("\n".join(lines) or "nothing is remembered yet")
 
     async def _forget(self, words: str) -> None:
-        if not words:
-            self._screen.complain("/forget WORDS: say what is to be forgotten, as in /forget the red bicycle")
-            return
         removal = await self._mind.stream.to_forget(about=words)
         if removal:
             self._screen.text("\n".join(describe(removal)))

@@ -81,7 +81,13 @@ def group(help: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
 
 
 def command(
-    app: typer.Typer, settings: str, *examples: str, name: str | None = None, notes: str = "", **help: str
+    app: typer.Typer,
+    settings: str,
+    *examples: str,
+    name: str | None = None,
+    notes: str = "",
+    summary: str = "",
+    **help: str,
 ) -> Callable[[Run], Run]:
     """Make a function a command; one that is a coroutine is run.
 
@@ -89,9 +95,11 @@ def command(
         settings: fields of the settings that flags set; the function gets them as `settings`, or with their origins as
             `chosen`; in the help they stand before --json. A parameter of a field's name is such a flag, too, and
             handed on.
+        summary: what it does, where its docstring does not say so.
         help: of some of these flags, instead of the usual.
     """
-    return lambda run: _add(app.command, run, settings.split(), help, name=name, epilog=_epilog(notes, examples))
+    more = {"name": name, "help": summary or None, "epilog": _epilog(notes, examples)}
+    return lambda run: _add(app.command, run, settings.split(), help, **more)
 
 
 def bare(app: typer.Typer, settings: str, *examples: str, **help: str) -> Callable[[Run], Run]:
@@ -107,12 +115,12 @@ def _epilog(notes: str, examples: tuple[str, ...]) -> str:
     return f"{notes}\n\n{shown}".strip("\n")
 
 
-def _add(add: Callable[..., Any], run: Run, fields: list[str], help: Mapping[str, str], **more: Any) -> Run:
+def _add(add: Callable[..., Any], run: Run, fields: list[str], helps: Mapping[str, str], **more: Any) -> Run:
     own = inspect.signature(run, eval_str=True).parameters
     wanted = next((each for each in ("settings", "chosen") if each in own), "")
     parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for name, each in own.items() if name != wanted]
     end = next((n for n, each in enumerate(parameters) if each.name == "json"), len(parameters))
-    parameters[end:end] = [_setting(field, help) for field in fields if field not in own]
+    parameters[end:end] = [_setting(field, helps) for field in fields if field not in own]
 
     def call(**given: Any) -> Any:
         chosen = choose({field: given[field] for field in fields}) if wanted else None

@@ -20,7 +20,8 @@ from mindstream.cli.progress import progress
 from mindstream.service import pools
 from mindstream.settings import Settings
 from mindstream.sharing.events import RetrieverTrained
-from mindstream.sharing.growth import SizeCurve, SizePoint
+from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve
+from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.text.counting import count_of
 
 
@@ -33,7 +34,8 @@ async def train(settings: Settings, name: Name, json: AsJson = False) -> None:
     """
     async with pools.open_pool(settings, name) as pool:
         with progress(f"learning from {name}") as bar:
-            row = await pools.train(pool, bar)
+            total = len((await pool.state()).teaching(pool.guarded))
+            row = await PoolLearner(pool).train(lambda done: bar(done, total))
     tell(json, {"pool": name, **row.model_dump(mode="json")}, describe_version(row))
 
 
@@ -66,7 +68,8 @@ async def curve(
     """
     async with pools.open_pool(settings, name) as pool:
         with progress(f"learning from {name} as it grew") as bar:
-            grown = await pools.growth(pool, bar)
+            total = len((await pool.state()).teaching(pool.guarded))
+            grown = await growth_curve(pool, lambda done: bar(done, total)) if total >= LEAST else []
         curves = Curves(name, await pools.size_curves(pool, form), grown, (await pool.state()).versions)
     if file:
         write_text(file, stacked(_pictures(curves)))

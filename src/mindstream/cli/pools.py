@@ -19,6 +19,7 @@ from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair
 from mindstream.sharing.events import EVERYONE, ExemplarJudged
+from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.pairs_file import export_lines, read_pairs
 from mindstream.sharing.rubric import read_rubric
 from mindstream.sharing.shots import kshot_text
@@ -170,8 +171,9 @@ async def recall(
         found = await pool.recall(query, k, reader=settings.user)
         if not json:
             say(kshot_text(found, query))
-            if ranked_by := pools.describe_ranking(pool):
-                say(ranked_by, sys.stderr)
+            fault = pool.retriever.fault if isinstance(pool.retriever, PoolLearner) else ""
+            if fault or pool.retriever.version:
+                say(fault or f"ranked by version {pool.retriever.version} of the retriever", sys.stderr)
         for each in found if json else ():
             row = {"id": each.id, "query": each.query, "answer": each.answer, "writer": each.writer}
             print_json({**row, "model": each.model, "version": pool.retriever.version})

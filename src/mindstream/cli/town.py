@@ -173,9 +173,15 @@ class Watcher:
     app, MODELS, "mindstream town run --data ./ville --days 2",
     'mindstream town run --data ./ville --until "Feb 14 19:00" -v',
     "mindstream town run --data ./ville --hours 3 --model openai:gpt-5-mini --usd 2",
+    name="run", summary="Let the town live: one day, or as long as you say.", notes=LIMITS, model=MODEL, roles=ROLE,
+)  # fmt: skip
+@command(
+    app, MODELS, "mindstream town resume --data ./ville",
+    name="resume", summary="Go on to the end of that day, or as long as you say.",
     notes=LIMITS, model=MODEL, roles=ROLE,
 )  # fmt: skip
-def run(
+def let_live(
+    context: typer.Context,
     settings: Settings,
     days: Days = None,
     hours: Hours = None,
@@ -186,24 +192,9 @@ def run(
     verbose: Verbose = False,
     json: AsJson = False,
 ) -> int:
-    """Let the town live: one day, or as long as you say."""
-    return live(settings, Span(days, hours, until, steps), Wishes(usd, yes, verbose, json))
-
-
-@command(app, MODELS, "mindstream town resume --data ./ville", notes=LIMITS, model=MODEL, roles=ROLE)
-def resume(
-    settings: Settings,
-    days: Days = None,
-    hours: Hours = None,
-    until: Until = "",
-    steps: Steps = None,
-    usd: Usd = None,
-    yes: Yes = False,
-    verbose: Verbose = False,
-    json: AsJson = False,
-) -> int:
-    """Go on to the end of that day, or as long as you say."""
-    return live(settings, Span(days, hours, until, steps, to_midnight=True), Wishes(usd, yes, verbose, json))
+    """Let the town live, from where it stands."""
+    span = Span(days, hours, until, steps, to_midnight=context.info_name == "resume")
+    return live(settings, span, Wishes(usd, yes, verbose, json))
 
 
 def live(settings: Settings, span: Span, wishes: Wishes) -> int:

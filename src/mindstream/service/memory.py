@@ -99,14 +99,11 @@ async def memory(
     elif not (settings.data / FILE).exists():
         raise InputError(f"there is no memory in {settings.data} yet: {begins} begins one, --data names another folder")
     await asyncio.to_thread(finish_all, settings.data, settings.user)
-    store = SqliteStore(settings.data)
-    try:
+    async with SqliteStore(settings.data) as store:
         if new or own:
             await refuse_town(store, settings.data)
         opened = Memory(store, settings.user, settings.embedder, clock or SystemClock())
         yield await opened.require_known() if known else opened
-    finally:
-        await store.close()
 
 
 async def events(

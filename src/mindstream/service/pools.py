@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
@@ -17,9 +17,8 @@ from mindstream.sharing import capacity as capacity_policy
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.draft_question import DraftQuestion
 from mindstream.sharing.draft_rubric import DraftRubric
-from mindstream.sharing.events import ExemplarJudged, Form, RetrieverTrained
-from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve, size_curve
-from mindstream.sharing.learning import LEAST, PoolLearner
+from mindstream.sharing.events import ExemplarJudged, Form
+from mindstream.sharing.growth import SizeCurve, size_curve
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.shots import render_shot
@@ -95,19 +94,6 @@ async def _samples(pool: Pool, reader: str) -> tuple[str, ...]:
     return tuple(render_shot(state.standings[id_].exemplar) for id_ in served[::step][:SAMPLES])
 
 
-def describe_ranking(pool: Pool) -> str:
-    """Say what ranked last; "" where nothing was learned."""
-    retriever = pool.retriever
-    fault = retriever.fault if isinstance(retriever, PoolLearner) else ""
-    return fault or (f"ranked by version {retriever.version} of the retriever" if retriever.version else "")
-
-
-async def train(pool: Pool, tell: Callable[[int, int], None]) -> RetrieverTrained:
-    """Have a pool's retriever learn from all of it; `tell` hears how many of how many exemplars were weighed."""
-    total = len((await pool.state()).teaching(pool.guarded))
-    return await PoolLearner(pool).train(lambda done: tell(done, total))
-
-
 async def size_curves(pool: Pool, form: Form | None = None) -> list[SizeCurve]:
     """Measure a pool at tenths of its size, with both forms of what is embedded where they differ."""
     state = await pool.state()
@@ -115,12 +101,6 @@ async def size_curves(pool: Pool, form: Form | None = None) -> list[SizeCurve]:
     differ = any(each.exemplar.examples for each in state.standings.values())
     forms: list[Form] = [form] if form else [own, "bare" if own == "composed" else "composed"] if differ else [own]
     return [await size_curve(pool, each) for each in forms]
-
-
-async def growth(pool: Pool, tell: Callable[[int, int], None]) -> list[SizePoint]:
-    """Measure what learning gains a pool as it grew; nothing while it is too small to learn."""
-    total = len((await pool.state()).teaching(pool.guarded))
-    return await growth_curve(pool, lambda done: tell(done, total)) if total >= LEAST else []
 
 
 async def trim(pool: Pool, capacity: str, by: str) -> list[str]:

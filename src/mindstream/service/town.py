@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import difflib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -136,12 +135,9 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
         InputError: none lives there.
     """
     await require_town(settings.data)
-    store = SqliteStore(settings.data)
-    try:
+    async with SqliteStore(settings.data) as store:
         setting = await read_setting(store)
         yield Look(store, setting, (await read_town(store, setting.profile)).step)
-    finally:
-        await store.close()
 
 
 @contextlib.asynccontextmanager
@@ -167,24 +163,11 @@ async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterat
     async with (
         answering(settings, on_call=calls.take, budget=budget) as models,
         Town.open(folder, models=models, embed=settings.embedder) as town,
-        _billing(town, calls),
     ):
-        yield town
-
-
-@contextlib.asynccontextmanager
-async def _billing(town: Town, calls: CallLog) -> AsyncIterator[None]:
-    """Write the bill as calls are made, while the block lasts."""
-    any_resident = next(iter(town.residents.values()))
-    stream = Stream(town.store, TOWN, any_resident.stream.embedder, ManualClock(town.setting.start))
-    writing = asyncio.ensure_future(calls.run(stream))
-    try:
-        yield
-    finally:
-        writing.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await writing
-        await calls.flush(stream)
+        any_resident = next(iter(town.residents.values()))
+        bill = Stream(town.store, TOWN, any_resident.stream.embedder, ManualClock(town.setting.start))
+        async with calls.writing(bill):
+            yield town
 
 
 async def live(
