@@ -42,7 +42,7 @@ async def owners(folder: Path) -> set[tuple[bool, float]]:
 def talking(folder: Path, door: FakeEndpoint, *more: str) -> subprocess.Popen[bytes]:
     """Begin a conversation on pipes, and return in the middle of an answer."""
     process = subprocess.Popen(
-        [*COMMAND, "chat", "--data", str(folder), "--json", "--role", f"talker={door.url}#slow", *more],
+        [*COMMAND, "chat", "--data", str(folder), "--json", "--model", "rules", "--role", f"talker={door.url}#slow", *more],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=interruptible,
     )  # fmt: skip
     assert process.stdin and process.stdout
@@ -80,7 +80,7 @@ def test_what_was_said_so_far_is_kept(
 
 @pytest.mark.parametrize(("hang_up", "code"), [(False, 143), (True, 129)], ids=["SIGTERM", "the window is closed"])
 def test_what_was_said_so_far_in_a_terminal_is_kept(hang_up: bool, code: int, folder: Path, door: FakeEndpoint) -> None:
-    with terminal("chat", "--data", folder, "--role", f"talker={door.url}#slow") as screen:
+    with terminal("chat", "--data", folder, "--model", "rules", "--role", f"talker={door.url}#slow") as screen:
         screen.until("you: ")
         screen.type("The noise keeps me awake.\r")
         screen.until("coach: ")
@@ -107,7 +107,7 @@ def test_a_terminal_that_waits_for_words_ends_too(folder: Path) -> None:
 
 
 def test_ctrl_c_twice_in_a_terminal_keeps_what_was_said(folder: Path, door: FakeEndpoint) -> None:
-    with terminal("chat", "--data", folder, "--role", f"talker={door.url}#slow") as screen:
+    with terminal("chat", "--data", folder, "--model", "rules", "--role", f"talker={door.url}#slow") as screen:
         screen.until("you: ")
         screen.type("The noise keeps me awake.\r")
         screen.until("coach: ")
