@@ -11,7 +11,6 @@ from hypothesis import settings
 from world import World
 
 from mindstream import SqliteStore
-
 from mindstream.models.provider import Provider, provider
 
 KEYS = (

@@ -49,7 +49,7 @@ def helps(command: Any, parent: Any = None) -> Iterator[tuple[str, str]]:
     )  # fmt: skip
     yield context.command_path, "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
     for name in getattr(command, "commands", ()):
-        yield from helps(command.commands[name], context)
+        yield from helps(command.resolve_command(context, [name])[1], context)
 
 
 if __name__ == "__main__":

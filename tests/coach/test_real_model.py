@@ -10,7 +10,8 @@ from gguf import TALK, turns
 from mindstream.models.address import local_file
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(
     local_file() is None or find_spec("xllamacpp") is None,
     reason="the model `local` is not installed: mindstream model get",

@@ -1,12 +1,11 @@
 """Recall on a real store, with an embedder of words that makes no claim to sense."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from world import Words
 
 from mindstream.errors import InputError
@@ -16,7 +15,6 @@ from mindstream.memory.policies import Cosine, Generative
 from mindstream.memory.question import understood
 from mindstream.memory.recall import Recaller
 from mindstream.memory.record import Kind, Record, Triple, new_id
-from mindstream.memory.rerank import add_scores
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Revision
 
@@ -190,23 +188,6 @@ async def test_policies_may_be_chosen(world: World) -> None:
     assert (await world.ask("noise in the street"))[0] == "noise in the street"
     assert (await world.ask("noise in the street", policy=Generative()))[0] == "noise at work"
     assert (await world.ask("noise in the street", policy=Cosine()))[0] == "noise in the street"
-
-
-class Contrary:
-    """A re-ranker that likes what is long."""
-
-    async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        return np.array([1000.0 * len(text) for text in texts])
-
-
-async def test_a_reranker_is_heard_where_one_is_named(world: World) -> None:
-    for text in ("noise noise", "noise, and a great many other words that nobody asked for"):
-        await world.tell(text)
-    assert (await world.ask("noise"))[0] == "noise noise"
-    world.recaller.reranker = Contrary()
-    assert set(await world.ask("noise")) == {"noise noise", "noise, and a great many other words that nobody asked for"}
-    scores = add_scores(np.array([3.0, 1.0, 2.0]), np.array([0.0, 0.0, 9.0]))
-    assert scores.argmax() == 2
 
 
 async def test_what_is_known_by_keyword(world: World) -> None:

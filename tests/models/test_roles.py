@@ -99,7 +99,6 @@ async def test_words_still_come_piece_by_piece_through_all_wrappers(door: FakeEn
         cache_dir=tmp_path / "cache",
         record=tmp_path / "run.jsonl",
         words_dir=tmp_path,
-        per_minute=60,
     ) as models:
         pieces = speak(models.of("talker"), Talk())
         door.go()

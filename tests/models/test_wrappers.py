@@ -292,20 +292,6 @@ async def test_no_more_than_so_many_run_at_once() -> None:
     assert (most, running) == (3, 0)
 
 
-@given(per_minute=st.integers(1, 5), requests=st.integers(1, 20))
-async def test_no_more_than_so_many_begin_in_any_minute(per_minute: int, requests: int) -> None:
-    clock, begun = Patient(), list[float]()
-
-    def notes(_: Request) -> str:
-        begun.append(clock.elapsed())
-        return "ok"
-
-    model = Limit(talks(*[notes] * requests), per_minute=per_minute, clock=clock)
-    for _ in range(requests):
-        await parts_of(model)
-    assert all(late - early >= 60 for early, late in zip(begun, begun[per_minute:], strict=False))
-
-
 # Fallback.
 
 

@@ -9,45 +9,27 @@ from pydantic import JsonValue
 
 from mindstream.cli.clean import short
 from mindstream.cli.life_lines import describe_life
-from mindstream.coach.events import Alarmed, Decided, Judged, PlanMade
+from mindstream.coach.belief.plan import Plan, PlanStep, State
+from mindstream.coach.events import PlanMade
 from mindstream.log.events import (
     BeliefChanged,
     Corrected,
     Event,
     Failed,
-    FollowUp,
-    Heard,
     ModelCalled,
     Observed,
     Opened,
-    Piece,
-    Reading,
-    Reflected,
     Remembered,
-    Said,
-    Slept,
     Thought,
     ToolCalled,
-    Waiting,
 )
 
-QUIET = (
-    Alarmed,
-    Decided,
-    FollowUp,
-    Heard,
-    Judged,
-    ModelCalled,
-    Opened,
-    Piece,
-    Reading,
-    Reflected,
-    Said,
-    Slept,
-    Thought,
-    Waiting,
-)
+QUIET = {
+    "alarmed", "decided", "follow_up", "heard", "judged", "model_called", "opened", "piece", "reading", "reflected",
+    "said", "slept", "thought", "waiting",
+}  # fmt: skip
 """Kinds that are shown otherwise, or only now and then."""
+STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
 
 
 def aside(event: Event, *, thinks: bool = True) -> str:
@@ -58,7 +40,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
         case PlanMade():
             return f"plan v{event.version}: {short(event.changed or 'made')}"
         case ToolCalled():
-            return f"tool {event.tool}: {_arguments(event.arguments)}"
+            return f"tool {event.tool}: {describe_arguments(event.arguments)}"
         case Failed():
             return (
                 f"{event.where}: {short(event.text, 600)}" if event.where not in event.text else short(event.text, 600)
@@ -79,7 +61,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
             return describe_call(event)
         case Opened():
             return f"session {event.session}, pack {event.pack}"
-    return "" if type(event) in QUIET else describe_life(event) or _named(event)
+    return "" if event.kind in QUIET else describe_life(event) or _named(event)
 
 
 def _named(event: Event) -> str:
@@ -106,13 +88,13 @@ def describe_patch(patch: Mapping[str, JsonValue]) -> str:
     return "; ".join(parts)
 
 
-def _arguments(text: str) -> str:
-    """Write a call's arguments without the marks of JSON."""
+def describe_arguments(text: str, most: int = 160, between: str = ", ") -> str:
+    """Write what a call is made with, without the marks of JSON."""
     try:
-        values = json.loads(text).values()
+        values = json.loads(text or "{}").values()
     except (ValueError, AttributeError, RecursionError):
-        return short(text)
-    return short(", ".join(str(value) for value in values if value not in ("", None, [])))
+        return short(text, most)
+    return short(between.join(str(value) for value in values if value not in ("", None, [])), most)
 
 
 def describe_call(call: ModelCalled) -> str:
@@ -120,3 +102,20 @@ def describe_call(call: ModelCalled) -> str:
     tokens = f", {call.input_tokens} + {call.output_tokens} tokens" if call.input_tokens else ""
     mended = ", mended" if call.mended else ""
     return f"{call.model} {call.prompt}: {call.error or f'{call.seconds:.1f} s'}{tokens}{cost}{mended}"
+
+
+def plan_told(plan: Plan) -> str:
+    """Write a plan for people, with reasons and resources."""
+    return "\n".join(line for step in plan.steps for line in _step(step))
+
+
+def _step(step: PlanStep) -> list[str]:
+    lines = [f"{STATES[step.state]} {step.title}" + (f": {step.do}" if step.do else "")]
+    if step.state == "now" and step.why:
+        lines.append(f"    why: {step.why}")
+    if step.state == "now":
+        for resource in step.resources:
+            publisher = f", {resource.publisher}" if resource.publisher else ""
+            link = f", {resource.link}" if resource.link else ""
+            lines.append(f"    {resource.title}{publisher}{link}" + (f" ({resource.why})" if resource.why else ""))
+    return lines

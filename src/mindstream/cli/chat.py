@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import replace
+from typing import Annotated
+
+import typer
 
 from mindstream.cli.clean import complain
 from mindstream.cli.console import PlainConsole
 from mindstream.cli.conversation import Wishes, conversing
-from mindstream.cli.edge import no_more_output
+from mindstream.cli.flags import PLAIN, PoolName, Record, command, flag, switch
 from mindstream.cli.lines import Lines, answer
 from mindstream.cli.screens import JsonScreen, Screen, TextScreen
-from mindstream.cli.stopping import Stopping
+from mindstream.cli.stopping import run_until_stopped
 from mindstream.coach.packs.load import load
 from mindstream.errors import InputError
 from mindstream.models.roles import Models
@@ -21,30 +23,64 @@ from mindstream.settings import Settings
 
 INCOMPLETE = 1
 """The exit code where a line could not be taken."""
+NOTES = """Without a terminal one utterance a line is read from standard input, the
+next one after the answer and all thinking. `mindstream demo` plays a
+recorded talk with a model.
+
+Exit code: 0; 1 where a line could not be taken; 2 where the conversation
+could not be held; 130 after Ctrl-C, 143 after SIGTERM.
+
+\b
+Models:
+  rules  local  gguf:FILE
+  openai:NAME  anthropic:NAME  google:NAME  ollama:NAME
+  http://host:port/v1#NAME (any OpenAI-compatible endpoint)
+  playback:FILE (what --record kept)"""
+app = typer.Typer(**PLAIN)
 
 
-def chat(settings: Settings, wishes: Wishes) -> int:
+@command(
+    app,
+    "more_roles pack model roles fallback patience_s data user gate deadline_s prompts embedder budget_tokens"
+    " budget_usd",
+    "mindstream chat --model openai:gpt-5-mini",
+    "mindstream chat --role talker=ollama:qwen3 reasoner=openai:gpt-5",
+    "mindstream chat --user ann --session monday",
+    "mindstream chat --json < utterances.txt",
+    notes=NOTES,
+    model="Who answers, in all roles [rules].",
+    roles="Who answers in one role: talker, reasoner, facts, safety (listens for danger); repeatable.",
+)
+def chat(
+    settings: Settings,
+    session: Annotated[
+        str | None, flag("NAME", "The conversation to go on with [a new one]; memory spans all.")
+    ] = None,
+    no_wait: Annotated[
+        bool, switch("--no-wait", "Without a terminal: read all lines at once; answers come in order.")
+    ] = False,
+    json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False,
+    pool: PoolName = "",
+    record: Record = None,
+) -> int:
+    """Talk: it answers at once, thinks behind, remembers.
+
+    A talker answers from memory; reasoners think about what was said, and write beliefs and a plan back.
+    """
+    return hold(settings, Wishes(session, not no_wait, json, record, pool))
+
+
+def hold(settings: Settings, wishes: Wishes) -> int:
     """Hold a conversation; return the exit code."""
-    stopping = Stopping()
-    try:
-        return asyncio.run(_chat(settings, wishes, stopping))
-    except (KeyboardInterrupt, asyncio.CancelledError, OSError) as error:  # the screen may have gone away with its user
-        if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
-            raise
-    try:
-        complain("stopped; what was heard is kept, and thought about the next time")
-        sys.stdout.flush()
-    except OSError:
-        no_more_output()
-    return stopping.code
+    in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not wishes.json
+    told = "stopped; what was heard is kept, and thought about the next time"
+    return run_until_stopped(_hold(settings, wishes, in_terminal), lambda: told, interrupt=not in_terminal)
 
 
-async def _chat(settings: Settings, wishes: Wishes, stopping: Stopping) -> int:
+async def _hold(settings: Settings, wishes: Wishes, in_terminal: bool) -> int:
     if wishes.record and is_odd(wishes.record):
         raise InputError(f"the recording {wishes.record} cannot be written: it is not a regular file")
     load(settings.pack)  # a broken one is refused before anybody is asked to speak
-    in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not wishes.json
-    stopping.heed(interrupt=not in_terminal)
     if in_terminal:
         from mindstream.cli.terminal import talk
 
@@ -55,17 +91,13 @@ async def _chat(settings: Settings, wishes: Wishes, stopping: Stopping) -> int:
     if first is None:
         complain("nothing stands on standard input: say something, or see `mindstream demo`")
         return 0
-    shown = _screen(wishes)
+    shown: Screen = JsonScreen()
+    if not wishes.json:
+        shown = TextScreen(PlainConsole(highlight=False), echo=True, timed=True, thinks=True)
     async with conversing(settings, shown, replace(wishes, follow_ups=False)) as conversation:
         shown.note(describe_models(conversation.mind.models))
         complete = await answer(conversation, first, lines, wait=wishes.wait)
     return 0 if complete else INCOMPLETE
-
-
-def _screen(wishes: Wishes) -> Screen:
-    if wishes.json:
-        return JsonScreen()
-    return TextScreen(PlainConsole(highlight=False), echo=True, timed=True, thinks=True)
 
 
 def describe_models(models: Models) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from mindstream.cli.asides import describe_patch
+from mindstream.cli.asides import describe_patch, plan_told
 from mindstream.cli.clean import short
 from mindstream.cli.forgetting import describe, describe_done, describe_session
 from mindstream.cli.screens import TextScreen
-from mindstream.coach.belief.plan import Plan, PlanStep, State
 from mindstream.errors import MindstreamError
 from mindstream.minds.mind import Mind
 
@@ -24,7 +23,12 @@ COMMANDS = {
     "/help": "this",
     "/quit": "leave (as Ctrl-D does)",
 }
-STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
+
+WANTING = {
+    "/keep": "say what is to be remembered, as in /keep the key hangs in the shed",
+    "/memory": "say what to look for, as in /memory what disturbs the sleep",
+    "/forget": "say what is to be forgotten, as in /forget the red bicycle",
+}
 
 
 class Commands:
@@ -38,6 +42,9 @@ class Commands:
     async def run(self, line: str) -> bool:
         """Do what a line says; return False where the user wants to leave."""
         command, _, rest = line.partition(" ")
+        if not rest.strip() and (example := WANTING.get(command.lower())):
+            self._screen.complain(f"{command} WORDS: {example}")
+            return True
         try:
             match command.lower():
                 case "/belief":
@@ -79,24 +86,15 @@ class Commands:
         self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
 
     async def _keep(self, words: str) -> None:
-        if not words:
-            self._screen.complain("/keep WORDS: say what is to be remembered, as in /keep the key hangs in the shed")
-            return
         note = await self._mind.stream.remember(words, "note", by=self._mind.stream.name)
         self._screen.text(f"kept as {note.id}")
 
     async def _memory(self, words: str) -> None:
-        if not words:
-            self._screen.complain("/memory WORDS: say what to look for, as in /memory what disturbs the sleep")
-            return
         found = await self._mind.stream.recall(words, k=5, touch=False)
         lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
         self._screen.text("\n".join(lines) or "nothing is remembered yet")
 
     async def _forget(self, words: str) -> None:
-        if not words:
-            self._screen.complain("/forget WORDS: say what is to be forgotten, as in /forget the red bicycle")
-            return
         removal = await self._mind.stream.to_forget(about=words)
         if removal:
             self._screen.text("\n".join(describe(removal)))
@@ -118,20 +116,3 @@ class Commands:
     def _help(self) -> None:
         self._screen.text("\n".join(f"{name:9} {what}" for name, what in COMMANDS.items()))
         self._screen.text("Ctrl-C    while it answers: stop the answer; what was said so far is kept")
-
-
-def plan_told(plan: Plan) -> str:
-    """Write a plan for people, with reasons and resources."""
-    return "\n".join(line for step in plan.steps for line in _step(step))
-
-
-def _step(step: PlanStep) -> list[str]:
-    lines = [f"{STATES[step.state]} {step.title}" + (f": {step.do}" if step.do else "")]
-    if step.state == "now" and step.why:
-        lines.append(f"    why: {step.why}")
-    if step.state == "now":
-        for resource in step.resources:
-            publisher = f", {resource.publisher}" if resource.publisher else ""
-            link = f", {resource.link}" if resource.link else ""
-            lines.append(f"    {resource.title}{publisher}{link}" + (f" ({resource.why})" if resource.why else ""))
-    return lines

@@ -2,49 +2,54 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Sequence
+from typing import Annotated
+
+import typer
 
 from mindstream.cli.clean import say
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.flags import PLAIN, AsJson, OneUser, command
+from mindstream.cli.json_lines import print_json, say_lines
 from mindstream.cli.tables import print_table
-from mindstream.service.cost import BYS, Bill, By, Total, bill
+from mindstream.service.cost import BYS, By, Total, bill
 from mindstream.service.memory import memory
 from mindstream.settings import Settings
 
 SHOWN: tuple[By, ...] = ("day", "user", "role")
 """What is shown where nothing else is asked for."""
+app = typer.Typer(**PLAIN)
 COLUMNS = ("calls", "failed", "tokens in", "of them cached", "tokens out", "seconds", "US dollars")
 
 
-def cost(settings: Settings, user: str | None, by: By | None, json: bool) -> int:
-    """Print what the calls of a user (None: of all) came to."""
+@command(app, "data user", "mindstream cost", "mindstream cost --by model --user ann")
+async def cost(
+    settings: Settings,
+    by: Annotated[By | None, typer.Option(help="Add up by this alone [day, user and role].")] = None,
+    user: OneUser = None,
+    json: AsJson = False,
+) -> None:
+    """Say what calls of models came to: tokens, seconds, US dollars.
 
-    async def added() -> Bill:
-        async with memory(settings) as opened:
-            found = await bill(opened.store, user)
-            if user and not found.total.calls:
-                await opened.require_known()
-            return found
-
-    found = asyncio.run(added())
+    From the log. Prices are those that were known at the time of the call; a call without one is said to have none.
+    Days are those of UTC. Seconds are counted call by call, though calls may run side by side.
+    """
+    async with memory(settings) as opened:
+        found = await bill(opened.store, user)
+        if user and not found.total.calls:
+            await opened.require_known()
     if json:
         for kind in [by] if by else BYS:
-            for total in found.by[kind]:
-                print_json({"by": kind, **total.plain()})
+            print_json(*({"by": kind, **total.plain()} for total in found.by[kind]))
         print_json({"by": "all", **found.total.plain()})
-        return 0
-    if not found.total.calls:
+    elif not found.total.calls:
         say(f"no model was called{f' for {user}' if user else ''} yet", sys.stderr)
-        return 0
-    rows: list[Sequence[str]] = []
-    for kind in [by] if by else SHOWN:
-        rows += [(f"by {kind}",), *(_row(total) for total in found.by[kind])]
-    print_table(("", *COLUMNS), [*rows, ("in all", *_row(found.total)[1:])])
-    for line in _notes(found.total):
-        say(line)
-    return 0
+    else:
+        rows: list[Sequence[str]] = []
+        for kind in [by] if by else SHOWN:
+            rows += [(f"by {kind}",), *(_row(total) for total in found.by[kind])]
+        print_table(("", *COLUMNS), [*rows, ("in all", *_row(found.total)[1:])])
+        say_lines(_notes(found.total))
 
 
 def _row(total: Total) -> tuple[str, ...]:

@@ -2,45 +2,53 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
+from typing import Annotated
 
 from mindstream.cli.clean import say
-from mindstream.cli.files import open_writer
+from mindstream.cli.files import write_text
+from mindstream.cli.flags import MOST, AsJson, Svg, command, flag
 from mindstream.cli.json_lines import print_json
+from mindstream.cli.memory import app
 from mindstream.cli.plot import Axes, plot, svg
 from mindstream.service.memory import memory
-from mindstream.service.upkeep import Forgetting, Habit, Prediction, predict_forgetting
+from mindstream.service.upkeep import Forgetting, Habit, predict_forgetting
 from mindstream.settings import Settings
 
 
-def curve(settings: Settings, habit: Habit, file: Path | None, json: bool) -> int:
-    """Print the predicted forgetting curve, and draw it."""
+@command(app, "data user", "mindstream memory curve --days 180 --svg curve.svg")
+async def curve(
+    settings: Settings,
+    days: Annotated[int, flag("N", "How far.", min=1, max=3650)] = 90,
+    sleeps: Annotated[float, flag("X", "Sleeps a day.", min=0, max=24)] = 1.0,
+    n: Annotated[int, flag("N", "How many records a sleep draws.", "-n", min=0, max=MOST)] = 20,
+    passed_over: Annotated[
+        float, flag("X", "How often a day a record comes up while others are returned.", min=0, max=1000)
+    ] = 0.0,
+    file: Svg = None,
+    json: AsJson = False,
+) -> None:
+    """Show how what is not returned any more will be forgotten.
 
-    async def foretold() -> Prediction:
-        async with memory(settings) as opened:
-            return await predict_forgetting(opened, habit)
-
-    found = asyncio.run(foretold())
+    By the laws of docs/memory.md, for each level at which a record can be held, and by how many records a sleep can
+    draw from this memory.
+    """
+    async with memory(settings, known=True) as opened:
+        drawn, levels = await predict_forgetting(opened, Habit(days, sleeps, n, passed_over))
     title = f"What {settings.user} will still hold of what is not returned any more"
     if file:
-        with open_writer(file) as write:
-            curves = {_name(each): _shares(each) for each in found.levels}
-            for line in svg(curves, Axes(habit.days), title).splitlines():
-                write(line)
+        write_text(file, svg({_name(each): _shares(each) for each in levels}, Axes(days), title))
     if json:
-        for each in found.levels:
+        for each in levels:
             points = [{"day": point.day, "kept": round(point.kept, 4)} for point in each.points]
             print_json({"level": each.level, "lasting": each.lasting, "records": each.records, "points": points})
-        return 0
+        return
     say(f"{title}, by days since it was last returned\n")
-    say("\n".join(plot({str(each.level): _shares(each) for each in reversed(found.levels)}, Axes(habit.days))))
-    say(f"\nEach sleep draws a record with a chance of {found.drawn:.0%}; {habit.sleeps:g} a day.")
-    for each in found.levels:
-        say(f"  {_name(each):16} {each.records:5,} records now; after {habit.days} days {each.points[-1].kept:.0%}")
+    say("\n".join(plot({str(each.level): _shares(each) for each in reversed(levels)}, Axes(days))))
+    say(f"\nEach sleep draws a record with a chance of {drawn:.0%}; {sleeps:g} a day.")
+    for each in levels:
+        say(f"  {_name(each):16} {each.records:5,} records now; after {days} days {each.points[-1].kept:.0%}")
     if file:
         say(f"the picture is in {file}")
-    return 0
 
 
 def _name(each: Forgetting) -> str:

@@ -6,13 +6,16 @@ import asyncio
 import sys
 import tempfile
 from pathlib import Path
+from typing import Annotated, Literal
 
+import typer
 from rich.text import Text
 
 from mindstream.cli.clean import complain, say
 from mindstream.cli.console import PlainConsole
-from mindstream.cli.demo_screens import SCREENS
+from mindstream.cli.demo_screens import SCREENS, Pause
 from mindstream.cli.edge import STOPPED
+from mindstream.cli.flags import PLAIN, AsJson, command, flag, switch, word
 from mindstream.cli.json_lines import print_json
 from mindstream.service.demos import Demo, load_demo
 from mindstream.settings import Settings
@@ -23,29 +26,35 @@ LONGEST_S = 2.0
 """No pause of a recording is longer than that: a mind that thinks for a minute is not watched for a minute."""
 
 
-class Pace:
-    """Waits as long as a recording did, faster.
+app = typer.Typer(**PLAIN)
 
-    Args:
-        speed: how many times as fast; None: as it was where somebody watches, and at once where nobody does.
+
+@command(
+    app, "model pack data user", "mindstream demo", "mindstream demo town --speed 3", "mindstream demo coach --json",
+    notes="Each is a log that was recorded with a language model, and says so.",
+    model="With --talk: as for chat.", pack="With --talk: as for chat.",
+)  # fmt: skip
+def demo(
+    settings: Settings,
+    name: Annotated[Literal["coach", "plan", "life", "town", "pool"], word("[NAME]", "Which one.")] = "coach",
+    speed: Annotated[
+        float | None, flag("X", "So many times as fast [1; at once where nobody watches].", min=0.01, max=1000)
+    ] = None,
+    json: AsJson = False,
+    talk: Annotated[bool, switch("--talk", "Then go on with you; Ctrl-C skips the recording.")] = False,
+) -> int:
+    """Play a recording of the coach, a plan, a life, a town or a pool.
+
+    No model is asked, no key is needed, and nothing of yours is touched.
     """
+    if talk:
+        from mindstream.cli.first_sight import first_sight
 
-    def __init__(self, speed: float | None, watched: bool) -> None:
-        self._speed = speed or (1.0 if watched else 0.0)
-
-    async def pause(self, seconds: float) -> None:
-        """Wait."""
-        if self._speed:
-            await asyncio.sleep(min(max(seconds, 0.0), LONGEST_S) / self._speed)
-
-
-def demo(name: str, speed: float | None, json: bool) -> int:
-    """Play a recording; return the exit code."""
+        return first_sight(settings, name, speed)
     recording = load_demo(name)
     if json:
         print_json({"event": "recording", **recording.head.model_dump(mode="json")})
-        for row in recording.rows:
-            print_json(row.row())
+        print_json(*(row.row() for row in recording.rows))
         return 0
     try:
         play_out(recording, speed)
@@ -60,11 +69,20 @@ def demo(name: str, speed: float | None, json: bool) -> int:
 def play_out(recording: Demo, speed: float | None) -> None:
     """Show a recording to its end.
 
+    Args:
+        speed: how many times as fast; None: as it was where somebody watches, and at once where nobody does.
+
     Raises:
         KeyboardInterrupt: somebody had enough of it.
     """
+    fast = speed or (1.0 if sys.stdout.isatty() else 0.0)
+
+    async def pause(seconds: float) -> None:
+        if fast:
+            await asyncio.sleep(min(max(seconds, 0.0), LONGEST_S) / fast)
+
     try:
-        asyncio.run(play(recording, Pace(speed, sys.stdout.isatty())))
+        asyncio.run(play(recording, pause))
     except KeyboardInterrupt:
         print()  # the line that was broken off
         raise
@@ -77,12 +95,12 @@ def live_a_morning() -> None:
     folder = Path(tempfile.mkdtemp(prefix="mindstream-town-"))
     settings = Settings(data=folder / "ville")
     say("And the town that ships, lived here and now by stand-ins, who keep to its days and appointments:")
-    town.begin(settings, "smallville", 1, (), (), json=False)
-    if town.run(settings, town.Span(until=MORNING), town.Wishes()) == 0:
-        town_files.replay(settings, folder / "ville.html", "", "", json=False)
+    town.begin(settings, "smallville", 1)
+    if town.live(settings, town.Span(until=MORNING), town.Wishes()) == 0:
+        town_files.write_page(settings, folder / "ville.html")
 
 
-async def play(recording: Demo, pace: Pace) -> None:
+async def play(recording: Demo, pause: Pause) -> None:
     """Show a recording, and before and after it that it is one."""
     console = PlainConsole(highlight=False)
     head = recording.head
@@ -92,5 +110,5 @@ async def play(recording: Demo, pace: Pace) -> None:
         (f"{head.who} answered then; nothing is asked now, and nothing of yours is touched.\n", "dim"),
     ):
         console.print(Text(text, style), soft_wrap=not console.is_terminal)
-    await SCREENS[head.demo](recording, console, pace.pause)
+    await SCREENS[head.demo](recording, console, pause)
     console.print(Text("\nThe recording is over.\n", "dim"))

@@ -4,30 +4,49 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import asdict
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli.clean import clean, say
+from mindstream.cli.flags import PLAIN, AsJson, command, flag, switch
 from mindstream.cli.json_lines import print_json
 from mindstream.log.database import FILE
+from mindstream.service import mending
 from mindstream.service.checks import Finding, examine
-from mindstream.service.mending import ASIDE, mend
 from mindstream.settings import Chosen
 from mindstream.text.counting import count_of
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "broken": ("broken", "bold red")}
 BROKEN = 1
+app = typer.Typer(**PLAIN)
 
 
-def doctor(chosen: Chosen, json: bool, window: int | None = None, mends: bool = False) -> int:
-    """Print what was found, after mending the data where that is wanted; return 1 where something is broken."""
-    mended = [_mended(chosen)] if mends and (chosen.settings.data / FILE).exists() else []
-    findings = [*mended, *asyncio.run(examine(chosen, window))]
-    broken = [finding for finding in findings if finding.state == "broken"]
+@command(
+    app,
+    "more_roles pack model roles prompts data user embedder",
+    "mindstream doctor --model openai:gpt-5-mini",
+    **dict.fromkeys(("pack", "model", "prompts"), "As for chat."),
+)
+def doctor(
+    chosen: Chosen,
+    context: Annotated[int | None, flag("N", "Also: which prompts fit into a window of N tokens.", min=512)] = None,
+    mend: Annotated[
+        bool, switch("--mend", "First write the memory anew from all that can be read; keeps a copy.")
+    ] = False,
+    json: AsJson = False,
+) -> int:
+    """Say what is configured, reachable, missing, and how to mend it.
+
+    Exit code 1 where something is broken.
+    """
+    mended = [_mended(chosen)] if mend and (chosen.settings.data / FILE).exists() else []
+    findings = [*mended, *asyncio.run(examine(chosen, context))]
+    broken = sum(finding.state == "broken" for finding in findings)
     if json:
-        for finding in findings:
-            print_json(asdict(finding))
+        print_json(*map(asdict, findings))
         return BROKEN if broken else 0
     console = Console(highlight=False)
     for finding in findings:
@@ -38,15 +57,15 @@ def doctor(chosen: Chosen, json: bool, window: int | None = None, mends: bool = 
         console.print(line, soft_wrap=True)
         if finding.mend:
             console.print(Text(f"{'':17}→ {clean(finding.mend)}"), soft_wrap=True)
-    say(f"\n{len(broken)} broken" if broken else "\nnothing is broken")
+    say(f"\n{broken} broken" if broken else "\nnothing is broken")
     return BROKEN if broken else 0
 
 
 def _mended(chosen: Chosen) -> Finding:
-    done = mend(chosen.settings.data)
+    done = mending.mend(chosen.settings.data)
     records, rows = count_of(done.kept["records"], "record"), count_of(done.kept["log"], "row")
     kept = f"{records}, {rows} of the log and {done.kept['work']:,} of work"
     aside = "".join(f"; {count:,} {why}" for why, count in done.aside.items())
     lost = f"; {count_of(done.lost, 'part')} of tables could not be read" if done.lost else ""
-    where = f"{done.copy} holds it as it was" + (f", and {ASIDE} what was set aside" if done.aside else "")
+    where = f"{done.copy} holds it as it was" + (f", and {mending.ASIDE} what was set aside" if done.aside else "")
     return Finding("mended", "note" if aside or lost else "ok", f"{kept} stand again{aside}{lost}", where)

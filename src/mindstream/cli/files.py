@@ -79,6 +79,12 @@ def open_writer(file: Path | None) -> Iterator[Callable[[str], None]]:
         raise InputError(f"{file} cannot be written: {error.strerror}") from None
 
 
+def write_text(file: Path | None, text: str) -> None:
+    """Write a text as `open_writer` does, its last line break as one."""
+    with open_writer(file) as write:
+        write(text.rstrip("\n"))
+
+
 async def write_lines(file: Path | None, lines: AsyncIterator[str]) -> int:
     """Write lines as they come (see `written`); return how many."""
     count = 0

@@ -8,7 +8,7 @@ import shutil
 import sys
 
 from mindstream.cli.asking import confirm
-from mindstream.cli.chat import chat
+from mindstream.cli.chat import hold
 from mindstream.cli.clean import complain, say
 from mindstream.cli.conversation import Wishes
 from mindstream.cli.demo import play_out
@@ -49,7 +49,7 @@ def first_sight(settings: Settings, name: str, speed: float | None) -> int:
     if not watched:
         say(GO_ON.format(command=_command()))
         return 0
-    return chat(settings, Wishes())
+    return hold(settings, Wishes())
 
 
 def _offer(found: list[Found]) -> str:

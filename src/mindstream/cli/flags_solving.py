@@ -2,77 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from mindstream.cli.flags import flag, flag_name, switch, word
 
 Way = Literal["rewoo", "react", "plan-execute"]
-How = Annotated[Way, typer.Option("--how", metavar="WAY", help="rewoo, react or plan-execute.", show_default=True)]
-Tools = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tools", metavar="A,B", help="Its tools: calculator, web, wikipedia, wolfram, read_page, llm, recall"
-        " [calculator; llm with a model, else recall without --docs].",
-    ),
-]  # fmt: skip
-Docs = Annotated[
-    list[Path] | None, typer.Option("--docs", metavar="DIR", help="A folder of documents to search; repeatable.")
-]
+How = Annotated[Way, flag("WAY", "rewoo, react or plan-execute.", "--how")]
+TOOLS = (
+    "Its tools: calculator, web, wikipedia, wolfram, read_page, llm, recall [calculator; llm with a model, else recall"
+    " without --docs]."
+)
+Tools = Annotated[list[str] | None, flag("A,B", TOOLS, "--tools")]
+Docs = Annotated[list[Path] | None, flag("DIR", "A folder of documents to search; repeatable.", "--docs")]
 Mcp = Annotated[
-    list[str] | None,
-    typer.Option("--mcp", metavar="SERVER", help="An MCP server: a command line in quotes, or a URL; repeatable."),
+    list[str] | None, flag("SERVER", "An MCP server: a command line in quotes, or a URL; repeatable.", "--mcp")
 ]
-Trust = Annotated[bool, typer.Option("--trust", help="Accept what MCP servers say of their tools; it is shown.")]
-Model = Annotated[
-    str | None, typer.Option("--model", metavar="NAME", help="Who plans, works and answers, as for chat [nobody].")
-]
-Role = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--role", metavar="ROLE=NAME", help="Who answers in one role: planner, worker, solver, replanner; repeatable."
-    ),
-]
-Approve = Annotated[bool, typer.Option("--approve", help="Show the plan, and ask before anything of it runs.")]
-WithoutAsking = Annotated[bool, typer.Option("--yes", help="Do not ask, however much it will cost.")]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allow", metavar="TOOL", help="This tool may change things without a question, except with strangers'"
-        " words; repeatable.",
-    ),
-]  # fmt: skip
-Replans = Annotated[
-    int,
-    typer.Option("--replans", min=0, max=100, metavar="N", help="Mend the plan so often.", show_default=True),
-]
-BudgetTokens = Annotated[
-    int | None, typer.Option("--budget-tokens", metavar="N", help="Stop asking models after so many tokens.")
-]
-BudgetUsd = Annotated[
-    float | None, typer.Option("--budget-usd", metavar="X", help="Stop asking models after so many US dollars.")
-]
-ToolCalls = Annotated[int | None, typer.Option("--tool-calls", min=0, metavar="N", help="Call tools so often at most.")]
-Seconds = Annotated[float | None, typer.Option("--seconds", min=0, metavar="S", help="Stop after so many seconds.")]
-Save = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Keep the plan there, as JSON.")]
-Run = Annotated[
-    str | None, typer.Option("--run", metavar="NAME", help="The run's name; one that was stopped goes on [a new one].")
-]
-Exemplars = Annotated[
-    Path | None,
-    typer.Option(
-        "--exemplars", metavar="FILE", help="Solved tasks to show the planner: texts with --- between them, or what"
-        " `plan export` writes.",
-    ),
-]  # fmt: skip
-PlanFile = Annotated[Path, typer.Argument(metavar="FILE", help="A plan: JSON, or text in one of three forms.")]
-TaskText = Annotated[str, typer.Option("--task", metavar="WORDS", help="What is to be solved [as the file says].")]
+Trust = Annotated[bool, switch("--trust", "Accept what MCP servers say of their tools; it is shown.")]
+MODEL = "Who plans, works and answers, as for chat [nobody]."
+ROLE = "Who answers in one role: planner, worker, solver, replanner; repeatable."
+Approve = Annotated[bool, switch("--approve", "Show the plan, and ask before anything of it runs.")]
+WithoutAsking = Annotated[bool, switch("--yes", "Do not ask, however much it will cost.")]
+ALLOW = "This tool may change things without a question, except with strangers' words; repeatable."
+Allow = Annotated[list[str] | None, flag("TOOL", ALLOW, "--allow")]
+Replans = Annotated[int, flag("N", "Mend the plan so often.", "--replans", min=0, max=100)]
+ToolCalls = Annotated[int | None, flag("N", "Call tools so often at most.", "--tool-calls", min=0)]
+Seconds = Annotated[float | None, flag("S", "Stop after so many seconds.", "--seconds", min=0)]
+Save = Annotated[Path | None, flag("FILE", "Keep the plan there, as JSON.", "--save")]
+Run = Annotated[str, flag("NAME", "The run's name; one that was stopped goes on [a new one].", "--run")]
+PlanFile = Annotated[Path, word("FILE", "A plan: JSON, or text in one of three forms.")]
+TaskText = Annotated[str, flag("WORDS", "What is to be solved [as the file says].", "--task")]
+
+
+def write_flags(values: Mapping[str, object]) -> Iterator[str]:
+    """Write flags as they are typed; what says nothing is left out, though 0 is a limit."""
+    for name, value in values.items():
+        for each in value if isinstance(value, list | tuple) else [value]:
+            if each is True:
+                yield flag_name(name)
+            elif not (each is None or each is False or each == ""):
+                yield from (flag_name(name), str(each))
 
 
 def split_names(tools: list[str] | None) -> tuple[str, ...] | None:
     """Return the names that stand in `--tools`; None where nothing was said."""
-    if tools is None or not tools:
+    if not tools:
         return None
     return tuple(name.strip() for each in tools for name in each.split(",") if name.strip())
 

@@ -6,16 +6,19 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Annotated
 
 from pydantic import JsonValue
 
 from mindstream.cli.asking import choose
 from mindstream.cli.clean import say, short
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.flags import AsJson, Yes, command, flag, word
+from mindstream.cli.json_lines import tell
+from mindstream.cli.memory import app
+from mindstream.cli.memory_care import Id
 from mindstream.clock import Moment, format_iso, parse_iso
 from mindstream.errors import InputError
-from mindstream.memory.correcting import Correction
-from mindstream.memory.forgetting import ForgetRequest, Forgotten, Removal
+from mindstream.memory.forgetting import Forgotten, Removal
 from mindstream.memory.record import Record
 from mindstream.memory.sessions import Session
 from mindstream.service.memory import memory, plain
@@ -25,34 +28,29 @@ SHOWN = 20
 """So many records of a sort are shown; the others are counted."""
 
 
-def parse_request(ids: Sequence[str], about: str, session: str, since: str | None, until: str | None) -> ForgetRequest:
-    """Read what is to be forgotten.
+@command(app, "data user", 'mindstream memory forget --about "the red bicycle"')
+def forget(
+    settings: Settings,
+    ids: Annotated[list[str] | None, word("ID", "Records, as `memory search` shows their ids.")] = None,
+    about: Annotated[str, flag("WORDS", "What mentions this subject.")] = "",
+    session: Annotated[str, flag("NAME", "Of this session; `memory sessions` lists them.")] = "",
+    since: Annotated[str | None, flag("TIME", "Written then or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")] = None,
+    until: Annotated[str | None, flag("TIME", "Written then or before; a date: its end.")] = None,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Forget for good: records, a subject, a session, a span of time.
 
-    Raises:
-        InputError: a time cannot be read.
+    Shows what goes and asks. With it goes what was drawn from it alone: answers, notes, thoughts, dreams, what is
+    believed and planned. What was drawn from other things too stays without the words; what others said stays. --about,
+    --session, --since and --until together mean what meets all of them. No byte of it is left in the data folder;
+    exports and recordings that lie elsewhere are yours to delete.
     """
-    return ForgetRequest(
-        ids=tuple(ids), about=about, session=session, since=_moment("--since", since),
-        until=_moment("--until", until, whole_day=True),
-    )  # fmt: skip
-
-
-def _moment(flag: str, text: str | None, *, whole_day: bool = False) -> Moment | None:
-    try:
-        return None if text is None else parse_iso(text, whole_day=whole_day)
-    except (ValueError, OverflowError):
-        raise InputError(f"{flag} takes a date or a time, as 2026-11-20 or 2026-11-20T21:30, not {text!r}") from None
-
-
-def forget(settings: Settings, request: ForgetRequest, yes: bool, json: bool) -> int:
-    """Show what goes, ask, and take it for good."""
+    first, last = _moment("--since", since), _moment("--until", until, whole_day=True)
 
     async def find() -> Removal:
-        async with memory(settings) as opened:
-            stream = (await opened.require_known()).stream
-            return await stream.to_forget(
-                *request.ids, about=request.about, session=request.session, since=request.since, until=request.until
-            )
+        async with memory(settings, known=True) as opened:
+            return await opened.stream.to_forget(*ids or (), about=about, session=session, since=first, until=last)
 
     async def take(removal: Removal) -> Forgotten:
         async with memory(settings) as opened, opened.stream as stream:
@@ -64,13 +62,16 @@ def forget(settings: Settings, request: ForgetRequest, yes: bool, json: bool) ->
             say(line, sys.stderr)
     if removal and not yes and not choose("Forget it for good?"):  # asked outside: a loop would hold Ctrl-C back
         say("nothing was forgotten", sys.stderr)
-        return 0
+        return
     done = asyncio.run(take(removal))
-    if json:
-        print_json(_removal(removal) | {"forgotten": asdict(done)})
-    else:
-        say(describe_done(done))
-    return 0
+    tell(json, _removal(removal) | {"forgotten": asdict(done)}, describe_done(done))
+
+
+def _moment(flag: str, text: str | None, *, whole_day: bool = False) -> Moment | None:
+    try:
+        return None if text is None else parse_iso(text, whole_day=whole_day)
+    except (ValueError, OverflowError):
+        raise InputError(f"{flag} takes a date or a time, as 2026-11-20 or 2026-11-20T21:30, not {text!r}") from None
 
 
 def describe(removal: Removal) -> list[str]:
@@ -121,43 +122,41 @@ def _item(slot: str, field: str, text: str) -> JsonValue:
     return {"slot": slot, "field": field, "text": text}
 
 
-def correct(settings: Settings, id_: str, text: str, json: bool) -> int:
-    """Correct a record, and say who believed the old words."""
+@command(app, "data user", 'mindstream memory correct 1jatk3k2m0x7c5v9qz "Goes to bed at ten"')
+async def correct(
+    settings: Settings,
+    id_: Id,
+    words: Annotated[str, word("WORDS", "What is true instead.")],
+    json: AsJson = False,
+) -> None:
+    """Put new words in a record's place.
 
-    async def corrected() -> Correction:
-        async with memory(settings, own=True) as opened, (await opened.require_known()).stream as stream:
-            return await stream.correct(id_, text, by=settings.user)
-
-    done = asyncio.run(corrected())
-    if json:
-        items: list[JsonValue] = [_item(item.slot, item.field, item.text) for item in done.items]
-        drawn: list[JsonValue] = [plain(record) for record in done.drawn]
-        print_json({"record": plain(done.record), "superseded": id_, "drawn": drawn, "items": items})
-        return 0
+    The old ones are history; the log says `corrected`. Shows what was drawn from them and is still believed.
+    """
+    async with memory(settings, own=True, known=True) as opened, opened.stream as stream:
+        done = await stream.correct(id_, words, by=settings.user)
+    items: list[JsonValue] = [_item(item.slot, item.field, item.text) for item in done.items]
+    drawn: list[JsonValue] = [plain(record) for record in done.drawn]
     if done.record.id == id_:
-        say("it says that already")
-        return 0
-    say(f"{done.record.id} says now: {short(done.record.text, 200)}")
-    for line in _records("drawn from the old words, and still there", done.drawn):
-        say(line)
-    for item in done.items:
-        say(f"believed from the old words: {item.slot}, {item.field}: {short(item.text, 120)}")
-    return 0
+        told = ["it says that already"]
+    else:
+        told = [f"{done.record.id} says now: {short(done.record.text, 200)}"]
+        told += _records("drawn from the old words, and still there", done.drawn)
+        told += [
+            f"believed from the old words: {each.slot}, {each.field}: {short(each.text, 120)}" for each in done.items
+        ]
+    tell(json, {"record": plain(done.record), "superseded": id_, "drawn": drawn, "items": items}, *told)
 
 
-def sessions(settings: Settings, json: bool) -> int:
-    """List the sessions."""
-
-    async def listed() -> list[Session]:
-        async with memory(settings) as opened:
-            return await (await opened.require_known()).stream.sessions()
-
-    found = asyncio.run(listed())
+@command(app, "data user", "mindstream memory sessions --user ann")
+async def sessions(settings: Settings, json: AsJson = False) -> None:
+    """List the sessions: when, how long, how they began."""
+    async with memory(settings, known=True) as opened:
+        found = await opened.stream.sessions()
     for session in found:
-        print_json(asdict(session)) if json else say(describe_session(session))
+        tell(json, asdict(session), describe_session(session))
     if not found and not json:
         say("there are no sessions yet", sys.stderr)
-    return 0
 
 
 def describe_session(session: Session) -> str:

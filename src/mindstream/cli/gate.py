@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
 from mindstream.cli.clean import say
+from mindstream.cli.flags import AsJson, OneUser, command, group
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
-from mindstream.coach.gates.report import GateReport, gate_report
+from mindstream.coach.gates.report import gate_report
 from mindstream.service.memory import memory
 from mindstream.settings import Settings
 
+app = group("See how the gates do: when the talker waits for the reasoner.")
 SHARES = (
     ("wait_rate", "waited"),
     ("waited_for_nothing", "for nothing"),
@@ -26,28 +27,24 @@ for nothing, too soon, regret: of the judged turns, those that waited for nothin
 useless: of the judged turns, those in which the reasoner came to nothing"""
 
 
-def report(settings: Settings, user: str | None, json: bool) -> int:
-    """Print how each gate has done for a user (None: for all)."""
+@command(app, "data user", "mindstream gate report --user ann")
+async def report(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
+    """Say how often each gate waited, and how often it was wrong.
 
-    async def reported() -> list[GateReport]:
-        async with memory(settings) as opened:
-            found = await gate_report(opened.store, user)
-            if user and not found:
-                await opened.require_known()
-            return found
-
-    found = asyncio.run(reported())
+    From the log alone: what was decided for each utterance, and what the reasoner came to afterwards.
+    """
+    async with memory(settings) as opened:
+        found = await gate_report(opened.store, user)
+        if user and not found:
+            await opened.require_known()
     if json:
-        for each in found:
-            print_json(each.model_dump(mode="json"))
-        return 0
-    if not found:
+        print_json(*(each.model_dump(mode="json") for each in found))
+    elif not found:
         say(f"no gate has decided anything{f' for {user}' if user else ''} yet", sys.stderr)
-        return 0
-    rows = [
-        (each.gate, f"{each.turns:,}", f"{each.judged:,}", *(f"{getattr(each, name):.0%}" for name, _ in SHARES))
-        for each in found
-    ]
-    print_table(("gate", "turns", "judged", *(title for _, title in SHARES)), rows)
-    say(f"\n{MEANING}")
-    return 0
+    else:
+        rows = [
+            (each.gate, f"{each.turns:,}", f"{each.judged:,}", *(f"{getattr(each, name):.0%}" for name, _ in SHARES))
+            for each in found
+        ]
+        print_table(("gate", "turns", "judged", *(title for _, title in SHARES)), rows)
+        say(f"\n{MEANING}")

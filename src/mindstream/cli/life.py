@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
 
 from rich.console import Console
 
-from mindstream.cli.clean import complain, say
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.clean import complain
+from mindstream.cli.flags import AsJson, command, flag, group, word
+from mindstream.cli.json_lines import print_json, tell
 from mindstream.cli.life_lines import describe_so_far, describe_standing, list_open, list_tasks
 from mindstream.cli.life_screens import LifeScreen
-from mindstream.cli.life_words import words
+from mindstream.cli.life_words import words as words_of
 from mindstream.clock import format_spoken
 from mindstream.life import commands, lives
 from mindstream.life.events import Asked, Order, Replied, TurnBegan
@@ -26,123 +26,162 @@ from mindstream.service.memory import memory
 from mindstream.settings import Settings
 
 BEGINS = '`mindstream live --goal "…"`'
-Act = Callable[[Stream], Awaitable[Mapping[str, Any]]]
-"""Does something to a life; returns what was done: `did`, a sentence, and what a program wants to know."""
+app = group(
+    "Look at a life, answer it, steer it; from any process, whoever lives it at the moment.\n\n"
+    "`mindstream live` lives one."
+)
+Words = Annotated[list[str], word("TEXT", "The words.")]
+Because = Annotated[list[str] | None, word("WHY", "Why; kept in the log.")]
+Number = Annotated[int, word("N", "Its number, as `life tasks` says.", min=1)]
+Call = Annotated[str, word("ID", "Which call [the only one that waits].")]
 
 
-def change(settings: Settings, do: Act, json: bool) -> int:
-    """Do something to a life and say what was done; say, too, where nobody lives it."""
-
-    async def run() -> None:
-        async with memory(settings, begins=BEGINS) as opened:
-            done = await do(opened.stream)
-            if json:
-                print_json(done)
-                return
-            say(str(done["did"]))
-            if not await lives.is_lived(opened.stream):
-                complain("nobody lives it now: `mindstream live` goes on with it, and takes that in")
-
-    asyncio.run(run())
-    return 0
+@command(app, "data user", "mindstream life status --json")
+async def status(settings: Settings, json: AsJson = False) -> None:
+    """Say how it stands: goal, orders, tasks, what it asks, what it has spent."""
+    async with memory(settings, begins=BEGINS) as opened:
+        state, is_lived = await commands.look(opened.stream), await lives.is_lived(opened.stream)
+        tell(json, _status(state, is_lived), *_describe_status(state, opened.clock.now(), is_lived))
 
 
-def answer(settings: Settings, text: str, id_: str, json: bool) -> int:
-    """Answer what it asks."""
-
-    async def do(stream: Stream) -> Mapping[str, Any]:
-        question = await commands.answer(stream, text, id_, session="life")
-        return {"did": f"answered: {question.tip}", "id": question.id, "tip": question.tip, "text": text}
-
-    return change(settings, do, json)
-
-
-def tell(settings: Settings, text: str, json: bool) -> int:
-    """Say something to it."""
-
-    async def do(stream: Stream) -> Mapping[str, Any]:
-        await commands.say(stream, text)
-        return {"did": "said", "text": text}
-
-    return change(settings, do, json)
+@command(app, "data user", "mindstream life tasks")
+async def tasks(settings: Settings, json: AsJson = False) -> None:
+    """List what it works on, waits for and has done."""
+    async with memory(settings, begins=BEGINS) as opened:
+        state, now = await commands.look(opened.stream), opened.clock.now()
+    for task in state.ledger.ordered():
+        tell(json, task.model_dump(mode="json"), *list_tasks([task], now, state.language))
+    if not json and not state.ledger.tasks:
+        complain("the ledger is empty")
 
 
-def wake(settings: Settings, text: str, json: bool) -> int:
-    """Let it know of something that happened."""
-
-    async def do(stream: Stream) -> Mapping[str, Any]:
-        await commands.notice(stream, text)
-        return {"did": "it is told of that, and wakes", "text": text}
-
-    return change(settings, do, json)
+@command(app, "data user", 'mindstream life say "Leave the older reports aside."')
+async def say(settings: Settings, words: Words, json: AsJson = False) -> None:
+    """Say something to it; it wakes, and hears it before its next step."""
+    async with memory(settings, begins=BEGINS) as opened:
+        await commands.say(opened.stream, text := " ".join(words))
+        await _tell(opened.stream, json, did="said", text=text)
 
 
-def give_leave(settings: Settings, yes: bool, id_: str, json: bool) -> int:
-    """Say whether a call may be made."""
-
-    async def do(stream: Stream) -> Mapping[str, Any]:
-        named = await commands.give_leave(stream, yes, id_)
-        return {"did": f"the call {named} {'may' if yes else 'may not'} be made", "id": named, "yes": yes}
-
-    return change(settings, do, json)
-
-
-def order(settings: Settings, what: Order, because: str, json: bool) -> int:
-    """Pause it, let it go on, or stop it."""
-    did = {
-        "pause": "it pauses before its next step; `mindstream life resume` lets it go on",
-        "resume": "it may go on",
-        "stop": "it stops before its next step; `mindstream life resume`, or a new goal, takes it up again",
-    }[what]
-
-    async def do(stream: Stream) -> Mapping[str, Any]:
-        await commands.order(stream, what, because)
-        return {"did": did, "order": what, "because": because}
-
-    return change(settings, do, json)
+@command(app, "data user", 'mindstream life answer "seven hours"', "mindstream life answer --id 12.1.1 yes")
+async def answer(
+    settings: Settings,
+    words: Words,
+    id_: Annotated[str, flag("ID", "Which question [the oldest that is waited for].", "--id")] = "",
+    json: AsJson = False,
+) -> None:
+    """Answer what it asks; also later, when it waits no longer."""
+    async with memory(settings, begins=BEGINS) as opened:
+        asked = await commands.answer(opened.stream, text := " ".join(words), id_, session="life")
+        await _tell(opened.stream, json, did=f"answered: {asked.tip}", id=asked.id, tip=asked.tip, text=text)
 
 
-def change_task(settings: Settings, how: Callable[[Stream], Awaitable[Task]], json: bool) -> int:
-    """Change the ledger."""
-
-    async def do(stream: Stream) -> Mapping[str, Any]:
-        task = await how(stream)
-        (line,) = list_tasks([task], stream.clock.now())
-        return {"did": line, **task.model_dump(mode="json")}
-
-    return change(settings, do, json)
+@command(app, "data user", "mindstream life allow 3.1.1.2.1")
+async def allow(settings: Settings, id_: Call = "", json: AsJson = False) -> None:
+    """Allow a call that changes something: this one, with these arguments."""
+    await _give_leave(settings, True, id_, json)
 
 
-def show_tasks(settings: Settings, json: bool) -> int:
-    """Print the ledger."""
-
-    async def run() -> None:
-        async with memory(settings, begins=BEGINS) as opened:
-            state = await commands.look(opened.stream)
-            for task in state.ledger.ordered() if json else ():
-                print_json(task.model_dump(mode="json"))
-            for line in () if json else list_tasks(state.ledger.ordered(), opened.clock.now(), state.language):
-                say(line)
-            if not json and not state.ledger.tasks:
-                complain("the ledger is empty")
-
-    asyncio.run(run())
-    return 0
+@command(app, "data user", "mindstream life refuse")
+async def refuse(settings: Settings, id_: Call = "", json: AsJson = False) -> None:
+    """Refuse a call that changes something."""
+    await _give_leave(settings, False, id_, json)
 
 
-def show_status(settings: Settings, json: bool) -> int:
-    """Print how a life stands."""
+async def _give_leave(settings: Settings, yes: bool, id_: str, json: bool) -> None:
+    async with memory(settings, begins=BEGINS) as opened:
+        named = await commands.give_leave(opened.stream, yes, id_)
+        did = f"the call {named} {'may' if yes else 'may not'} be made"
+        await _tell(opened.stream, json, did=did, id=named, yes=yes)
 
-    async def run() -> None:
-        async with memory(settings, begins=BEGINS) as opened:
-            state, is_lived = await commands.look(opened.stream), await lives.is_lived(opened.stream)
-            if json:
-                print_json(_status(state, is_lived))
-            else:
-                _print_status(state, opened.clock.now(), is_lived)
 
-    asyncio.run(run())
-    return 0
+@command(app, "data user", "mindstream life pause I am in a meeting")
+async def pause(settings: Settings, words: Because = None, json: AsJson = False) -> None:
+    """Let it do nothing more before `resume`; it obeys before its next step."""
+    did = "it pauses before its next step; `mindstream life resume` lets it go on"
+    await _order(settings, "pause", did, words, json)
+
+
+@command(app, "data user", "mindstream life resume")
+async def resume(settings: Settings, json: AsJson = False) -> None:
+    """Let it go on, after a pause, a stop, or a rest."""
+    await _order(settings, "resume", "it may go on", None, json)
+
+
+@command(app, "data user", "mindstream life stop that is enough")
+async def stop(settings: Settings, words: Because = None, json: AsJson = False) -> None:
+    """End it: whoever lives it ends, too. `resume`, or a new goal, takes it up again."""
+    did = "it stops before its next step; `mindstream life resume`, or a new goal, takes it up again"
+    await _order(settings, "stop", did, words, json)
+
+
+async def _order(settings: Settings, what: Order, did: str, words: list[str] | None, json: bool) -> None:
+    async with memory(settings, begins=BEGINS) as opened:
+        await commands.order(opened.stream, what, because := " ".join(words or ()))
+        await _tell(opened.stream, json, did=did, order=what, because=because)
+
+
+@command(app, "data user", 'mindstream life add "Compare both reports"')
+async def add(settings: Settings, words: Words, json: AsJson = False) -> None:
+    """Put a task into its ledger."""
+    await _change_task(settings, lambda stream: commands.add_task(stream, " ".join(words)), json)
+
+
+@command(app, "data user", "mindstream life move 3 1")
+async def move(
+    settings: Settings,
+    number: Number,
+    before: Annotated[int, word("M", "The task that it is to come before.", min=1)],
+    json: AsJson = False,
+) -> None:
+    """Have task N worked on before task M."""
+    await _change_task(settings, lambda stream: commands.move_task(stream, number, before), json)
+
+
+@command(app, "data user", "mindstream life drop 2")
+async def drop(settings: Settings, number: Number, json: AsJson = False) -> None:
+    """Give a task up; it stays in the log."""
+    await _change_task(settings, lambda stream: commands.stop_task(stream, number), json)
+
+
+@command(app, "data user", "mindstream life open 2", name="open")
+async def open_(settings: Settings, number: Number, json: AsJson = False) -> None:
+    """Let a task be worked on now: one that waits, is done, or was dropped."""
+    await _change_task(settings, lambda stream: commands.open_task(stream, number), json)
+
+
+async def _change_task(settings: Settings, how: Callable[[Stream], Awaitable[Task]], json: bool) -> None:
+    async with memory(settings, begins=BEGINS) as opened:
+        task = await how(opened.stream)
+        (line,) = list_tasks([task], opened.clock.now())
+        await _tell(opened.stream, json, did=line, **task.model_dump(mode="json"))
+
+
+@command(app, "data user", "mindstream life turn 12")
+async def turn(
+    settings: Settings, number: Annotated[int, word("N", "Its number.", min=1)], json: AsJson = False
+) -> None:
+    """Read a turn whole, as the log has it, also one that became a memory long ago."""
+    async with memory(settings, begins=BEGINS) as opened:
+        screen = LifeScreen(Console(highlight=False))
+        screen.language = (await commands.look(opened.stream)).language
+        for row in await commands.read_turn(opened.stream, number):
+            print_json(row.row()) if json else _print_row(screen, row)
+
+
+@command(app, "data user", 'mindstream life wake "The build failed."')
+async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
+    """Let it know of something that happened: for hooks and scripts."""
+    async with memory(settings, begins=BEGINS) as opened:
+        await commands.notice(opened.stream, text := " ".join(words))
+        await _tell(opened.stream, json, did="it is told of that, and wakes", text=text)
+
+
+async def _tell(stream: Stream, json: bool, **done: Any) -> None:
+    """Say what was done (`did`), with what a program wants to know; say, too, where nobody lives it."""
+    tell(json, done, str(done["did"]))
+    if not json and not await lives.is_lived(stream):
+        complain("nobody lives it now: `mindstream live` goes on with it, and takes that in")
 
 
 def _status(state: LifeState, is_lived: bool) -> dict[str, Any]:
@@ -157,35 +196,18 @@ def _status(state: LifeState, is_lived: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _print_status(state: LifeState, now: float, is_lived: bool) -> None:
-    wakes = Rhythm(zone=ZONE).next_wake(state, now)
+def _describe_status(state: LifeState, now: float, is_lived: bool) -> list[str]:
     language = state.language
-    say(words("goal", language, state.goal))
-    say(describe_standing(state, now, wakes, is_lived))
+    lines = [
+        words_of("goal", language, state.goal),
+        describe_standing(state, now, Rhythm(zone=ZONE).next_wake(state, now), is_lived),
+    ]
     for number, each in enumerate(read_orders(state.orders), 1):
         due = format_spoken(each.next_after(max(now, state.beats.get(number, now)), ZONE), language=language)
-        say(words("next_order", language, number, due, each.text))
+        lines.append(words_of("next_order", language, number, due, each.text))
     tasks = list(list_tasks(state.ledger.ordered(), now, language))
-    for line in [*([words("tasks", language)] if tasks else []), *(f"  {task}" for task in tasks), *list_open(state)]:
-        say(line)
-    say(describe_so_far(state))
-
-
-def show_turn(settings: Settings, number: int, json: bool) -> int:
-    """Print a turn whole, as the log has it, folded or not."""
-
-    async def run() -> None:
-        async with memory(settings, begins=BEGINS) as opened:
-            screen = LifeScreen(Console(highlight=False))
-            screen.language = (await commands.look(opened.stream)).language
-            for row in await commands.read_turn(opened.stream, number):
-                if json:
-                    print_json(row.row())
-                else:
-                    _print_row(screen, row)
-
-    asyncio.run(run())
-    return 0
+    title = [words_of("tasks", language)] if tasks else []
+    return [*lines, *title, *(f"  {task}" for task in tasks), *list_open(state), describe_so_far(state)]
 
 
 def _print_row(screen: LifeScreen, row: Logged) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from mindstream.cli.asides import describe_arguments
 from mindstream.cli.clean import clean, short
 from mindstream.cli.life_lines import describe_life, thought
 from mindstream.cli.life_words import cause, words
@@ -133,7 +132,7 @@ class LifeScreen:
             return
         line = Text("→ ", "dim")
         line.append(clean(event.tool), "cyan" if event.tool in ROLES else "")
-        line.append(f" {describe_arguments(event.arguments)}", "dim")
+        line.append(" " + describe_arguments(event.arguments, RESULT, " · "), "dim")
         self._print(line, event.id.count(".") // 2)
 
     def _observed(self, event: Observed) -> None:
@@ -157,14 +156,3 @@ class LifeScreen:
         else:
             self.console.print(Text("  " * depth) + line, soft_wrap=True)
         self.console.file.flush()
-
-
-def describe_arguments(arguments: str, most: int = RESULT) -> str:
-    """Write what a call is made with, without the marks of JSON."""
-    try:
-        given = json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        return short(arguments, most)
-    if not isinstance(given, dict):
-        return short(arguments, most)
-    return short(" · ".join(str(value) for value in given.values() if value not in ("", None, [])), most)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.formatted_text import FormattedText
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from mindstream.cli.life_lines import describe_rest, describe_spent, list_open, list_tasks
 from mindstream.cli.life_words import cause, count, words
-from mindstream.cli.terminal import silent_keys
+from mindstream.cli.terminal import leaving_keys, silent_keys
 from mindstream.errors import MindstreamError
 from mindstream.life import commands
 from mindstream.life.state import LifeState
@@ -52,7 +51,7 @@ class LifeTerminal:
     def __init__(self, stream: Stream, screen: Screen, state: Callable[[], LifeState], rhythm: Rhythm) -> None:
         self._stream, self._screen, self._state, self._rhythm = stream, screen, state, rhythm
         self._session: PromptSession[str] = PromptSession(
-            style=STYLE, key_bindings=_keys(), bottom_toolbar=self._toolbar, refresh_interval=REFRESH_S,
+            style=STYLE, key_bindings=leaving_keys(), bottom_toolbar=self._toolbar, refresh_interval=REFRESH_S,
             completer=WordCompleter(sorted(COMMANDS), sentence=True), complete_while_typing=False,
             erase_when_done=True,
         )  # fmt: skip
@@ -144,17 +143,3 @@ class LifeTerminal:
         wakes = self._rhythm.next_wake(state, now)
         is_due = wakes is not None and wakes <= now
         return words("works", language) if is_due else describe_rest(wakes, language)
-
-
-def _keys() -> KeyBindings:
-    keys = KeyBindings()
-
-    @keys.add("c-c")
-    def _(event: KeyPressEvent) -> None:
-        """Ctrl-C: clear what is typed; with nothing typed, leave."""
-        if event.current_buffer.text:
-            event.current_buffer.reset()
-        else:
-            event.app.exit(exception=KeyboardInterrupt)
-
-    return keys

@@ -6,44 +6,54 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli.asides import aside, brief, describe_call
 from mindstream.cli.clean import clean, short
+from mindstream.cli.flags import MOST, PLAIN, AsJson, command, flag, switch
 from mindstream.cli.json_lines import print_json
 from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.service.memory import events, following, memory
 from mindstream.settings import Settings
 
+app = typer.Typer(**PLAIN)
 
-def print_log(settings: Settings, follow: bool, after: int, last: int | None, everybody: bool, json: bool) -> int:
-    """Print the rows after a seq, or only the last ones; then go on where `follow` says so."""
+
+@command(app, "data user", "mindstream log -n 20", "mindstream log --follow --all --json")
+def log(
+    settings: Settings,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows, until Ctrl-C.")] = False,
+    after: Annotated[int, flag("SEQ", "Only what comes after that row.", min=0, max=2**53)] = 0,
+    limit: Annotated[int | None, flag("N", "Only the last N rows.", "--limit", "-n", min=1, max=MOST)] = None,
+    everybody: Annotated[bool, switch("--all", "Of all users.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Print the log: everything that happened to a mind, numbered."""
 
     async def run() -> None:
         console = Console(highlight=False)
         async with memory(settings) as opened:
-            known = (
-                opened if follow or everybody else await opened.require_known()
-            )  # to follow is to wait for what is to come
-            user = None if everybody else known.user
+            if not (follow or everybody):  # to follow is to wait for what is to come
+                await opened.require_known()
+            user = None if everybody else opened.user
             rows, upto = events(opened.store, user, after), after
-            async for logged in _last(rows, last) if last else rows:
+            async for logged in _last(rows, limit) if limit else rows:
                 upto = logged.seq
                 _print(console, logged, everybody, json)
-            if not follow:
-                return
-            async for logged in following(opened.store, opened.clock, user, upto):
-                _print(console, logged, everybody, json)
+            if follow:
+                async for logged in following(opened.store, opened.clock, user, upto):
+                    _print(console, logged, everybody, json)
 
     try:
         asyncio.run(run())
     except KeyboardInterrupt:
         if not follow:
             raise
-    return 0
 
 
 async def _last(rows: AsyncIterator[Logged], n: int) -> AsyncIterator[Logged]:

@@ -4,127 +4,135 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from typing import Annotated
 
+import typer
 from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli import files
-from mindstream.cli.asides import describe_patch as told_of
-from mindstream.cli.clean import clean, say, short
-from mindstream.cli.commands import plan_told
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.asides import describe_patch, plan_told
+from mindstream.cli.clean import clean, short
+from mindstream.cli.flags import AsJson, Kinds, Limit, Source, Target, command, group, word
+from mindstream.cli.json_lines import print_json, tell
 from mindstream.cli.progress import progress
 from mindstream.clock import format_iso
 from mindstream.coach.belief.plan import read_plan
-from mindstream.memory.recall import Recalled
 from mindstream.memory.record import Record
+from mindstream.service import transfer
+from mindstream.service.export_file import Export, Header
 from mindstream.service.memory import memory, parse_kinds, plain
-from mindstream.service.transfer import Imported, parse_export, take_in
-from mindstream.service.transfer import export as exported
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
+app = group("Look into a user's memory, care for it, carry it elsewhere.")
 
-def search(settings: Settings, words: str, kinds: Sequence[str], k: int, json: bool) -> int:
-    """Print what answers best."""
 
-    async def found() -> list[Recalled]:
-        async with memory(settings) as opened:
-            return await (await opened.require_known()).search(words, k, parse_kinds(kinds))
+@command(app, "data user embedder", "mindstream memory search what disturbs the sleep")
+async def search(
+    settings: Settings,
+    words: Annotated[list[str], word("WORDS", "What to look for.")],
+    kind: Kinds = None,
+    limit: Limit = 10,
+    json: AsJson = False,
+) -> None:
+    """Find what answers best, and why.
 
-    results = asyncio.run(found())
-    if json:
-        for each in results:
-            parts: dict[str, JsonValue] = {name: round(value, 4) for name, value in each.parts.items()}
-            print_json(plain(each.record) | {"score": round(each.score, 4), "parts": parts})
-        return 0
-    if not results:
+    Shows the parts of each score. Nothing is written: looking does not strengthen a memory.
+    """
+    async with memory(settings, known=True) as opened:
+        kinds = parse_kinds(kind or ())
+        results = await opened.stream.recall(" ".join(words), limit, kinds=kinds, touch=False)
+    if not results and not json:
         print("nothing is found", file=sys.stderr)
     console = Console(highlight=False)
     for each in results:
-        parts_told = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
+        if json:
+            parts: dict[str, JsonValue] = {name: round(value, 4) for name, value in each.parts.items()}
+            print_json(plain(each.record) | {"score": round(each.score, 4), "parts": parts})
+            continue
+        told = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
         _entry(console, f"{each.score:6.2f}", each.record)
-        console.print(Text(f"        {each.record.id}: {parts_told}", "dim"), soft_wrap=True)
-    return 0
+        console.print(Text(f"        {each.record.id}: {told}", "dim"), soft_wrap=True)
 
 
-def keep(settings: Settings, words: str, json: bool) -> int:
-    """Remember words as they stand, and print the record's id."""
+@command(app, "data user embedder", 'mindstream memory keep "The spare key hangs behind the door."')
+async def keep(
+    settings: Settings,
+    words: Annotated[list[str], word("WORDS", "What is to be remembered, as it stands.")],
+    json: AsJson = False,
+) -> None:
+    """Remember something as a note of yours; no model is asked."""
+    async with memory(settings, new=True) as opened:
+        record = await opened.stream.remember(" ".join(words), "note", by=opened.user)
+    tell(json, plain(record), f"kept as {record.id}")
 
-    async def kept() -> Record:
-        async with memory(settings, new=True) as opened:
-            return await opened.stream.remember(words, "note", by=opened.user)
 
-    record = asyncio.run(kept())
+@command(app, "data user", "mindstream memory show --kind note -n 20")
+async def show(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
+    """Show belief, plan, and the newest records of each kind."""
+    async with memory(settings, known=True) as opened:
+        held = [] if kind else await opened.beliefs_and_plans()
+        wanted = [each for each in parse_kinds(kind or ()) if kind or each not in ("belief", "plan")]
+        recent = await opened.recent(limit, wanted)
     if json:
-        print_json(plain(record))
-    else:
-        say(f"kept as {record.id}")
-    return 0
-
-
-def show(settings: Settings, kinds: Sequence[str], n: int, json: bool) -> int:
-    """Print belief, plan, and the newest records of each kind."""
-
-    async def looked() -> tuple[list[Record], list[Record]]:
-        async with memory(settings) as opened:
-            await opened.require_known()
-            held = [] if kinds else await opened.beliefs_and_plans()
-            wanted = [kind for kind in parse_kinds(kinds) if kinds or kind not in ("belief", "plan")]
-            recent = [record for records in (await opened.recent(n, wanted)).values() for record in records]
-            return held, recent
-
-    held, recent = asyncio.run(looked())
-    if json:
-        for record in (*held, *recent):
-            print_json(plain(record))
-        return 0
+        print_json(*map(plain, (*held, *(record for records in recent.values() for record in records))))
+        return
     if not held and not recent:
         print("nothing is remembered", file=sys.stderr)
     console = Console(highlight=False)
     for record in held:
         _title(console, f"{record.kind} {record.slot}, v{record.version}, {format_iso(record.created)}, {record.id}")
         console.print(Text(_held(record)), soft_wrap=True)
-    for kind in dict.fromkeys(record.kind for record in recent):
-        _title(console, f"{kind}, the newest last")
-        for record in recent:
-            if record.kind == kind:
-                _entry(console, "", record)
-    return 0
+    for each, records in recent.items():
+        _title(console, f"{each}, the newest last")
+        for record in records:
+            _entry(console, "", record)
 
 
-def export(settings: Settings, file: Path | None) -> int:
-    """Write a memory as JSON Lines."""
+@command(app, "data user", "mindstream memory export ann.jsonl --user ann")
+async def export(
+    settings: Settings,
+    file: Target = None,
+    json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 (it is JSON anyway)
+) -> None:
+    """Write a memory as JSON Lines.
 
-    async def write() -> int:
-        async with memory(settings) as opened:
-            return await files.write_lines(file, exported(opened))
-
-    count = asyncio.run(write()) - 1
+    The first line is a header with the format's version, then come all records, without vectors. The file can be read
+    by its owner only; links and devices are not written over.
+    """
+    async with memory(settings) as opened:
+        count = await files.write_lines(file, transfer.export(opened)) - 1
     if written_to := files.real_file(file):
         print(f"{count_of(count, 'record')} of {settings.user} in {written_to}", file=sys.stderr)
-    return 0
 
 
-def import_memory(settings: Settings, file: Path | None, json: bool) -> int:
-    """Take in an export."""
+@command(app, "data user embedder", "mindstream memory import ann.jsonl --user ann --data elsewhere", name="import")
+def import_file(settings: Settings, file: Source = None, json: AsJson = False) -> None:
+    """Take in what export wrote.
 
-    async def take() -> Imported:
-        async with memory(settings, new=True) as opened:
-            with progress("taking in", len(records)) as told:
-                return await take_in(opened, records, told)
+    All of it is checked before anything is written, and a line that is wrong is named. Records that are known are left
+    out, so twice is as good as once; so are beliefs and plans of which this memory has its own versions. Texts are
+    embedded anew.
+    """
+    with transfer.parse_export(files.read_lines(file), files.source(file), settings.user) as records:
+        done = asyncio.run(take_in(settings, records))
+    row = {"written": done.written, "known": done.known, "own": done.own}
+    tell(json, row, describe_import(done, "memory"))
 
-    with parse_export(files.read_lines(file), files.source(file), settings.user) as records:
-        done = asyncio.run(take())
-    if json:
-        print_json({"written": done.written, "known": done.known, "own": done.own})
-        return 0
-    own = f", {done.own} belief or plan versions left out, as this memory has its own" if done.own else ""
-    print(f"{count_of(done.written, 'record')} taken in, {done.known} were known{own}")
-    return 0
+
+async def take_in(settings: Settings, records: Export[Header]) -> transfer.Imported:
+    """Take records in, and show how far it is."""
+    async with memory(settings, new=True) as opened:
+        with progress("taking in", len(records)) as told:
+            return await transfer.take_in(opened, records, told)
+
+
+def describe_import(done: transfer.Imported, what: str) -> str:
+    """Say what came of it."""
+    own = f", {done.own} belief or plan versions left out, as this {what} has its own" if done.own else ""
+    return f"{count_of(done.written, 'record')} taken in, {done.known} were known{own}"
 
 
 def _entry(console: Console, before: str, record: Record) -> None:
@@ -140,7 +148,7 @@ def _held(record: Record) -> str:
     value, plan = record.data.get("value"), record.data.get("plan")
     if isinstance(value, dict):
         known = {name: held for name, held in value.items() if held not in (None, [], "")}
-        return clean("\n".join(f"  {told_of({name: held})}" for name, held in known.items()))
+        return clean("\n".join(f"  {describe_patch({name: held})}" for name, held in known.items()))
     if isinstance(plan, dict):
         lines = plan_told(read_plan(plan)) or "no steps"
         return clean("\n".join(f"  {line}" for line in lines.splitlines()))

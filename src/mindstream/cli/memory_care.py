@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Annotated
 
 from pydantic import JsonValue
 from rich.console import Console
@@ -14,34 +15,37 @@ from rich.tree import Tree
 
 from mindstream.cli.asking import confirm, confirm_name
 from mindstream.cli.clean import clean, say, short
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.flags import AsJson, Yes, command, flag, word
+from mindstream.cli.json_lines import print_json, tell
+from mindstream.cli.memory import app
 from mindstream.cli.progress import progress
-from mindstream.clock import format_iso
-from mindstream.memory.audit import Audit
+from mindstream.clock import DAY_S, format_iso
 from mindstream.memory.curation import Drawn
 from mindstream.memory.record import Record
-from mindstream.service import erasing, upkeep
+from mindstream.models.embedders.named import width_of
+from mindstream.service import erasing
 from mindstream.service.memory import memory, plain
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
 FEW = 5
 """So many findings of an audit are shown in full."""
+Id = Annotated[str, word("ID", "A record's id, as `memory search` shows it.")]
 
 
-def audit(settings: Settings, json: bool) -> int:
-    """Print what a memory holds that it should not."""
+@command(app, "data user embedder", "mindstream memory audit --user ann")
+async def audit(settings: Settings, json: AsJson = False) -> None:
+    """Look for what should not be there: duplicates, junk, echoes.
 
-    async def audited() -> tuple[Audit, dict[str, Record]]:
-        async with memory(settings) as opened:
-            with progress("looking"):
-                found = await (await opened.require_known()).stream.audit()
-            return found, {record.id: record for record in await opened.all()}
-
-    found, records = asyncio.run(audited())
+    Nothing is changed.
+    """
+    async with memory(settings, known=True) as opened:
+        with progress("looking"):
+            found = await opened.stream.audit()
+        records = {record.id: record for record in await opened.all()}
     if json:
         print_json(asdict(found))
-        return 0
+        return
     held = ", ".join(count_of(count, kind) for kind, count in found.held.items())
     gone = f"{found.superseded} superseded, {found.forgotten} forgotten"
     say(f"{count_of(found.records, 'record')}: {held or 'none holds'}; {gone}")
@@ -56,74 +60,85 @@ def audit(settings: Settings, json: bool) -> int:
     _findings("never recalled", list(map(words, found.never_recalled)))
     if found.foreign:
         say(f"{found.foreign} have no vector of {settings.embedder}: `mindstream memory reembed` gives them one")
-    return 0
 
 
-def purge(settings: Settings, older: float | None, yes: bool, json: bool) -> int:
-    """Delete what is forgotten, for good."""
+@command(app, "data user", "mindstream memory purge --older 365 --yes")
+def purge(
+    settings: Settings,
+    older: Annotated[float | None, flag("DAYS", "Only what was forgotten longer ago than so many days.", min=0)] = None,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Delete what is forgotten, for good.
 
-    async def counted() -> int:
-        async with memory(settings) as opened:
-            return len(await upkeep.list_forgotten(opened, older))
+    Its words go from the log, too, and from dreams and thoughts that were drawn from it. What the user said in a chat
+    stays: `memory erase` is for that. Asks first.
+    """
 
-    async def purged() -> int:
-        async with memory(settings) as opened:
-            return await upkeep.purge(opened, older)
+    async def count(delete: bool) -> int:
+        async with memory(settings, known=True) as opened:
+            before = None if older is None else opened.clock.now() - older * DAY_S
+            if delete:
+                return await opened.stream.purge(before)
+            return sum(before is None or (each.forgotten or 0) < before for each in await opened.stream.archive())
 
-    found = asyncio.run(counted())
-    what = f"{found} forgotten record{'s' * (found != 1)} of {settings.user}"
+    found = asyncio.run(count(delete=False))
+    what = f"{count_of(found, 'forgotten record')} of {settings.user}"
     if found and not yes and not confirm(f"Delete {what} for good?"):  # asked outside: a loop would hold Ctrl-C back
         say("nothing was deleted", sys.stderr)
-        return 0
-    gone = asyncio.run(purged()) if found else 0
-    if json:
-        print_json({"purged": gone})
-    else:
-        say(f"{gone} forgotten record{'s' * (gone != 1)} deleted for good" if gone else "nothing is forgotten")
-    return 0
+        return
+    gone = asyncio.run(count(delete=True)) if found else 0
+    told = f"{count_of(gone, 'forgotten record')} deleted for good" if gone else "nothing is forgotten"
+    tell(json, {"purged": gone}, told)
 
 
-def reembed(settings: Settings, json: bool) -> int:
-    """Give each record a vector of the embedder."""
+@command(app, "data user embedder", "mindstream memory reembed --embedder st:all-MiniLM-L6-v2")
+async def reembed(settings: Settings, json: AsJson = False) -> None:
+    """Give each record a vector of another embedder.
 
-    async def reembedded() -> int:
-        async with memory(settings) as opened:
-            with progress("embedding") as told:
-                return await upkeep.reembed(opened, told)
-
-    done = asyncio.run(reembedded())
-    if json:
-        print_json({"embedder": settings.embedder, "embedded": done})
-        return 0
-    say(f"{count_of(done, 'vector')} of {settings.embedder} made" if done else f"all have one of {settings.embedder}")
-    if settings.embedder != "wordllama":
-        say(f"so that it is used: --embedder {settings.embedder}, or embedder = … in the settings file")
-    return 0
+    Those that have one are passed over, so it can be broken off and gone on with.
+    """
+    async with memory(settings, known=True) as opened:
+        with progress("embedding") as told:
+            await width_of(opened.stream.embedder)
+            total = (await opened.stream.columns()).foreign
+            done = await opened.stream.reembed(tell=lambda done: told(done, total))
+    made = f"{count_of(done, 'vector')} of {settings.embedder} made" if done else f"all have one of {settings.embedder}"
+    use = f"so that it is used: --embedder {settings.embedder}, or embedder = … in the settings file"
+    row = {"embedder": settings.embedder, "embedded": done}
+    tell(json, row, made, *([use] if settings.embedder != "wordllama" else ()))
 
 
-def evidence(settings: Settings, id_: str, json: bool) -> int:
-    """Print a record with what it was drawn from."""
-
-    async def drawn() -> Drawn:
-        async with memory(settings) as opened:
-            return await (await opened.require_known()).stream.evidence_of(id_)
-
-    found = asyncio.run(drawn())
+@command(app, "data user", "mindstream memory evidence 1jatk3k2m0x7c5v9qz")
+async def evidence(settings: Settings, id_: Id, json: AsJson = False) -> None:
+    """Show what a record was drawn from, down to what was seen."""
+    async with memory(settings, known=True) as opened:
+        found = await opened.stream.evidence_of(id_)
     if json:
         print_json(_drawn(found))
-        return 0
+        return
     tree = Tree(_told(found.record), guide_style="dim")
     _grow(tree, found)
     Console(highlight=False).print(tree, soft_wrap=True)
-    return 0
 
 
-def erase(settings: Settings, yes: bool, json: bool) -> int:
-    """Erase a user for good."""
+@command(app, "data", "mindstream memory erase --user ann")
+def erase(
+    settings: Settings,
+    user: Annotated[str, flag("NAME", "Who; there is no default.", "--user")],
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Erase all that is kept of a user, for good.
 
-    finished = erasing.finish(settings.data, settings.user)  # what was broken off before
+    Records, vectors, log, work and typed history; asks for the name again. Then the file is written anew and searched,
+    byte by byte, for what the user said. If it is broken off, it is finished when the folder is opened next. Close
+    other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
+    """
+    settings = settings.model_copy(update={"user": user})
+    finished = erasing.finish(settings.data, user)  # what was broken off before
 
-    async def looked() -> erasing.Kept | None:
+    async def look() -> erasing.Kept | None:
         async with memory(settings) as opened:
             return erasing.list_kept(opened, settings.data) if await opened.is_known() or not finished else None
 
@@ -134,22 +149,21 @@ def erase(settings: Settings, yes: bool, json: bool) -> int:
                 await erasing.erase(opened, settings.data, kept, told)
             return kept
 
-    if (finished or not yes) and asyncio.run(looked()) is None:  # a name that nobody has is refused before any question
-        told = f"{settings.user} is erased: it was broken off before, and is finished now"
-        print_json({"user": settings.user, "finished": True}) if json else print(told)
-        return 0
+    if (finished or not yes) and asyncio.run(look()) is None:  # a name that nobody has is refused before any question
+        told = f"{user} is erased: it was broken off before, and is finished now"
+        tell(json, {"user": user, "finished": True}, told)
+        return
     if not yes:
-        confirm_name(f"All that is kept of {settings.user} in {settings.data} will be gone.", settings.user)
+        confirm_name(f"All that is kept of {user} in {settings.data} will be gone.", user)
     done = asyncio.run(erased())
     files = [str(path.relative_to(settings.data)) for path in done.files]
     rows = {name: done.rows[name] for name in ("records", "log", "work")}
-    if json:
-        print_json({"user": settings.user, **rows, "files": files, "looked_for": len(done.words)})
-        return 0
     told = f"{count_of(rows['records'], 'record')}, {count_of(rows['log'], 'row')} of the log, {rows['work']} of work"
-    say(f"{settings.user} is erased: {', '.join([told, *files])}")
-    say(f"looked for {count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal: none is left")
-    return 0
+    tell(
+        json, {"user": user, **rows, "files": files, "looked_for": len(done.words)},
+        f"{user} is erased: {', '.join([told, *files])}",
+        f"looked for {count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal: none is left",
+    )  # fmt: skip
 
 
 def _findings(title: str, found: Sequence[str]) -> None:

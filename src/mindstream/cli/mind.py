@@ -7,52 +7,52 @@ import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
 
 from mindstream.cli import files
-from mindstream.cli.clean import say
-from mindstream.cli.json_lines import print_json
-from mindstream.cli.progress import progress
+from mindstream.cli.flags import AsJson, command, flag, group, word
+from mindstream.cli.json_lines import tell
+from mindstream.cli.memory import describe_import, take_in
 from mindstream.service import backup
 from mindstream.service.memory import memory
-from mindstream.service.transfer import Imported, take_in
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+
+app = group("Carry a whole mind elsewhere, as one file.")
 
 
-def export(settings: Settings, file: Path | None) -> int:
-    """Write a mind to a file."""
+@command(app, "data user", "mindstream mind export ann.mind --user ann")
+async def export(settings: Settings, file: Annotated[Path, word("FILE", "Where to; - is standard output.")]) -> None:
+    """Write a whole mind as one file.
 
-    async def write() -> None:
-        async with memory(settings) as opened:
-            await files.write_lines(file, backup.export(opened, settings))
-
-    asyncio.run(write())
+    JSON Lines as `memory export` writes them, superseded and forgotten records too, under a header with the pack, gate,
+    models and session of the last conversation. The log stays.
+    """
+    async with memory(settings) as opened:
+        await files.write_lines(file, backup.export(opened, settings))
     if written := files.real_file(file):
         print(f"the mind of {settings.user} is in {written}; another folder takes it in by", file=sys.stderr)
         print(f"  {shlex.join(['mindstream', 'mind', 'import', str(written), '--data'])} DIR", file=sys.stderr)
-    return 0
 
 
-def import_mind(settings: Settings, file: Path | None, user: str | None, data: Path | None, json: bool) -> int:
-    """Take a mind in, under its own name or another."""
+@command(app, "data user embedder", "mindstream mind import ann.mind --data elsewhere", name="import")
+def import_file(
+    settings: Settings,
+    file: Annotated[Path, word("FILE", "Where from; - is standard input.")],
+    user: Annotated[str | None, flag("NAME", "Whose mind it will be [as in the file].", "--user")] = None,
+    data: Annotated[Path | None, flag("DIR", "Data folder [~/.local/share/mindstream].", "--data")] = None,
+    json: AsJson = False,
+) -> None:
+    """Take in a mind, and say how to go on with it.
+
+    All of it is checked before anything is written, and twice is as good as once. Texts are embedded
+    anew.
+    """
     packed = backup.parse_backup(files.read_lines(file), files.source(file))
     settings = settings.model_copy(update={"user": user or packed.header.user or settings.user})
-
-    async def take() -> Imported:
-        async with memory(settings, new=True) as opened:
-            with progress("taking in", len(packed)) as told:
-                return await take_in(opened, packed, told)
-
     with packed:
-        done = asyncio.run(take())
+        done = asyncio.run(take_in(settings, packed))
     habits = packed.header.settings
     go_on, pack = backup.next_words(habits, settings.user, data), backup.missing_pack(habits)
-    if json:
-        print_json({"user": settings.user, **asdict(done), "go_on": go_on})
-        return 0
-    own = f", {done.own} belief or plan versions left out, as this mind has its own" if done.own else ""
-    print(f"{settings.user}: {count_of(done.written, 'record')} taken in, {done.known} were known{own}")
-    if pack:
-        print(f"its pack {pack!r} does not come with mindstream: bring its folder along and add --pack FOLDER")
-    say(f"go on with it:\n  {go_on}")
-    return 0
+    bring = [f"its pack {pack!r} does not come with mindstream: bring its folder along and add --pack FOLDER"]
+    told = [f"{settings.user}: {describe_import(done, 'mind')}", *(bring if pack else ())]
+    tell(json, {"user": settings.user, **asdict(done), "go_on": go_on}, *told, f"go on with it:\n  {go_on}")

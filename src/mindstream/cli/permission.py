@@ -33,11 +33,6 @@ LONGEST = 2_000
 MOST_BYTES = 2_000_000
 
 
-def is_somebody_there() -> bool:
-    """Tell whether somebody sits at a terminal and can be asked."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
 class Asker:
     """Asks whoever sits at the terminal, one question at a time; the run is not drawn meanwhile."""
 

@@ -6,17 +6,22 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from mindstream.cli import flags_solving as flags
+from mindstream.cli import permission
+from mindstream.cli.asking import is_answerable
 from mindstream.cli.clean import clean, complain, say
-from mindstream.cli.files import open_writer
-from mindstream.cli.flags_solving import flags_for
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.files import write_text
+from mindstream.cli.flags import AsJson, command, flag, group
+from mindstream.cli.flags_solving import flags_for, split_names
+from mindstream.cli.json_lines import print_json, say_lines
 from mindstream.cli.run_screens import show_changes
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
@@ -26,50 +31,94 @@ from mindstream.planning.export import to_example, to_instruction
 from mindstream.planning.formats.read import read
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
+from mindstream.service.solving import Task, find_specs
+from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 
-if TYPE_CHECKING:
-    from mindstream.cli.solve import Wishes
-    from mindstream.service.solving import Task
-    from mindstream.settings import Settings
-
 FAULTY = 1
+app = group("Look at plans in files, change them, run them.")
 
 
-def check_plan(settings: Settings, file: Path, task: Task, as_json: bool) -> int:
-    """Print what is wrong with a plan."""
-    specs = _find_specs(settings, task)
+@command(app, "data", "mindstream plan check plan.json", "mindstream plan check plan.txt --tools web,llm", name="check")
+def check_plan(
+    settings: Settings,
+    file: flags.PlanFile,
+    tools: flags.Tools = None,
+    docs: flags.Docs = None,
+    mcp: flags.Mcp = None,
+    json: AsJson = False,
+) -> int:
+    """Say what is wrong with a plan, and what to do about it.
+
+    Exit code 1 where something is. Tools and their arguments are looked at where they are named.
+    """
+    specs = _find_specs(settings, tools, docs, mcp)
     found = read_plan(file, specs)
     faults = _faults(found.plan, specs)
-    if as_json:
-        for fault in faults:
-            print_json({name: getattr(fault, name) for name in ("kind", "step", "wanted", "came", "advice")})
+    if json:
+        names = ("kind", "step", "wanted", "came", "advice")
+        print_json(*({name: getattr(fault, name) for name in names} for fault in faults))
         return FAULTY if faults else 0
     for note in found.notes:
         complain(f"not read: {note}")
-    for fault in faults:
-        say(str(fault))
+    say_lines(map(str, faults))
     if not faults:
-        flags = "" if specs else f" with its form; it runs with {flags_for(step.tool for step in found.plan.steps)}"
-        say(f"{count_of(len(found.plan.steps), 'step')}, and nothing is wrong{flags}")
+        named = "" if specs else f" with its form; it runs with {flags_for(step.tool for step in found.plan.steps)}"
+        say(f"{count_of(len(found.plan.steps), 'step')}, and nothing is wrong{named}")
     return FAULTY if faults else 0
 
 
-def draw_plan(file: Path, form: Literal["text", "mermaid"] | None) -> int:
-    """Print a plan as lines, or as Mermaid where it goes into a file or a pipe."""
+@command(app, "", "mindstream plan draw plan.json", "mindstream plan draw plan.json > plan.mmd")
+def draw(
+    file: flags.PlanFile,
+    form: Annotated[
+        Literal["text", "mermaid"] | None, typer.Option("--as", help="As what [text in a terminal, else mermaid].")
+    ] = None,
+) -> None:
+    """Draw a plan: who waits for whom."""
     plan = read_plan(file).plan
     if (form or ("text" if sys.stdout.isatty() else "mermaid")) == "mermaid":
         print(clean(plan.mermaid()), end="")
     else:
         say("\n".join(filter(None, (plan.task, outline(plan)))))
-    return 0
 
 
-def run_plan(settings: Settings, file: Path, task: Task, wishes: Wishes) -> int:
-    """Run a plan; no planner is asked."""
-    from mindstream.cli.solve import solve
+@command(
+    app, "model roles budget_tokens budget_usd data user embedder",
+    "mindstream plan run plan.json --tools web,calculator --model openai:gpt-5-mini",
+    name="run", model=flags.MODEL, roles=flags.ROLE,
+)  # fmt: skip
+def run_plan(
+    chosen: Chosen,
+    file: flags.PlanFile,
+    task: flags.TaskText = "",
+    how: flags.How = "rewoo",
+    tools: flags.Tools = None,
+    docs: flags.Docs = None,
+    mcp: flags.Mcp = None,
+    trust: flags.Trust = False,
+    approve: flags.Approve = False,
+    yes: flags.WithoutAsking = False,
+    allow: flags.Allow = None,
+    replans: flags.Replans = 0,
+    tool_calls: flags.ToolCalls = None,
+    seconds: flags.Seconds = None,
+    save: flags.Save = None,
+    run: flags.Run = "",
+    json: AsJson = False,
+) -> int:
+    """Run a plan as it stands: as `solve`, and no planner is asked.
 
-    return solve(settings, replace(task, file=file), wishes)
+    Nothing runs where `plan check` would find something wrong.
+    """
+    from mindstream.cli.solve import Wishes, again, solve_task
+
+    wanted = Task(
+        task, how, split_names(tools), tuple(docs or ()), tuple(mcp or ()), file=file, replans=replans,
+        tool_calls=tool_calls, seconds=seconds, run=run,
+    )  # fmt: skip
+    wishes = Wishes(approve, yes, tuple(allow or ()), trust, save, json, again(chosen, wanted, allow))
+    return solve_task(chosen.settings, wanted, wishes)
 
 
 @dataclass(frozen=True)
@@ -108,20 +157,35 @@ class Edits:
         return plan.edited(self.step, tool=tool, arguments=arguments, why=old.why if self.why is None else self.why)
 
 
-def edit_plan(file: Path, edits: Edits) -> int:
-    """Change a plan's file, by flags or else in an editor; print what is changed."""
-    from mindstream.cli import permission
+@command(
+    app, "",
+    "mindstream plan edit plan.json                  in your editor",
+    'mindstream plan edit plan.json --step E2 --input "people in #E1"',
+    'mindstream plan edit plan.json --step E4 --tool calculator --input "#E2 / 2"',
+    "mindstream plan edit plan.json --remove E3",
+)  # fmt: skip
+def edit(
+    file: flags.PlanFile,
+    step: Annotated[str, flag("ID", "Change this step; one that is not there is added.")] = "",
+    tool: Annotated[str, flag("TOOL", "Its tool.")] = "",
+    input: Annotated[str | None, flag("INPUT", "Its input; #E1 is what E1 finds.")] = None,
+    why: Annotated[str | None, flag("WORDS", "What it is for.")] = None,
+    remove: Annotated[list[str] | None, flag("ID", "Take this step away; repeatable.")] = None,
+) -> int:
+    """Change a plan in its file, and say what is changed.
 
+    Without flags it is opened in $VISUAL or $EDITOR. The file is replaced when all is well. Exit code 1 where something
+    is wrong with the plan then.
+    """
     is_json = read_named(file).lstrip().startswith("{")
     plan = read_plan(file).plan
-    if edits:
+    if edits := Edits(step, tool, input, why, tuple(remove or ())):
         changed = edits.apply(plan)
-    elif permission.is_somebody_there():
+    elif is_answerable():
         changed = permission.edit(plan, _own_specs(plan))
     else:
         raise InputError("say what is to be changed (--step E2 --input …, --remove E3); nobody is there to edit it")
-    with open_writer(file) as write:
-        write(changed.save() if is_json else changed.print(_own_specs(changed)).rstrip("\n"))
+    write_text(file, changed.save() if is_json else changed.print(_own_specs(changed)))
     console = Console(highlight=False)
     show_changes(lambda text, style="": console.print(Text(clean(text), style), soft_wrap=True), plan.diff(changed), "")
     for fault in (faults := _faults(changed, ())):
@@ -129,26 +193,40 @@ def edit_plan(file: Path, edits: Edits) -> int:
     return FAULTY if faults else 0
 
 
-def export_plan(settings: Settings, file: Path, task: Task, form: Literal["chat", "instruction"]) -> int:
-    """Print a plan as an example to train a planner on, or to show to one (--exemplars)."""
-    specs = _find_specs(settings, task)
+@command(app, "data", "mindstream plan export plan.json --tools web,llm >> exemplars.jsonl")
+def export(
+    settings: Settings,
+    file: flags.PlanFile,
+    task: flags.TaskText = "",
+    form: Annotated[
+        Literal["chat", "instruction"], typer.Option("--form", help="As whom it is trained with.")
+    ] = "chat",
+    tools: flags.Tools = None,
+    docs: flags.Docs = None,
+    mcp: flags.Mcp = None,
+) -> None:
+    """Write a plan as a line to train a planner on.
+
+    The line holds its task, its tools and the plan.
+    """
+    specs = _find_specs(settings, tools, docs, mcp)
     plan = read_plan(file, specs).plan
-    if task.text:
-        plan = plan.model_copy(update={"task": task.text})
+    if task:
+        plan = plan.model_copy(update={"task": task})
     if not plan.task:
         raise InputError(f"{file} does not say what its task is: say it with --task")
     specs = specs or _own_specs(plan)
     print_json(dict(to_example(plan, specs) if form == "chat" else to_instruction(plan, specs)))
-    return 0
 
 
-def _find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
-    """Return what the tools take that a task names; none where it names none."""
-    if task.tools is None and not task.docs and not task.mcp:
+def _find_specs(
+    settings: Settings, tools: list[str] | None, docs: list[Path] | None, mcp: list[str] | None
+) -> list[ToolSpec]:
+    """Return what the tools take that are named; none where none is."""
+    named = split_names(tools)
+    if named is None and not docs and not mcp:
         return []
-    from mindstream.service.solving import find_specs
-
-    return asyncio.run(find_specs(settings, task))
+    return asyncio.run(find_specs(settings, Task(tools=named, docs=tuple(docs or ()), mcp=tuple(mcp or ()))))
 
 
 def _faults(plan: Plan, specs: Sequence[ToolSpec]) -> tuple[Fault, ...]:

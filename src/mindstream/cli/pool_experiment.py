@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
 
 from mindstream.cli.clean import complain, say
+from mindstream.cli.flags import AsJson, command, flag
+from mindstream.cli.flags_solving import split_names
 from mindstream.cli.json_lines import print_json
+from mindstream.cli.pools import app
 from mindstream.cli.progress import progress
 from mindstream.cli.tables import print_table
-from mindstream.service.pool_experiment import MEANING, RULES, Report, Wish, run_experiment
+from mindstream.service.pool_experiment import MEANING, RULES, Report, Wish, run_experiment, split_shots
 from mindstream.settings import Settings
+from mindstream.sharing.events import Form
 from mindstream.sharing.experiment.cells import STAGES
-from mindstream.sharing.experiment.studies import ALL
+from mindstream.sharing.experiment.studies import ALL, Design, named_studies
 
 SCORES = ("rouge_2", "rouge_l", "token_match", "bert_score", "own_exemplars")
 TITLES = {
@@ -24,8 +31,45 @@ TITLES = {
 }
 
 
-def experiment(settings: Settings, wish: Wish, json: bool) -> int:
-    """Run it, and print what came of it."""
+NOTES = """Three studies: zero to three shots; pools of a domain against a single pool of
+the same size; the pools while the stream comes in, by fifths. And a control:
+exemplars drawn at random, and exemplars with the answers of others, which
+must do worse. ROUGE-2, ROUGE-L (Chinese by characters), token_match (greedy
+matching over wordllama's token vectors; BERTScore itself with --bertscore).
+
+Without a model rules copy the nearest exemplar's answer: what recall alone is
+worth. Nine agents come with the package; --data DIR reads your own, in the
+same form (NAME.toml), or the published folders."""
+
+
+@command(
+    app, "model embedder", "mindstream pool experiment",
+    "mindstream pool experiment --agents limerick,riddle --model local --tests 2 --out cells.jsonl",
+    "mindstream pool experiment --models ollama:qwen3,openai:gpt-5-mini --studies shots --json",
+    notes=NOTES, model="Who answers for all agents [rules].",
+)  # fmt: skip
+def experiment(
+    settings: Settings,
+    agents: Annotated[str, flag("A,B,…", "Only these agents [all].")] = "",
+    agents_from: Annotated[Path | None, flag("DIR", "Your own agents, or the published pairs.", "--data")] = None,
+    studies: Annotated[str, flag("A,B,…", "Which studies.")] = "shots,pools,growth,controls",
+    shots: Annotated[str, flag("N,N,…", "How many exemplars; the most of these elsewhere.")] = "0,1,2,3",
+    form: Annotated[
+        Literal["both", "composed", "bare"],
+        typer.Option(help="What of an exemplar is embedded: with its own examples, or the query."),
+    ] = "both",
+    tests: Annotated[int, flag("N", "At most so many tests an agent [all].", min=0)] = 0,
+    seed: Annotated[int, flag("N", "In which order the stream comes.")] = 0,
+    models: Annotated[str, flag("A,B,…", "Who answers, given to the agents in turn.")] = "",
+    scorer: Annotated[str, flag("NAME", "Who grades what streams in.")] = "rules",
+    bertscore: Annotated[str, flag("MODEL", "BERTScore, too, by this model of the hub or folder.")] = "",
+    out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command goes on behind them.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""
+    forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
+    design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed)
+    wish = Wish(design, _names(agents), agents_from, _names(models), scorer, bertscore, out)
 
     async def run() -> Report:
         with progress("answering") as told:
@@ -34,16 +78,17 @@ def experiment(settings: Settings, wish: Wish, json: bool) -> int:
     try:
         found = asyncio.run(run())
     except KeyboardInterrupt:
-        if wish.out:
-            complain(f"what was answered is kept in {wish.out}; the same command goes on")
+        if out:
+            complain(f"what was answered is kept in {out}; the same command goes on")
         raise
     if json:
-        print_json({"experiment": found.how})
-        for row in found.rows:
-            print_json(row)
-        return 0
-    _print(found)
-    return 0
+        print_json({"experiment": found.how}, *found.rows)
+    else:
+        _print(found)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(split_names([text]) or ()))
 
 
 def _print(found: Report) -> None:

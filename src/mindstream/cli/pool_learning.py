@@ -5,35 +5,38 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
 
 from mindstream.cli import asking
 from mindstream.cli.clean import say
-from mindstream.cli.files import open_writer
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.files import write_text
+from mindstream.cli.flags import AsJson, Svg, Yes, command, flag
+from mindstream.cli.json_lines import print_json, tell
 from mindstream.cli.plot import Axes, fitting_top, plot, stacked, svg
+from mindstream.cli.pools import ME, Name, app
 from mindstream.cli.progress import progress
 from mindstream.service import pools
 from mindstream.settings import Settings
-from mindstream.sharing.events import Form, RetrieverTrained
-from mindstream.sharing.growth import SizeCurve, SizePoint
+from mindstream.sharing.events import RetrieverTrained
+from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve
+from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.text.counting import count_of
 
 
-def train(settings: Settings, name: str, json: bool) -> int:
-    """Learn from all of a pool now."""
+@command(app, "data user embedder", "mindstream pool train verse", user=ME)
+async def train(settings: Settings, name: Name, json: AsJson = False) -> None:
+    """Have the retriever learn from all of the pool, now.
 
-    async def run() -> RetrieverTrained:
-        async with pools.open_pool(settings, name) as pool:
-            with progress(f"learning from {name}") as bar:
-                return await pools.train(pool, bar)
-
-    row = asyncio.run(run())
-    if json:
-        print_json({"pool": name, **row.model_dump(mode="json")})
-    else:
-        say(describe_version(row))
-    return 0
+    It learns from each admission in any case; this weighs all of it anew, and begins anew where the embedder is another
+    one. Stopped by Ctrl-C, it keeps the last version that held.
+    """
+    async with pools.open_pool(settings, name) as pool:
+        with progress(f"learning from {name}") as bar:
+            total = len((await pool.state()).teaching(pool.guarded))
+            row = await PoolLearner(pool).train(lambda done: bar(done, total))
+    tell(json, {"pool": name, **row.model_dump(mode="json")}, describe_version(row))
 
 
 def describe_version(row: RetrieverTrained) -> str:
@@ -48,20 +51,28 @@ def describe_version(row: RetrieverTrained) -> str:
     return f"{line}; what it ranks first helps {row.held_out:.0%} of the pairs held out, {row.before:.0%} before"
 
 
-def curve(settings: Settings, name: str, form: Form | None, file: Path | None, json: bool) -> int:
-    """Print how well a pool does at each size, and what learning gains as it grows; draw both."""
+@command(app, "data user embedder", "mindstream pool curve verse --svg curve.svg", user=ME)
+async def curve(
+    settings: Settings,
+    name: Name,
+    form: Annotated[
+        Literal["composed", "bare"] | None, typer.Option(help="What is embedded [both, where they differ].")
+    ] = None,
+    file: Svg = None,
+    json: AsJson = False,
+) -> None:
+    """Show how well the pool does at each size, the best size, and what learning gains as it grows.
 
-    async def run() -> Curves:
-        async with pools.open_pool(settings, name) as pool:
-            with progress(f"learning from {name} as it grew") as bar:
-                grown = await pools.growth(pool, bar)
-            return Curves(name, await pools.size_curves(pool, form), grown, (await pool.state()).versions)
-
-    curves = asyncio.run(run())
+    Pairs of the pool that the retriever was not trained on are asked for three shots, and how near the shots' answers
+    are to theirs counts: half ROUGE-L, half the cosine.
+    """
+    async with pools.open_pool(settings, name) as pool:
+        with progress(f"learning from {name} as it grew") as bar:
+            total = len((await pool.state()).teaching(pool.guarded))
+            grown = await growth_curve(pool, lambda done: bar(done, total)) if total >= LEAST else []
+        curves = Curves(name, await pools.size_curves(pool, form), grown, (await pool.state()).versions)
     if file:
-        with open_writer(file) as write:
-            for line in stacked(_pictures(curves)).splitlines():
-                write(line)
+        write_text(file, stacked(_pictures(curves)))
     if json:
         for each in curves.sizes:
             points = [_point(point) for point in each.points]
@@ -69,28 +80,31 @@ def curve(settings: Settings, name: str, form: Form | None, file: Path | None, j
             print_json({"curve": "size", "form": each.form, "best": each.best, **facts, "points": points})
         print_json({"curve": "growth", "points": [_point(point) for point in curves.growth]})
         print_json({"curve": "versions", "points": [_checked(row) for row in curves.versions]})
-        return 0
+        return
     _show(curves)
     if file:
         say(f"the picture is in {file}")
-    return 0
 
 
-def trim(settings: Settings, name: str, capacity: str, yes: bool, json: bool) -> int:
-    """Let go of what is least worth keeping."""
+@command(app, "data user embedder", "mindstream pool trim verse --capacity best", user=ME)
+def trim(
+    settings: Settings,
+    name: Name,
+    capacity: Annotated[str, flag("N|best", "How many stay; best: as `pool curve` says.")],
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Let go of what is least worth keeping, by grade, use and likeness; what you laid in stays."""
     if not yes and not asking.confirm(f"{name} is trimmed to {capacity}, go on?"):
-        return 0
+        return
 
     async def run() -> list[str]:
         async with pools.open_pool(settings, name) as pool:
             return await pools.trim(pool, capacity, settings.user)
 
     gone = asyncio.run(run())
-    if json:
-        print_json({"pool": name, "gone": gone})
-    else:
-        say(f"{count_of(len(gone), 'exemplar')} gone; what was laid in by hand stays, and what was drawn from them")
-    return 0
+    left = "what was laid in by hand stays, and what was drawn from them"
+    tell(json, {"pool": name, "gone": gone}, f"{count_of(len(gone), 'exemplar')} gone; {left}")
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,35 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from mindstream.cli.clean import say
+from mindstream.cli.flags import PLAIN, AsJson, bare, command, word
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
 from mindstream.service import prompts
 from mindstream.settings import Settings
 
+app = typer.Typer(**PLAIN)
 
-def show(settings: Settings, json: bool) -> int:
-    """List the prompts."""
+
+@bare(
+    app,
+    "prompts",
+    "mindstream prompts copy words         the shipped words, to be changed",
+    "mindstream prompts --prompts words    which of them are used",
+    "mindstream chat --prompts words --model openai:gpt-5-mini",
+    prompts="Your own words, as for chat.",
+)
+def show(context: typer.Context, settings: Settings, json: AsJson = False) -> None:
+    """List what models are asked, and in whose words.
+
+    Rules read no words: they answer until a model is named.
+    """
+    if context.invoked_subcommand is not None:
+        return
     folder = settings.prompts
     found = prompts.prompts(folder)
     if json:
@@ -27,7 +46,6 @@ def show(settings: Settings, json: bool) -> int:
         print_table(("prompt", "role", "words", "what it asks for"), rows, words=4)
     for path in prompts.unread(folder) if folder else []:
         say(f"{path} is read by no prompt; check its name", sys.stderr)
-    return 0
 
 
 def _whose(words: prompts.Words) -> str:
@@ -36,13 +54,16 @@ def _whose(words: prompts.Words) -> str:
     return str(words.own) if words.changed else f"{words.own} (not changed yet)"
 
 
-def copy(folder: Path) -> int:
-    """Write the shipped words into a folder of one's own."""
-    copied = prompts.copy(folder)
-    for path in copied.kept:
+@command(app, "", "mindstream prompts copy words")
+def copy(folder: Annotated[Path, word("DIR", "A folder; made where it is not there.")]) -> None:
+    """Write the shipped words into a folder of your own.
+
+    A file that is there already is never written over.
+    """
+    written, kept = prompts.copy(folder)
+    for path in kept:
         say(f"{path} is there already and stays as it is", sys.stderr)
-    say(f"{len(copied.written)} written to {folder}. Change them, and delete those that you leave as they are:")
+    say(f"{len(written)} written to {folder}. Change them, and delete those that you leave as they are:")
     say("a later mindstream may have better words for those. Then")
     where = shlex.quote(str(folder))
     say(f"  mindstream prompts --prompts {where}\n  mindstream chat --prompts {where} --model …")
-    return 0

@@ -5,24 +5,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import ValidationError
 
 from mindstream.cli.asking import ask, is_answerable
 from mindstream.cli.clean import clean, say, short
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.flags import MOST, AsJson, Yes, command, flag, switch, word
+from mindstream.cli.json_lines import print_json, say_lines, tell
+from mindstream.cli.memory import app
 from mindstream.cli.progress import progress
 from mindstream.errors import InputError
-from mindstream.log.events import Slept
+from mindstream.log.events import Logged, Slept
 from mindstream.memory.proposal import Proposal
-from mindstream.memory.undo_sleep import UndoneSleep
+from mindstream.memory.stream import Stream
+from mindstream.minds.calls import CallLog
+from mindstream.models.roles import Models
 from mindstream.paths import read_text
-from mindstream.service import sleeping
 from mindstream.service.memory import memory
-from mindstream.service.sleeping import Review
+from mindstream.service.opening import answering
 from mindstream.settings import Settings
+from mindstream.text.counting import count_of
 
+Result = TypeVar("Result")
 MOST_BYTES = 64_000_000
 SHOWN = 50
 """So many records of a sort are shown; the others are counted."""
@@ -31,66 +39,93 @@ comes; to answer to this very one: --review --json > FILE, then --accept FILE [-
 QUESTION = "Sleep like this? yes; no, keep all of it; or the ids to keep"
 
 
-def sleep(settings: Settings, n: int, json: bool) -> int:
-    """Let a memory sleep; print each step as it is done, then the dream."""
+@command(
+    app, "model data user embedder", "mindstream memory sleep -n 50 --user ann",
+    model="Who dreams and rates, as for chat [rules].",
+)  # fmt: skip
+def sleep(
+    settings: Settings,
+    n: Annotated[int, flag("N", "How many records it draws.", "-n", min=0, max=MOST)] = 20,
+    review: Annotated[bool, switch("--review", "Show what it would do first; ask before anything is changed.")] = False,
+    accept: Annotated[Path | None, flag("FILE", "Do what --review --json wrote there.")] = None,
+    keep: Annotated[list[str] | None, flag("ID", "Of that, leave this record as it is; repeatable.")] = None,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Sleep: let what is not used fade, dream of it, keep house.
 
-    async def slept(told: Callable[[Slept], None]) -> str:
-        async with memory(settings, own=True) as opened:
-            return await sleeping.sleep(opened, settings, n, told)
+    Records that are drawn and were not returned for a fortnight are held less well, or forgotten: out of reach, but in
+    the archive until `memory purge`. A dream is made of what is forgotten; then importance is rated, near-duplicates
+    are merged, what is over is put away, and the file is compacted.
 
-    return _sleep(settings, slept, json)
+    --review shows what would be forgotten and merged, and the dream. What you keep counts as recalled: it is not
+    proposed again for a fortnight. `memory undo-sleep` takes a sleep back.
+    """
+    if accept is not None:
+        _accept(settings, _read_proposal(accept), keep or (), json)
+    elif review:
+        _review(settings, n, keep or (), yes, json)
+    elif keep:
+        raise InputError("--keep leaves something out of a sleep that is shown first: say --review or --accept, too")
+    else:
+
+        def run(stream: Stream, models: Models) -> Awaitable[str]:
+            return stream.sleep(models.of("M1", "reasoner"), n, rater=models.of("importance", "reasoner"))
+
+        _sleep(settings, run, json)
 
 
-def review(settings: Settings, n: int, keep: Collection[str], yes: bool, json: bool) -> int:
+@command(app, "data user", "mindstream memory undo-sleep --user ann", name="undo-sleep")
+async def undo_sleep(
+    settings: Settings,
+    row: Annotated[int, word("[ROW]", "Which: the row of the log in which it began [the last one].", min=0)] = 0,
+    json: AsJson = False,
+) -> None:
+    """Take a sleep back: hold again what it forgot and merged.
+
+    All is held as it was, but what was recalled since; the dream and the merged records go to the archive. It cannot be
+    undone where something of it was purged, or corrected since.
+    """
+    async with memory(settings, own=True, known=True) as opened:
+        done = await opened.stream.undo_sleep(row)
+    told = [f"the sleep of row {done.sleep} is undone: {count_of(len(done.held_again), 'record')} held again as before"]
+    if done.archived:
+        told.append(f"{count_of(len(done.archived), 'record')} that it had made went to the archive")
+    if done.left:
+        told.append(f"{count_of(len(done.left), 'record')} recalled or forgotten since stay as they are")
+    tell(json, asdict(done), *told)
+
+
+def _review(settings: Settings, n: int, keep: Collection[str], yes: bool, json: bool) -> None:
     """Show what a sleep would do, and do what the person says."""
 
-    async def look() -> Review:
-        async with memory(settings, own=True) as opened:
-            return await sleeping.review(opened, settings, n)
+    async def look(stream: Stream, models: Models) -> tuple[Proposal, dict[str, str]]:
+        found = await stream.propose_sleep(models.of("M1", "reasoner"), n)
+        return found, {each.id: each.text for each in await stream.store.records(stream.name, found.ids)}
 
-    found = asyncio.run(look())
-    texts = {record.id: record.text for record in found.records.values()}
+    proposal, texts = asyncio.run(_asleep(settings, look))
     if json and not yes:
-        print_json(found.proposal.model_dump(mode="json") | {"texts": texts})
-        return 0
-    for line in [] if json else describe(found.proposal, texts):
-        say(line)
-    if not found.proposal.ids:
-        return 0
+        print_json(proposal.model_dump(mode="json") | {"texts": texts})
+        return
+    say_lines([] if json else describe(proposal, texts))
+    if not proposal.ids:
+        return
     if not yes:
         if not is_answerable():
             say(" ".join(HOW.split()), sys.stderr)
-            return 0
-        keep = [*keep, *_read_answer(found.proposal)]  # asked outside: a loop would hold Ctrl-C back
-    return _accept(settings, found.proposal, set(keep) & set(found.proposal.ids), json)
+            return
+        keep = [*keep, *_read_answer(proposal)]  # asked outside: a loop would hold Ctrl-C back
+    _accept(settings, proposal, set(keep) & set(proposal.ids), json)
 
 
-def accept(settings: Settings, file: Path, keep: Collection[str], json: bool) -> int:
-    """Do what was proposed, but for what is to be kept."""
+def _read_proposal(file: Path) -> Proposal:
     try:
-        proposal = sleeping.read_proposal(read_text(file, MOST_BYTES))
+        return Proposal.model_validate_json(read_text(file, MOST_BYTES))
     except InputError as error:
         raise InputError(f"{file} {error}") from None
-    return _accept(settings, proposal, keep, json)
-
-
-def undo(settings: Settings, row: int, json: bool) -> int:
-    """Undo a sleep, and say what is held again."""
-
-    async def undone() -> UndoneSleep:
-        async with memory(settings, own=True) as opened:
-            return await sleeping.undo(opened, row)
-
-    done = asyncio.run(undone())
-    if json:
-        print_json(asdict(done))
-        return 0
-    say(f"the sleep of row {done.sleep} is undone: {_count(done.held_again)} held again as before")
-    if done.archived:
-        say(f"{_count(done.archived)} that it had made went to the archive")
-    if done.left:
-        say(f"{_count(done.left)} recalled or forgotten since stay as they are")
-    return 0
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"])) or "the text"
+        raise InputError(f"{file} is not what `memory sleep --review --json` printed: {where} is wrong") from None
 
 
 def describe(proposal: Proposal, texts: dict[str, str]) -> list[str]:
@@ -126,15 +161,17 @@ def _read_answer(proposal: Proposal) -> tuple[str, ...]:
         say("that is neither yes nor no nor ids of records that it names", sys.stderr)
 
 
-def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json: bool) -> int:
-    async def accepted(told: Callable[[Slept], None]) -> str:
-        async with memory(settings, own=True) as opened:
-            return await sleeping.accept(opened, settings, proposal, keep, told)
+def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json: bool) -> None:
+    def run(stream: Stream, models: Models) -> Awaitable[str]:
+        model, rater = models.of("M1", "reasoner"), models.of("importance", "reasoner")
+        return stream.accept(proposal, keep, model=model, rater=rater)
 
-    return _sleep(settings, accepted, json)
+    _sleep(settings, run, json)
 
 
-def _sleep(settings: Settings, run: Callable[[Callable[[Slept], None]], Coroutine[None, None, str]], json: bool) -> int:
+def _sleep(settings: Settings, run: Callable[[Stream, Models], Awaitable[str]], json: bool) -> None:
+    """Print each step as it is done, then the dream."""
+
     def told(step: Slept) -> None:
         if json:
             print_json({"step": step.step, **step.model_dump(mode="json", exclude={"step"})})
@@ -142,10 +179,35 @@ def _sleep(settings: Settings, run: Callable[[Callable[[Slept], None]], Coroutin
             say(f"{step.step:12} {_step(step)}")
 
     with contextlib.nullcontext() if json else progress(f"{settings.user} sleeps"):
-        dream = asyncio.run(run(told))
+        dream = asyncio.run(_asleep(settings, run, told))
     if not json:
         say(f"\n{clean(dream)}" if dream else "\nno dream: nothing was forgotten, or nobody could make one")
-    return 0
+
+
+async def _asleep(
+    settings: Settings,
+    run: Callable[[Stream, Models], Awaitable[Result]],
+    told: Callable[[Slept], None] = lambda _: None,
+) -> Result:
+    """Do something to a memory with the models of the settings; `told` gets each step of a sleep as it is done."""
+    async with memory(settings, own=True, known=True) as opened:
+        stream, calls = opened.stream, CallLog()
+        async with answering(settings, calls.take) as models:
+            with stream.feed.listening() as events:
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        group.create_task(_tell(events, told))
+                        result = await run(stream, models)
+                        stream.feed.close()
+                finally:
+                    await calls.flush(stream)
+        return result
+
+
+async def _tell(events: AsyncIterator[Logged], told: Callable[[Slept], None]) -> None:
+    async for logged in events:
+        if isinstance(logged.event, Slept):
+            told(logged.event)
 
 
 def _step(step: Slept) -> str:
@@ -162,7 +224,3 @@ def _step(step: Slept) -> str:
             return f"{step.changed} whose time is over put into the archive"
         case _:
             return "done"
-
-
-def _count(ids: Sequence[str]) -> str:
-    return f"{len(ids)} record{'s' * (len(ids) != 1)}"

@@ -7,19 +7,23 @@ import shlex
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, get_args
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from mindstream.chance import token
+from mindstream.cli import flags_solving as flags
+from mindstream.cli.asking import is_answerable
 from mindstream.cli.clean import clean, complain, short
-from mindstream.cli.files import open_writer
-from mindstream.cli.flags_solving import flags_for
+from mindstream.cli.files import write_text
+from mindstream.cli.flags import PLAIN, AsJson, PoolName, command, flag, flags_again, switch, word
+from mindstream.cli.flags_solving import MODEL, ROLE, flags_for, split_names, write_flags
 from mindstream.cli.json_lines import print_json
-from mindstream.cli.permission import Asker, is_somebody_there, server_approval
+from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.run_screens import LiveScreen, PlainScreen, QuietScreen, RunScreen
-from mindstream.cli.stopping import Stopping
+from mindstream.cli.stopping import run_until_stopped
 from mindstream.cli.tables import print_table
 from mindstream.errors import InputError, ModelError
 from mindstream.planning.answer_from_evidence import QUOTED
@@ -32,10 +36,11 @@ from mindstream.planning.solution import Solution
 from mindstream.planning.solve import How
 from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.service.solving import Solver, Task, find_runs, open_solver
-from mindstream.settings import Settings
+from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 
 NO_ANSWER = 1
+EXEMPLARS = "Solved tasks to show the planner: texts with --- between them, or what `plan export` writes."
 ASKED_FROM_USD = 0.10
 """A run that will cost so much is asked about, where somebody is there and no budget was set."""
 
@@ -61,9 +66,87 @@ class Wishes:
     again: tuple[str, ...] = ()
 
 
-def solve(settings: Settings, task: Task, wishes: Wishes, begun: Begun | None = None) -> int:
+NOTES = """A plan is written before anything of it runs (rewoo), mended on the way
+(plan-execute), or there is none (react). Steps that do not need each other
+run at once. Every step is in the log: a run that was stopped goes on with
+--resume NAME, and the same tools.
+
+The answer goes to standard output, all else to standard error. A tool that
+changes something is called after you said yes to its very arguments; where
+nobody can be asked, only with --allow.
+
+Without a model a formula is calculated; for anything else the best passages
+of the documents (--docs), or of the memory, are quoted, which is no answer.
+
+Exit code: 0; 1 where there is no answer, or nothing was run; 130 after Ctrl-C."""
+app = typer.Typer(**PLAIN)
+
+
+@command(
+    app, "model roles fallback patience_s budget_tokens budget_usd data user embedder",
+    'mindstream solve "17.5% of 2480 + 12"',
+    'mindstream solve "Who wrote the report?" --docs ./reports',
+    'mindstream solve "Who wrote the report?" --docs ./reports --model openai:gpt-5-mini',
+    'mindstream solve "…" --tools web,calculator --model ollama:qwen3 --approve',
+    'mindstream solve "…" --mcp "uvx mcp-server-time" --model openai:gpt-5-mini',
+    "mindstream solve --list",
+    "mindstream solve --resume 7h2k9q",
+    notes=NOTES, model=MODEL, roles=ROLE,
+)  # fmt: skip
+def solve(
+    chosen: Chosen,
+    words: Annotated[list[str] | None, word("TASK", "What is to be solved.")] = None,
+    how: flags.How = "rewoo",
+    tools: flags.Tools = None,
+    docs: flags.Docs = None,
+    mcp: flags.Mcp = None,
+    trust: flags.Trust = False,
+    approve: flags.Approve = False,
+    yes: flags.WithoutAsking = False,
+    allow: flags.Allow = None,
+    replans: flags.Replans = 1,
+    tool_calls: flags.ToolCalls = None,
+    seconds: flags.Seconds = None,
+    exemplars: Annotated[Path | None, flag("FILE", EXEMPLARS)] = None,
+    pool: PoolName = "",
+    save: flags.Save = None,
+    run: flags.Run = "",
+    resume: Annotated[str, flag("NAME", "Go on with a run that was stopped.")] = "",
+    list_: Annotated[bool, switch("--list", "List the runs.")] = False,
+    json: AsJson = False,
+) -> int:
+    """Solve a task with tools: plan it, run the plan, answer."""
+    settings = chosen.settings
+    if list_:
+        return list_runs(settings, json)
+    task = Task(
+        " ".join(words or ()), how, split_names(tools), tuple(docs or ()), tuple(mcp or ()), exemplars, pool,
+        replans=replans, tool_calls=tool_calls, seconds=seconds, run=resume or run,
+    )  # fmt: skip
+    wishes = Wishes(approve, yes, tuple(allow or ()), trust, save, json, again(chosen, task, allow))
+    if resume:
+        if words:
+            raise InputError("--resume goes on with its own task: say no other; --run NAME gives a new one a name")
+        begun = asyncio.run(find_runs(settings)).get(resume)
+        if begun is None:
+            raise InputError(f"there is no run {resume!r}; `mindstream solve --list` names those that there are")
+        way = next(way for way in get_args(How) if way == begun.how)
+        task = replace(task, text=begun.task, how=way, plan=begun.plan if approve else None)
+        return solve_task(settings, task, wishes, begun)
+    if not task.text.strip():
+        raise InputError('say what is to be solved: mindstream solve "17.5% of 2480"')
+    return solve_task(settings, task, wishes)
+
+
+def again(chosen: Chosen, task: Task, allow: list[str] | None) -> tuple[str, ...]:
+    """Return the flags that a run which goes on needs again."""
+    more = {"tools": ",".join(task.tools or ()), "docs": task.docs, "mcp": task.mcp, "allow": allow, "pool": task.pool}
+    return (*flags_again(chosen), *write_flags(more))
+
+
+def solve_task(settings: Settings, task: Task, wishes: Wishes, begun: Begun | None = None) -> int:
     """Solve a task; return the exit code. `begun`: how far it had come."""
-    if wishes.approve and (wishes.json or not is_somebody_there()):
+    if wishes.approve and (wishes.json or not is_answerable()):
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
     if wishes.approve and task.how == "react":
         raise InputError("react makes no plan that could be approved before it acts: --how rewoo or plan-execute")
@@ -72,41 +155,26 @@ def solve(settings: Settings, task: Task, wishes: Wishes, begun: Begun | None = 
             f"{wishes.save} cannot be written: there is no folder {str(wishes.save.parent)!r}; make it first"
         )
     task = task if task.run else replace(task, run=token(6))
-    stopping = Stopping()
     goes_on = shlex.join(["mindstream", "solve", "--resume", task.run, *wishes.again])
     kept = f"what was found is kept, and this goes on with it:\n  {goes_on}"
     try:
-        return asyncio.run(_solve(settings, task, wishes, stopping, begun or Begun(task.run)))
+        return run_until_stopped(_solve(settings, task, wishes, begun or Begun(task.run)), lambda: f"stopped; {kept}")
     except ModelError:
         complain(kept)
         raise
-    except (KeyboardInterrupt, asyncio.CancelledError) as error:
-        if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
-            raise
-    complain(f"stopped; {kept}")
-    return stopping.code
-
-
-def resume(settings: Settings, task: Task, wishes: Wishes) -> int:
-    """Go on with a run that was stopped."""
-    runs = asyncio.run(find_runs(settings))
-    if task.run not in runs:
-        raise InputError(f"there is no run {task.run!r}; `mindstream solve --list` names those that there are")
-    begun = runs[task.run]
-    how = next(way for way in get_args(How) if way == begun.how)
-    plan = begun.plan if wishes.approve else None
-    return solve(settings, replace(task, text=begun.task, how=how, plan=plan), wishes, begun)
 
 
 def list_runs(settings: Settings, json: bool) -> int:
     """Print the runs of a user."""
-    runs = asyncio.run(find_runs(settings))
-    for run in runs.values() if json else ():
-        print_json({"run": run.run, "task": run.task, "how": run.how, "state": _state(run), "answer": run.answer})
+    runs = asyncio.run(find_runs(settings)).values()
     if json:
-        return 0
-    if runs:
-        rows = [(run.run, _state(run), run.how, short(run.task, 60)) for run in runs.values()]
+        told = (
+            {"run": run.run, "task": run.task, "how": run.how, "state": _state(run), "answer": run.answer}
+            for run in runs
+        )
+        print_json(*told)
+    elif runs:
+        rows = [(run.run, _state(run), run.how, short(run.task, 60)) for run in runs]
         print_table(("run", "state", "way", "task"), rows, words=4)
     else:
         complain("nothing was solved yet")
@@ -119,10 +187,9 @@ def _state(run: Begun) -> str:
     return "quoted" if run.answer.startswith(QUOTED) else "answered"
 
 
-async def _solve(settings: Settings, task: Task, wishes: Wishes, stopping: Stopping, begun: Begun) -> int:
-    stopping.heed(interrupt=True)
+async def _solve(settings: Settings, task: Task, wishes: Wishes, begun: Begun) -> int:
     screen = _screen(wishes)
-    asker = Asker(screen) if is_somebody_there() and not wishes.json else None
+    asker = Asker(screen) if is_answerable() and not wishes.json else None
     async with open_solver(settings, task, server_approval(wishes.trust, asker, screen)) as solver:
         expected = solver.estimate()
         for why in solver.refused.values():
@@ -146,8 +213,7 @@ async def _solve(settings: Settings, task: Task, wishes: Wishes, stopping: Stopp
         with screen.running():
             solution = await solver.solve(plan, watchers, leave)
     if wishes.save:
-        with open_writer(wishes.save) as write:
-            write(solution.plan.save())
+        write_text(wishes.save, solution.plan.save())
     _show(solution, screen, wishes, expected)
     has_failed = bool(solution.evidence) and len(solution.missing) == len(solution.evidence)
     return NO_ANSWER if solution.stopped or not solution.answer or solution.is_quotation or has_failed else 0

@@ -144,15 +144,7 @@ class Terminal:
         self._session.app.invalidate()
 
     def _keys(self) -> KeyBindings:
-        keys = KeyBindings()
-
-        @keys.add("c-c")
-        def _(event: KeyPressEvent) -> None:
-            """Ctrl-C: clear what is typed; with nothing typed, leave."""
-            if event.current_buffer.text:
-                event.current_buffer.reset()
-            else:
-                event.app.exit(exception=KeyboardInterrupt)
+        keys = leaving_keys()
 
         @keys.add(Keys.BracketedPaste)
         def _(event: KeyPressEvent) -> None:
@@ -166,6 +158,21 @@ class Terminal:
                 event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
 
         return keys
+
+
+def leaving_keys() -> KeyBindings:
+    """Return the keys of a line in which is typed."""
+    keys = KeyBindings()
+
+    @keys.add("c-c")
+    def _(event: KeyPressEvent) -> None:
+        """Ctrl-C: clear what is typed; with nothing typed, leave."""
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            event.app.exit(exception=KeyboardInterrupt)
+
+    return keys
 
 
 class _History(FileHistory):

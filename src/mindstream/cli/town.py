@@ -7,22 +7,27 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated
+
+import typer
 
 from mindstream.cli import asking
 from mindstream.cli.clean import complain, say
-from mindstream.cli.edge import no_more_output
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.flags import AsJson, Yes, command, flag, switch, word
+from mindstream.cli.flags_solving import split_names
+from mindstream.cli.json_lines import print_json, tell
 from mindstream.cli.progress import Progress, progress
-from mindstream.cli.stopping import Stopping
+from mindstream.cli.stopping import run_until_stopped
 from mindstream.cli.tables import print_table
+from mindstream.cli.town_group import MODEL, ROLE, Name, ProfileOf, Seed, app
 from mindstream.cli.town_lines import describe, event_row
 from mindstream.errors import InputError, ModelError
 from mindstream.memory.store import Commit
 from mindstream.service import town as towns
+from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
-from mindstream.town.events import Talked
+from mindstream.town.events import Talked, TownEvent
 from mindstream.town.lookup import find_object, find_resident, find_step
 from mindstream.town.missing_keys import missing_keys
 from mindstream.town.setting import Setting
@@ -76,23 +81,57 @@ class Wishes:
     json: bool = False
 
 
+LIMITS = """With a model, the cost is estimated first, and you are asked (--yes: you are
+not). After Ctrl-C, a model that fails or a limit, all steps that are done are
+kept; the one that was broken off is lived again next time.
+
+Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
+130 after Ctrl-C."""
+Days = Annotated[float | None, flag("D", "Live so many days of the town's time.", min=0, max=36_500)]
+Hours = Annotated[float | None, flag("H", "Live so many hours.", min=0, max=876_000)]
+Until = Annotated[str, flag("TIME", 'Up to a time of the town: "Feb 14 19:00", "tomorrow noon".')]
+STEPS = "Live so many steps (10 seconds each, where the town does not say otherwise)."
+Steps = Annotated[int | None, flag("N", STEPS, min=0, max=2**40)]
+Usd = Annotated[float | None, flag("X", "Stop when this run has cost so many US dollars.", min=0)]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens, a line each.")]
+MODELS = "model roles fallback patience_s town embedder"
+
+
+@command(
+    app, "town embedder", "mindstream town new --data ./ville",
+    "mindstream town new ./mine.toml --data ./mine --seed 7 --profile vision=4",
+    "mindstream town new --data ./blind --without observation,reflection",
+)  # fmt: skip
+def new(
+    settings: Settings,
+    source: Annotated[str, word("TOWN", "A shipped town, or FILE.toml.")] = "smallville",
+    seed: Seed = 0,
+    profile: ProfileOf = None,
+    without: Annotated[
+        list[str] | None, flag("A,B", "Switch off: observation, reflection, planning, recall, talk.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Begin a town in a data folder."""
+    begin(settings, source, seed, profile or (), split_names(without) or (), json=json)
+
+
 def begin(
-    settings: Settings, source: str, seed: int, profile: Sequence[str], without: Sequence[str], json: bool
-) -> int:
+    settings: Settings, source: str, seed: int, profile: Sequence[str] = (), without: Sequence[str] = (), *,
+    json: bool = False,
+) -> None:  # fmt: skip
     """Begin a town."""
     setting = towns.find_setting(source, seed, towns.read_profile(profile, without))
     asyncio.run(towns.begin(settings, setting))
-    if json:
-        print_json(
-            {"town": setting.name, "data": str(settings.data), "residents": sorted(setting.people), "seed": seed,
-             "lacks": list(missing_keys(setting))}
-        )  # fmt: skip
-        return 0
-    _complain_of_keys(setting)
+    if not json:
+        _complain_of_keys(setting)
     objects = sum(each.level == 4 for each in setting.addresses.values())
-    say(f"{setting.name} lives in {settings.data}: {count_of(len(setting.people), 'resident')}, {objects} objects")
-    say(f"it is {format_time(setting, -1)} there; let it live:\n  {_command('run', settings, '--days', '1')}")
-    return 0
+    row = {"town": setting.name, "data": str(settings.data), "residents": sorted(setting.people), "seed": seed}
+    tell(
+        json, {**row, "lacks": list(missing_keys(setting))},
+        f"{setting.name} lives in {settings.data}: {count_of(len(setting.people), 'resident')}, {objects} objects",
+        f"it is {format_time(setting, -1)} there; let it live:\n  {_command('run', settings, '--days', '1')}",
+    )  # fmt: skip
 
 
 def _complain_of_keys(setting: Setting) -> None:
@@ -107,101 +146,99 @@ def _complain_of_keys(setting: Setting) -> None:
 class Watcher:
     """Tells of a town while it lives: a bar with its clock, and with -v what happens."""
 
-    def __init__(self, wishes: Wishes, told: Progress) -> None:
-        self._wishes, self._told = wishes, told
-        self.setting: Setting | None = None
-        self.first = self.last = self.talks = 0
-        self.step = -1
-
-    def aim(self, setting: Setting, now: int, last: int) -> int:
-        """Know from where to where it goes; return the latter."""
-        self.setting, self.first, self.step, self.last = setting, now, now, last
-        return last
+    def __init__(self, wishes: Wishes, told: Progress, setting: Setting, first: int, last: int) -> None:
+        self.wishes, self._told, self._setting = wishes, told, setting
+        self.first, self.step, self._last, self.talks = first, first, last, 0
 
     def on_step(self, step: int) -> None:
         self.step = step
-        if self.setting is not None and (step % 30 == 0 or step >= self.last):
-            doing = f"{format_time(self.setting, step)}, {count_of(self.talks, 'talk')}"
-            self._told(step - self.first, self.last - self.first, doing)
+        if step % 30 == 0 or step >= self._last:
+            doing = f"{format_time(self._setting, step)}, {count_of(self.talks, 'talk')}"
+            self._told(step - self.first, self._last - self.first, doing)
 
     def on_commits(self, commits: Sequence[Commit]) -> None:
         for commit in commits:
             for entry in commit.entries:
                 event = entry.event
                 self.talks += isinstance(event, Talked) and event.lines[:1] != () and event.lines[0].by == commit.mind
-                if self._wishes.verbose and self.setting is not None:
-                    self._tell(self.setting, commit, entry.event, [record.text for record in entry.records])
-
-    def _tell(self, setting: Setting, commit: Commit, event: Any, texts: list[str]) -> None:
-        if (line := describe(commit.mind, event, texts)) is None:
-            return
-        if self._wishes.json:
-            print_json(event_row(setting, commit.mind, event, line))
-        else:
-            say(f"{setting.when(event.step if hasattr(event, 'step') else self.step + 1):%b %d %H:%M}  {line}")
+                if self.wishes.verbose and (
+                    line := describe(commit.mind, event, [each.text for each in entry.records])
+                ):
+                    at = event.step if isinstance(event, TownEvent) else self.step + 1
+                    row = event_row(self._setting, commit.mind, event, line) if self.wishes.json else {}
+                    tell(self.wishes.json, row, f"{self._setting.when(at):%b %d %H:%M}  {line}")
 
 
-def run(settings: Settings, span: Span, wishes: Wishes) -> int:
+@command(
+    app, MODELS, "mindstream town run --data ./ville --days 2",
+    'mindstream town run --data ./ville --until "Feb 14 19:00" -v',
+    "mindstream town run --data ./ville --hours 3 --model openai:gpt-5-mini --usd 2",
+    name="run", summary="Let the town live: one day, or as long as you say.", notes=LIMITS, model=MODEL, roles=ROLE,
+)  # fmt: skip
+@command(
+    app, MODELS, "mindstream town resume --data ./ville",
+    name="resume", summary="Go on to the end of that day, or as long as you say.",
+    notes=LIMITS, model=MODEL, roles=ROLE,
+)  # fmt: skip
+def let_live(
+    context: typer.Context,
+    settings: Settings,
+    days: Days = None,
+    hours: Hours = None,
+    until: Until = "",
+    steps: Steps = None,
+    usd: Usd = None,
+    yes: Yes = False,
+    verbose: Verbose = False,
+    json: AsJson = False,
+) -> int:
+    """Let the town live, from where it stands."""
+    span = Span(days, hours, until, steps, to_midnight=context.info_name == "resume")
+    return live(settings, span, Wishes(usd, yes, verbose, json))
+
+
+def live(settings: Settings, span: Span, wishes: Wishes) -> int:
     """Let it live; return the exit code.
 
     Raises:
         InputError: no town lives there, or the time that is named is over: nothing has changed.
     """
-    stopping = Stopping()
     setting, now, last = asyncio.run(_plan(settings, span))
     if towns.is_free(settings) and not any(person.day for person in setting.people.values()):
         _complain_of_keys(setting)
     if not towns.is_free(settings) and not wishes.yes and not _has_leave(settings, setting, last - now, wishes):
         return 0
     with progress(setting.name, max(1, last - now)) as told:
-        watcher = Watcher(wishes, told)
-        watcher.aim(setting, now, last)
+        watcher = Watcher(wishes, told, setting, now, last)
+
+        async def living() -> int:
+            await towns.live(settings, last, watcher.on_step, watcher.on_commits, wishes.usd)
+            return 0
+
+        def goes_on(why: str) -> str:
+            again = _command("resume", settings, "--steps", str(last - watcher.step))
+            return f"{why}; what is done is kept, and this goes on with it:\n  {again}"
+
         try:
-            reached = asyncio.run(_live(settings, watcher, wishes, stopping))
-        except (KeyboardInterrupt, asyncio.CancelledError) as error:
-            if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
-                raise
-            return _stopped(settings, watcher, stopping.code, "stopped")
+            code = run_until_stopped(living(), lambda: goes_on("stopped"))
         except ModelError as error:
-            return _stopped(settings, watcher, RESTED, str(error))
-    summary = {
-        "step": reached,
-        "steps": reached - now,
-        "time": setting.when(reached).isoformat(),
-        "talks": watcher.talks,
-    }
-    if wishes.json:
-        print_json({"event": "ended", **summary})
-    else:
-        lived, talked = count_of(reached - now, "step"), count_of(watcher.talks, "talk")
-        say(f"it is {format_time(setting, reached)} in {setting.name}: {lived}, {talked}")
-        say(f"look in:\n  {_command('status', settings)}")
-    return 0
+            complain(goes_on(str(error)))
+            code = RESTED
+    if code == 0:
+        reached, steps = watcher.step, watcher.step - now
+        row = {"step": reached, "steps": steps, "time": setting.when(reached).isoformat(), "talks": watcher.talks}
+        lived = f"{count_of(steps, 'step')}, {count_of(watcher.talks, 'talk')}"
+        told_at_end = f"it is {format_time(setting, reached)} in {setting.name}: {lived}"
+        tell(wishes.json, {"event": "ended", **row}, told_at_end, f"look in:\n  {_command('status', settings)}")
+    return code
 
 
 async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
     async with towns.look_in(settings) as look:
         if not towns.is_free(settings):
-            async with towns.open_answerer(settings):  # a model that cannot be is told now
+            async with answering(settings):  # a model that cannot be is told now
                 pass
         return look.setting, look.now, span.target(look.setting, look.now)
-
-
-async def _live(settings: Settings, watcher: Watcher, wishes: Wishes, stopping: Stopping) -> int:
-    stopping.heed(interrupt=True)
-    happened = towns.Happened(watcher.on_step, watcher.on_commits)
-    return await towns.live(settings, lambda _, now: max(now, watcher.last), happened, wishes.usd)
-
-
-def _stopped(settings: Settings, watcher: Watcher, code: int, why: str) -> int:
-    """Say what ended it and how it goes on."""
-    left = watcher.last - watcher.step
-    again = _command("resume", settings, "--steps", str(left))
-    try:
-        complain(f"{why}; what is done is kept, and this goes on with it:\n  {again}")
-    except OSError:
-        no_more_output()
-    return code
 
 
 def _has_leave(settings: Settings, setting: Setting, steps: int, wishes: Wishes) -> bool:
@@ -228,84 +265,90 @@ def _totals(found: towns.Estimate) -> tuple[int, int]:
     return round(calls * found.scale), round(tokens * found.scale)
 
 
-def show_estimate(settings: Settings, span: Span, json: bool) -> int:
-    """Print what a town would ask of models."""
+@command(
+    app, "model roles town", "mindstream town estimate --data ./ville --days 2 --model openai:gpt-5-mini",
+    "mindstream town estimate --data ./ville --hours 6 --json", model=MODEL, roles=ROLE,
+)  # fmt: skip
+def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: AsJson = False) -> None:
+    """Say what a model would cost: calls, tokens, US dollars.
+
+    A first day (or less, if you ask for less) is simulated with rules, nothing of it is kept, and what a model would be
+    asked is counted. Rules say less than models do: tokens out are a lower bound.
+    """
 
     async def read() -> Setting:
         async with towns.look_in(settings) as look:
             return look.setting
 
     setting = asyncio.run(read())
-    steps = span.target(setting, -1) + 1
+    steps = Span(days, hours).target(setting, -1) + 1
+    whole = {"steps": steps, "residents": len(setting.people)}
     if towns.is_free(settings):
-        return _say_free(setting, steps, json)
+        row = {"prompt": "all", "calls": 0, "tokens": 0, "usd": 0.0, **whole}
+        free = "rules answer everything, and cost nothing; what a model would cost:"
+        tell(json, row, free, "  mindstream town estimate --model openai:gpt-5-mini")
+        return
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     kinds = sorted(found.counted.by_kind.items(), key=lambda each: -each[1].tokens_in)
     rows = [
-        {
-            "prompt": label,
-            "role": found.counted.role_of[label],
-            **{key: round(n * found.scale) for key, n in each.items()},
-        }
-        for label, each in ((label, asdict(kind)) for label, kind in kinds)
+        {"prompt": label, "role": found.counted.role_of[label]}
+        | {key: round(n * found.scale) for key, n in asdict(kind).items()}
+        for label, kind in kinds
     ]
     if json:
-        for row in rows:
-            print_json(row)
-        total = {"calls": calls, "tokens": tokens, "usd": found.usd, "steps": steps, "residents": len(setting.people)}
-        print_json({"prompt": "all", **total})
-        return 0
+        print_json(*rows, {"prompt": "all", "calls": calls, "tokens": tokens, "usd": found.usd, **whole})
+        return
     numbers = ("calls", "tokens_in", "tokens_out")
     lines = [(str(row["prompt"]), str(row["role"]), *(f"{row[name]:,}" for name in numbers)) for row in rows]
     everything = ("all", "", f"{calls:,}", f"{tokens:,}", "in and out")
     print_table(("prompt", "role", "calls", "tokens in", "tokens out"), [*lines, everything], words=2)
     usd = "not known" if found.usd is None else f"{found.usd:,.2f}"
     say(f"US dollars: {usd}; {count_of(steps, 'step')} of {count_of(len(setting.people), 'resident')}")
-    return 0
 
 
-def _say_free(setting: Setting, steps: int, json: bool) -> int:
-    """Say that nothing is asked of models."""
-    if json:
-        nothing = {"prompt": "all", "calls": 0, "tokens": 0, "usd": 0.0}
-        print_json({**nothing, "steps": steps, "residents": len(setting.people)})
-    else:
-        say("rules answer everything, and cost nothing; what a model would cost:")
-        say("  mindstream town estimate --model openai:gpt-5-mini")
-    return 0
+@command(
+    app, "town", 'mindstream town set "Isabella Rodriguez\'s apartment:bathroom:shower" leaking',
+    'mindstream town set cafe:piano ""        it is as it should be',
+    'mindstream town set kitchen:stove "on fire" --danger', name="set",
+)  # fmt: skip
+async def set_(
+    settings: Settings,
+    place: Annotated[str, word("OBJECT", "As house:room:object; its end is enough where only one fits.")],
+    condition: Annotated[str, word("CONDITION", 'What is wrong with it, in words; "" puts it right again.')],
+    danger: Annotated[
+        bool | None,
+        switch(
+            "--danger/--no-danger",
+            "It wakes who sleeps beside it and comes before everything; else the town's file or a model says.",
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Change an object: who sees it may do something about it."""
+    condition = condition.strip()
+    async with towns.open_town(settings) as town:
+        address = find_object(town.setting, place)
+        is_danger = await town.set_object(address, condition, danger=danger)
+    row = {"place": address, "condition": condition, "danger": is_danger}
+    tell(json, row, f"{address} is {condition or 'as it should be'}{', a danger' if is_danger else ''}")
 
 
-def change_object(settings: Settings, place: str, condition: str, danger: bool | None, json: bool) -> int:
-    """Put an object into a condition."""
+@command(app, "town embedder", 'mindstream town whisper "Sam Moore" "The lake will be drained on Friday."')
+async def whisper(
+    settings: Settings,
+    name: Name,
+    text: Annotated[str, word("TEXT", "The thought, a whole sentence.")],
+    json: AsJson = False,
+) -> None:
+    """Put a thought into somebody's memory.
 
-    async def change() -> tuple[str, bool]:
-        async with towns.open_town(settings) as town:
-            address = find_object(town.setting, place)
-            return address, await town.set_object(address, condition.strip(), danger=danger)
-
-    address, is_danger = asyncio.run(change())
-    if json:
-        print_json({"place": address, "condition": condition.strip(), "danger": is_danger})
-    else:
-        say(f"{address} is {condition.strip() or 'as it should be'}{', a danger' if is_danger else ''}")
-    return 0
-
-
-def whisper(settings: Settings, name: str, text: str, json: bool) -> int:
-    """Put a thought into somebody's memory."""
-
-    async def tell() -> tuple[str, str]:
-        async with towns.open_town(settings) as town:
-            whom = find_resident(town.setting, name)
-            return whom, (await town.whisper(whom, text)).id
-
-    whom, id_ = asyncio.run(tell())
-    if json:
-        print_json({"resident": whom, "record": id_, "text": text.strip()})
-    else:
-        say(f"{whom} has that in mind now")
-    return 0
+    They may plan by it, and tell others.
+    """
+    async with towns.open_town(settings) as town:
+        whom = find_resident(town.setting, name)
+        id_ = (await town.whisper(whom, text)).id
+    tell(json, {"resident": whom, "record": id_, "text": text.strip()}, f"{whom} has that in mind now")
 
 
 def _command(name: str, settings: Settings, *more: str) -> str:

@@ -6,20 +6,25 @@ import asyncio
 import shutil
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from typing import Annotated
+
+import typer
 
 from mindstream.cli.clean import complain, say, short
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.flags import AsJson, command, flag, switch, word
+from mindstream.cli.json_lines import print_json, say_lines, tell
 from mindstream.cli.progress import progress
 from mindstream.cli.tables import print_table
+from mindstream.cli.town_group import MODEL, ROLE, At, Name, app
 from mindstream.errors import InputError
 from mindstream.service import town as towns
+from mindstream.service.opening import answering
 from mindstream.service.town import Look
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
-from mindstream.town import why
+from mindstream.town import why as reasons
 from mindstream.town.history import History, read_history
-from mindstream.town.interview import Condition, Interview, day_lines, open_interview
+from mindstream.town.interview import Condition, day_lines, open_interview
 from mindstream.town.journal import TownState
 from mindstream.town.lookup import find_resident, find_span
 from mindstream.town.places import is_home, with_article, words_of
@@ -32,17 +37,35 @@ LEAST_WIDTH = 60
 """An act is never cut shorter than this."""
 
 
-def show_status(settings: Settings, at: str, json: bool) -> int:
-    """Print who is where and does what."""
+From = Annotated[str, flag("TIME", "Only since then.", "--from")]
+To = Annotated[str, flag("TIME", "Only until then.", "--to")]
 
-    async def run() -> None:
-        async with towns.look_in(settings) as look:
-            step = towns.find_past_step(look.setting, at, look.now) if at else look.now
-            state = await look.state(step if at else None)
-            _print_json_status(look.setting, state, step) if json else _print_status(look, state, step)
 
-    asyncio.run(run())
-    return 0
+@command(
+    app, "town", "mindstream town status --data ./ville",
+    'mindstream town status --data ./ville --resident isabella --at "Feb 13 10:00"',
+)  # fmt: skip
+async def status(
+    settings: Settings,
+    resident: Annotated[str, flag("NAME", "One resident's mind: plan, newest memories.")] = "",
+    at: At = "",
+    limit: Annotated[int, flag("N", "How many memories are shown.", "-n", min=0, max=1_000)] = 10,
+    json: AsJson = False,
+) -> None:
+    """Say what time it is, who is where and does what.
+
+    At home, out, on the way to another room, talking or asleep is told by where they are, not by what they do there.
+    What is not as it should be is said, too.
+    """
+    async with towns.look_in(settings) as look:
+        name = find_resident(look.setting, resident) if resident else ""
+        state, step = await look.at(at)
+        if resident:
+            await _show_mind(look, name, state.states.get(name, ResidentState(name=name)), step, limit, json)
+        elif json:
+            _print_json_status(look.setting, state, step)
+        else:
+            _print_status(look, state, step)
 
 
 def _print_status(look: Look, state: TownState, step: int) -> None:
@@ -121,121 +144,126 @@ def _mood(setting: Setting, state: ResidentState, step: int) -> str:
     )
 
 
-def show_mind(settings: Settings, typed: str, at: str, limit: int, json: bool) -> int:
+async def _show_mind(look: Look, name: str, state: ResidentState, step: int, limit: int, json: bool) -> None:
     """Print what one resident has in mind."""
-
-    async def run() -> None:
-        async with towns.look_in(settings) as look:
-            name = find_resident(look.setting, typed)
-            step = towns.find_past_step(look.setting, at, look.now) if at else look.now
-            state = (await look.state(step if at else None)).states.get(name, ResidentState(name=name))
-            newest = await look.newest(name, step, limit)
-            if json:
-                records = [
-                    {"id": each.id, "kind": each.kind, "text": each.text, "by": each.by, "importance": each.importance,
-                     "at": look.setting.when(look.step_of(each.created)).isoformat()}
-                    for each in newest
-                ]  # fmt: skip
-                print_json({**state.model_dump(mode="json"), "step": step, "memories": records})
-                return
-            doing, where = _doing(look.setting, state, step), _where(look.setting, state, step)
-            say(f"{name}, {format_time(look.setting, step)}: {doing}, {where}")
-            say(look.setting.people[name].identity(state.currently))
-            plan = day_lines(look.setting, state, step)
-            for line in ["the day's plan:", *(f"  {each}" for each in plan)] if plan else ():
-                say(line)
-            say("newest memories:")
-            for each in newest:
-                when = look.setting.when(look.step_of(each.created))
-                who = f"{each.by}: " if each.kind == "chat" else ""
-                kind = f"{each.kind} {each.importance or 0:g}"
-                say(f"  {when:%b} {when.day} {when:%H:%M}  {kind}  {who}{short(each.text)}")
-
-    asyncio.run(run())
-    return 0
-
-
-def explain(settings: Settings, typed: str, at: str, json: bool) -> int:
-    """Print why somebody does what it does."""
-    name = asyncio.run(_resident(settings, typed))
-    history = read(settings)
-    reason = why.explain(history, name, towns.find_past_step(history.setting, at, history.step) if at else history.step)
+    newest = await look.newest(name, step, limit)
     if json:
-        print_json(reason.as_json())
-    for line in () if json else reason.lines():
-        say(line)
-    return 0
+        records = [
+            {"id": each.id, "kind": each.kind, "text": each.text, "by": each.by, "importance": each.importance,
+             "at": look.setting.when(look.step_of(each.created)).isoformat()}
+            for each in newest
+        ]  # fmt: skip
+        print_json({**state.model_dump(mode="json"), "step": step, "memories": records})
+        return
+    doing, where = _doing(look.setting, state, step), _where(look.setting, state, step)
+    say(f"{name}, {format_time(look.setting, step)}: {doing}, {where}")
+    say(look.setting.people[name].identity(state.currently))
+    plan = day_lines(look.setting, state, step)
+    say_lines(["the day's plan:", *(f"  {each}" for each in plan)] if plan else ())
+    say("newest memories:")
+    for each in newest:
+        when = look.setting.when(look.step_of(each.created))
+        who = f"{each.by}: " if each.kind == "chat" else ""
+        say(f"  {when:%b} {when.day} {when:%H:%M}  {each.kind} {each.importance or 0:g}  {who}{short(each.text)}")
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """What a timeline is asked for: between which times, about what, and whether each act by itself."""
+@command(app, "town", 'mindstream town why "John Lin" --at "Feb 13 08:10" --data ./ville')
+def why(settings: Settings, name: Name, at: At = "", json: AsJson = False) -> None:
+    """Say why somebody does what they do.
 
-    since: str = ""
-    until: str = ""
-    about: str = ""
-    full: bool = False
+    What they saw, what came to mind, what they decided and had planned.
+    """
+    name, history = _read_of(settings, name)
+    step = towns.find_past_step(history.setting, at, history.step) if at else history.step
+    reason = reasons.explain(history, name, step)
+    tell(json, reason.as_json(), *reason.lines())
 
 
-def show_timeline(settings: Settings, typed: str, asked: Stretch, json: bool) -> int:
-    """Print what somebody did, said and thought."""
-    name = asyncio.run(_resident(settings, typed))
-    history = read(settings)
+@command(app, "town", 'mindstream town timeline "John Lin" --to "Feb 13 12:00" --data ./ville')
+def timeline(
+    settings: Settings,
+    name: Name,
+    since: From = "",
+    until: To = "",
+    about: Annotated[str, flag("WORDS", "Only what names this.")] = "",
+    full: Annotated[bool, switch("--full", "Each act by itself, and every word.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Tell what somebody did, said and thought, day by day.
+
+    What belongs together is one line. A --to without a day is of the day of --from.
+    """
+    name, history = _read_of(settings, name)
     setting = history.setting
-    start, end = find_span(setting, asked.since, asked.until, history.step)
+    start, end = find_span(setting, since, until, history.step)
     if start > history.step:
-        towns.find_past_step(setting, asked.since, history.step)  # which says that nothing is known of then
+        towns.find_past_step(setting, since, history.step)  # which says that nothing is known of then
     end = min(end, history.step)
-    if asked.about and not any(
-        asked.about.casefold() in each.text.casefold() for records in history.records.values() for each in records
+    if about and not any(
+        about.casefold() in each.text.casefold() for records in history.records.values() for each in records
     ):
-        complain(f"nobody has a memory that names {asked.about!r:.99}; is it spelled so?")
-    moments = read_timeline(history, name, start, end, asked.about, full=asked.full)
+        complain(f"nobody has a memory that names {about!r:.99}; is it spelled so?")
+    moments = read_timeline(history, name, start, end, about, full=full)
     if json:
         for each in moments:
             times = {"time": setting.when(each.step).isoformat(), "until": setting.when(each.end).isoformat()}
             where = {"place": each.place, "because": each.because, "tasks": list(each.tasks)}
             print_json({"resident": name, **times, "what": each.text, **where})
-        return 0
+        return
     say(f"{name}, {format_time(setting, start)} to {format_time(setting, end)}")
-    for line in lines_of(history, moments, full=asked.full):
-        say(line)
+    say_lines(lines_of(history, moments, full=full))
     if not moments:
-        about = f" that names {asked.about!r:.99}" if asked.about else ""
-        complain(f"{name} did, said and thought nothing{about} in that time")
-    return 0
+        named = f" that names {about!r:.99}" if about else ""
+        complain(f"{name} did, said and thought nothing{named} in that time")
 
 
-async def _resident(settings: Settings, typed: str) -> str:
-    """Find somebody before all is read, since that takes a while."""
-    async with towns.look_in(settings) as look:
-        return find_resident(look.setting, typed)
+def _read_of(settings: Settings, typed: str) -> tuple[str, History]:
+    """Find somebody, then read all, which takes a while."""
 
-
-def interview(settings: Settings, typed: str, question: str, at: str, condition: Condition, json: bool) -> int:
-    """Ask somebody something and print the answer, and what it rests on."""
-
-    async def ask() -> tuple[Setting, Interview]:
+    async def find() -> str:
         async with towns.look_in(settings) as look:
-            name, setting = find_resident(look.setting, typed), look.setting
-            step = towns.find_past_step(setting, at, look.now) if at else None
-            async with (
-                towns.open_answerer(settings) as models,
-                open_interview(look.store, step, models=models, embed=settings.embedder) as interviewer,
-            ):
-                return setting, await interviewer.ask(name, question, condition)
+            return find_resident(look.setting, typed)
 
-    setting, found = asyncio.run(ask())
-    if json:
-        rests_on = [{"id": each.id, "kind": each.kind, "text": each.text} for each in found.rests_on]
-        recalled = [{"id": each.record.id, "score": round(each.score, 4)} for each in found.memories]
-        who = {"resident": found.name, "question": question, "answer": found.answer, "condition": condition}
-        print_json({**who, "step": found.step, "rests_on": rests_on, "recalled": recalled})
-        return 0
-    say(f"{found.name} ({format_time(setting, found.step)}): {found.answer}")
-    for each in found.rests_on[:5]:
-        say(f"  from: {short(each.text)}")
-    return 0
+    return asyncio.run(find()), read(settings)
+
+
+@command(
+    app, "model roles town embedder",
+    'mindstream town interview isabella "What are you planning?" --data ./ville',
+    'mindstream town interview sam "Who are you?" --at "Feb 13 12:00" --condition no_reflection',
+    model=MODEL, roles=ROLE,
+)  # fmt: skip
+async def interview(
+    settings: Settings,
+    name: Name,
+    question: Annotated[str, word("QUESTION", "What is asked.")],
+    at: At = "",
+    condition: Annotated[
+        Condition,
+        typer.Option(
+            help="Which memory the resident may use: all, no thoughts, no plans either, or only the description."
+        ),
+    ] = "full",
+    json: AsJson = False,
+) -> None:
+    """Ask somebody something, at any time of their life.
+
+    They do not remember it afterwards.
+    """
+    async with towns.look_in(settings) as look:
+        name, setting = find_resident(look.setting, name), look.setting
+        step = towns.find_past_step(setting, at, look.now) if at else None
+        async with (
+            answering(settings) as models,
+            open_interview(look.store, step, models=models, embed=settings.embedder) as interviewer,
+        ):
+            found = await interviewer.ask(name, question, condition)
+    rests_on = [{"id": each.id, "kind": each.kind, "text": each.text} for each in found.rests_on]
+    recalled = [{"id": each.record.id, "score": round(each.score, 4)} for each in found.memories]
+    row = {"resident": found.name, "question": question, "answer": found.answer, "condition": condition}
+    told = [f"{found.name} ({format_time(setting, found.step)}): {found.answer}"]
+    told += [f"  from: {short(each.text)}" for each in found.rests_on[:5]]
+    tell(json, {**row, "step": found.step, "rests_on": rests_on, "recalled": recalled}, *told)
 
 
 def read(settings: Settings, upto: int | None = None) -> History:

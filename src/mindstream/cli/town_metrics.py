@@ -6,11 +6,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from mindstream.cli.clean import say
+from mindstream.cli.flags import AsJson, command, flag, switch
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
+from mindstream.cli.town_group import At, app
 from mindstream.cli.town_looking import read
 from mindstream.errors import InputError
 from mindstream.log.events import Reflected
@@ -32,20 +34,6 @@ from mindstream.town.time_words import format_time
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is to be counted, up to when, and where it is to be written."""
-
-    facts: tuple[str, ...] = ()
-    event: str = ""
-    start: str = ""
-    end: str = ""
-    at: str = ""
-    odd: bool = False
-    csv: Path | None = None
-    plot: Path | None = None
-
-
-@dataclass(frozen=True)
 class Measured:
     """What was counted."""
 
@@ -63,46 +51,66 @@ class Measured:
         return self.acquaintance.density(0), self.acquaintance.density(self.history.step)
 
 
-def show(settings: Settings, asked: Asked, json: bool) -> int:
-    """Count and print; write tables and curves where that is asked for."""
-    measured = _measure(settings, asked)
-    for folder, ending in ((asked.csv, "csv"), (asked.plot, "svg")):
+@command(
+    app, "town", "mindstream town metrics --data ./ville",
+    'mindstream town metrics --data ./ville --fact "there is a Valentine\'s Day party at Hobbs Cafe" \\',
+    '    --event "Hobbs Cafe" --from "Feb 14 17:00" --to "Feb 14 19:00" --plot ./plots',
+)  # fmt: skip
+def metrics(
+    settings: Settings,
+    fact: Annotated[
+        list[str] | None, flag("WORDS", "Who knows this, since when, from whom; other wordings after |; repeatable.")
+    ] = None,
+    event: Annotated[
+        str,
+        flag("PLACE", "A place: who was there between --from and --to, and who of them knew the first --fact."),
+    ] = "",
+    since: Annotated[str, flag("TIME", "When the event begins.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "When it ends.", "--to")] = "",
+    at: At = "",
+    odd: Annotated[bool, switch("--odd", "Also list acts at a place that was closed, or not theirs.")] = False,
+    csv: Annotated[Path | None, flag("DIR", "Also as tables, into this folder.")] = None,
+    plot: Annotated[Path | None, flag("DIR", "Also as curves (SVG), into this folder.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Count what happened: talks, reflections, who knows what.
+
+    Who knows whom, who keeps to plans, and what was done where or when one may not.
+    """
+    history = read(settings)
+    if at:
+        history = read(settings, find_past_step(history.setting, at, history.step))
+    diffusions = tuple(trace_fact(history, find_fact(text, history)) for text in fact or ())
+    attendance = mark = None
+    if event:
+        attendance, mark = _attend(history, event, since, until, diffusions)
+    measured = Measured(
+        history, count_events(history), trace_acquaintance(history), examine_conduct(history), diffusions, attendance,
+        mark,
+    )  # fmt: skip
+    for folder, ending in ((csv, "csv"), (plot, "svg")):
         for path, text in _files(measured, ending).items() if folder else ():
             write_text(folder / path, text) if folder else None
     if json:
         print_json(_as_json(measured))
-        return 0
+        return
     _print(measured)
-    for act in measured.conduct.odd if asked.odd else ():
+    for act in measured.conduct.odd if odd else ():
         say(f"  {act.time}  {act.name}: {act.what}, at {with_article(words_of(act.place))}: {act.why}")
-    return 0
 
 
-def _measure(settings: Settings, asked: Asked) -> Measured:
-    history = read(settings)
-    if asked.at:
-        history = read(settings, find_past_step(history.setting, asked.at, history.step))
-    facts = [find_fact(text, history) for text in asked.facts]
-    diffusions = tuple(trace_fact(history, fact) for fact in facts)
-    attendance = mark = None
-    if asked.event:
-        if not (facts and asked.start and asked.end):
-            raise InputError("an event is told by --event PLACE, --from TIME, --to TIME and --fact WORDS")
-        address = history.setting.addresses[find_place(history.setting, asked.event)]
-        start, end = find_span(history.setting, asked.start, asked.end, history.step)
-        if end == start:
-            raise InputError(f"--to {asked.end!r:.99} is not after --from {asked.start!r:.99}")
-        mark = Mark(start, end, f"{asked.event}, {format_time(history.setting, start)}")
-        attendance = trace_attendance(history, Event(address, start, end), diffusions[0])
-    return Measured(
-        history,
-        count_events(history),
-        trace_acquaintance(history),
-        examine_conduct(history),
-        diffusions,
-        attendance,
-        mark,
-    )
+def _attend(
+    history: History, event: str, since: str, until: str, diffusions: Sequence[Diffusion]
+) -> tuple[Attendance, Mark]:
+    """Return who came to an event, and how it is marked among curves."""
+    if not (diffusions and since and until):
+        raise InputError("an event is told by --event PLACE, --from TIME, --to TIME and --fact WORDS")
+    address = history.setting.addresses[find_place(history.setting, event)]
+    start, end = find_span(history.setting, since, until, history.step)
+    if end == start:
+        raise InputError(f"--to {until!r:.99} is not after --from {since!r:.99}")
+    mark = Mark(start, end, f"{event}, {format_time(history.setting, start)}")
+    return trace_attendance(history, Event(address, start, end), diffusions[0]), mark
 
 
 def _files(measured: Measured, ending: str) -> dict[str, str]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import difflib
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 from mindstream.cli import asking
 from mindstream.cli.clean import complain, say
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.flags import AsJson, Yes, command, flag, word
+from mindstream.cli.json_lines import print_json, tell
 from mindstream.cli.progress import progress
 from mindstream.cli.town import RESTED
+from mindstream.cli.town_group import MODEL, ROLE, app
 from mindstream.errors import InputError, ModelError
 from mindstream.paths import read_text
-from mindstream.service import town as towns
+from mindstream.service.opening import answering
+from mindstream.service.town import is_free
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.preparing import Preparing
@@ -23,11 +26,22 @@ from mindstream.town.preparing import Preparing
 LARGEST = 16 << 20
 
 
-def prepare(settings: Settings, file: Path, out: Path | None, yes: bool, json: bool) -> int:
-    """Ask for the keys, show the difference, write it where that is wanted; return the exit code.
+@command(
+    app, "model roles", "mindstream town prepare ./mine.toml --model openai:gpt-5-mini",
+    "mindstream town prepare ./mine.toml --model openai:gpt-5-mini --out ./prepared.toml",
+    notes="Exit code: 0; 1 where a model failed, and nothing has changed; 2 a mistake.", model=MODEL, roles=ROLE,
+)  # fmt: skip
+def prepare(
+    settings: Settings,
+    file: Annotated[Path, word("FILE.toml", "A town file.")],
+    out: Annotated[Path | None, flag("NEW.toml", "Write it there, and leave FILE as it is.")] = None,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> int:
+    """Let a model write the keys of a town file that is told in prose.
 
-    Raises:
-        InputError: the file is no town, what was said makes none, or there is no model to ask.
+    Days, beds, appointments and acquaintances of residents, purposes of places, dangers: asked once for each resident
+    and once for the places, shown as a difference, then kept in the file. Comments and keys that are there stay.
     """
     if out is not None and out.exists():
         raise InputError(f"{out} is there already: name a new file, or leave --out away")
@@ -37,12 +51,19 @@ def prepare(settings: Settings, file: Path, out: Path | None, yes: bool, json: b
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
     if not preparing.left:
-        return _nothing_left(file, json)
-    if towns.is_free(settings):
+        row = {"file": str(file), "prepared": [], "written": "", "difference": ""}
+        tell(json, row, f"{file} is prepared: everybody has a day, and places have their purpose")
+        return 0
+    if is_free(settings):
         raise InputError("only a model can read prose: name one by --model, as in --model openai:gpt-5-mini")
     try:
         with progress(f"preparing {file.name}", len(preparing.left)) as told:
-            new = asyncio.run(_ask(settings, preparing, lambda number, name: told(number, None, f"reading {name}")))
+
+            async def ask() -> str:
+                async with answering(settings) as models:
+                    return await preparing.run(models, lambda number, name: told(number, None, f"reading {name}"))
+
+            new = asyncio.run(ask())
     except ModelError as error:
         complain(f"{error}; nothing was changed")
         return RESTED
@@ -61,19 +82,6 @@ def prepare(settings: Settings, file: Path, out: Path | None, yes: bool, json: b
     else:
         complain("nothing was written: say --yes, or --out NEW.toml")
     return 0
-
-
-def _nothing_left(file: Path, json: bool) -> int:
-    if json:
-        print_json({"file": str(file), "prepared": [], "written": "", "difference": ""})
-    else:
-        say(f"{file} is prepared: everybody has a day, and places have their purpose")
-    return 0
-
-
-async def _ask(settings: Settings, preparing: Preparing, on_done: Callable[[int, str], None]) -> str:
-    async with towns.open_answerer(settings) as models:
-        return await preparing.run(models, on_done)
 
 
 def _write(file: Path, text: str) -> None:

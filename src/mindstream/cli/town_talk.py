@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from contextlib import aclosing
+from typing import Annotated
 
 from mindstream.cli.clean import clean, complain
+from mindstream.cli.flags import AsJson, command, flag, word
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.lines import Lines
-from mindstream.cli.stopping import Stopping
+from mindstream.cli.stopping import run_until_stopped
 from mindstream.cli.town import RESTED
+from mindstream.cli.town_group import MODEL, ROLE, app
 from mindstream.errors import InputError, ModelError
 from mindstream.log.events import Piece
 from mindstream.minds.mind import Mind
@@ -19,31 +21,39 @@ from mindstream.settings import Settings
 from mindstream.town.lookup import find_resident
 from mindstream.town.visiting import visit
 
+KEPT = "what was heard is kept, and thought about before the town goes on"
 
-def talk(settings: Settings, name: str, text: str | None, by: str, json: bool) -> int:
-    """Talk with somebody: one utterance, or one a line of standard input; return the exit code.
 
-    Raises:
-        InputError: an utterance without a word.
+@command(
+    app, "model roles town embedder", 'mindstream town talk isabella "Is there a party?" --by Maya',
+    "mindstream town talk isabella --by Maya          typed, until Ctrl-D",
+    "mindstream town talk isabella < utterances.txt",
+    notes="Exit code: 0; 1 where a model failed; 2 a mistake; 130 after Ctrl-C. What was\n"
+    "heard is kept in any case, and thought about before the town goes on.",
+    model=MODEL, roles=ROLE,
+)  # fmt: skip
+def talk(
+    settings: Settings,
+    name: Annotated[str, word("NAME", "With whom; the first name is enough.")],
+    text: Annotated[str | None, word("TEXT", "What you say; without it you type, or pipe, line by line.")] = None,
+    by: Annotated[str, flag("NAME", "Who you are.", "--by")] = "a visitor",
+    json: AsJson = False,
+) -> int:
+    """Talk with somebody, while the town stands still.
+
+    The resident answers at once and remembers it. Come again with the same --by before the next run, and the talk goes
+    on. What you agree on for today comes into the resident's plan.
     """
     if text is not None and not text.strip():
         raise InputError("TEXT is empty: say something, or leave it out to type line by line")
-    stopping = Stopping()
     try:
-        asyncio.run(_talk(settings, name, text or "", by, json, stopping))
-    except (KeyboardInterrupt, asyncio.CancelledError) as error:
-        if stopping.signal is None and not isinstance(error, KeyboardInterrupt):
-            raise
-        complain("stopped; what was heard is kept, and thought about before the town goes on")
-        return stopping.code
+        return run_until_stopped(_talk(settings, name, text or "", by, json), lambda: f"stopped; {KEPT}")
     except ModelError as error:
-        complain(f"{error}; what was heard is kept, and thought about before the town goes on")
+        complain(f"{error}; {KEPT}")
         return RESTED
-    return 0
 
 
-async def _talk(settings: Settings, name: str, text: str, by: str, json: bool, stopping: Stopping) -> None:
-    stopping.heed(interrupt=True)
+async def _talk(settings: Settings, name: str, text: str, by: str, json: bool) -> int:
     async with towns.open_town(settings) as town, visit(town, find_resident(town.setting, name), by) as mind:
         lines, is_prompted = Lines(), not text and not json and sys.stdin.isatty()
         if is_prompted:
@@ -56,6 +66,7 @@ async def _talk(settings: Settings, name: str, text: str, by: str, json: bool, s
             if text:
                 break
         await mind.settled()
+    return 0
 
 
 async def _next_line(lines: Lines, prompt: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -155,8 +155,10 @@ async def _forgotten(stream: Stream, before: Moment) -> list[str]:
     return [columns.ids[at] for at in np.flatnonzero(columns.forgotten.values < before)]
 
 
-async def reembed(stream: Stream, batch: int = BATCH) -> int:
+async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None] = lambda _: None) -> int:
     """Give each record that has none a vector of the stream's embedder, a batch a commit; return how many.
+
+    It may be broken off and gone on with. `tell` hears how many are done.
 
     Raises:
         ModelError: the embedder fails; what is done is kept.
@@ -171,5 +173,6 @@ async def reembed(stream: Stream, batch: int = BATCH) -> int:
             rows = await stream.embedder.embed([record.text for record in records])
             await give(stream, records, sound(rows, len(records), stream.embedder.width))
         done += len(records)
+        tell(done)
         await asyncio.sleep(0)
     return done

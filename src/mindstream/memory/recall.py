@@ -20,11 +20,10 @@ from mindstream.memory.certainty import certainty
 from mindstream.memory.columns import Columns
 from mindstream.memory.embedding import Embedding
 from mindstream.memory.filters import ALL, Filters, allowed_mask, compare_large
-from mindstream.memory.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals, best
+from mindstream.memory.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals
 from mindstream.memory.question import understood
 from mindstream.memory.record import FADING, KINDS, Kind, Record
 from mindstream.memory.relevance import Positions, Scored, Weights, relevance, weights_for
-from mindstream.memory.rerank import Reranker, add_scores
 from mindstream.memory.shelf import Shelf
 from mindstream.memory.store import Store
 from mindstream.memory.touch import Touch
@@ -79,14 +78,12 @@ class Recaller:
     """Recall from any stream of a store."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, *, policy: Policy | None = None, weights: Weights | None = None,
-        reranker: Reranker | None = None,
+        self, store: Store, embedder: Embedder, *, policy: Policy | None = None, weights: Weights | None = None
     ) -> None:  # fmt: skip
         self.store = store
         self.embedding = Embedding(embedder)
         self.policy = policy or Bounded()
         self.weights = weights or weights_for(embedder.name)
-        self.reranker = reranker
         self.shelf = Shelf(store, embedder.name, embedder.width)
 
     async def recall(
@@ -124,8 +121,6 @@ class Recaller:
         without = "" if embedded is not None else self._without_vectors()
         if certain < floor:
             return Recall(without_vectors=without, certainty=certain)
-        if self.reranker is not None:
-            await self._look_again(self.reranker, query, columns, scored, FOUND_PER_RETURNED * k)
         candidates = _candidates(columns, scored, vectors[-1], now)
         ranking = (policy or self.policy).rank(candidates, FOUND_PER_RETURNED * k)
         return replace(await self._recalled(columns, scored, ranking, k), without_vectors=without, certainty=certain)
@@ -133,14 +128,6 @@ class Recaller:
     def _without_vectors(self) -> str:
         failing = self.embedding
         return f"{failing.embedder.name} gives no vectors ({failing.failure}): until it does, words alone are compared"
-
-    async def _look_again(self, reranker: Reranker, query: str, columns: Columns, scored: Scored, n: int) -> None:
-        """Let the most relevant be read together with the question."""
-        found = best(np.flatnonzero(scored.total > -np.inf), scored.total[scored.total > -np.inf], n).rows
-        texts = [record.text for record in await self.store.records(columns.stream, [columns.ids[at] for at in found])]
-        if texts and len(texts) == len(found):  # else something was erased just now
-            again = await reranker.scores(query, texts)
-            scored.total[found] = add_scores(scored.total[found].astype(np.float64), again)
 
     async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
         """Read the k best from the store, and tell which were passed over."""

@@ -21,11 +21,11 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 
 async def believe(
-    stream: Stream, slot: str, patch: Patch, shape: type[Shape], evidence: Sequence[str], by: str
+    stream: Stream, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
 ) -> Belief[Shape]:
-    """Write a belief's next version, whoever else writes it at the same moment."""
+    """Merge a patch into a belief and write the new version, whoever else writes it; an empty change writes nothing."""
     while True:
-        entry = await revision(stream, slot, patch, shape, evidence, by)
+        entry = await revision(stream, slot, patch, shape, evidence=evidence, by=by)
         if entry is None:
             return await stream.belief(slot, shape)
         try:
@@ -39,7 +39,7 @@ async def believe(
 
 
 async def revision(
-    stream: Stream, slot: str, patch: Patch, shape: type[Shape], evidence: Sequence[str], by: str
+    stream: Stream, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
 ) -> Entry | None:
     """Make the entry that writes a belief's next version; None where the patch changes nothing."""
     belief = await stream.belief(slot, shape)

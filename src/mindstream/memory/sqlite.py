@@ -213,6 +213,12 @@ class SqliteStore:
         await self._database.rewrite()
         await self._database.write(lambda connection: carriers.mark_rewritten(connection, rows[0][0]))
 
+    async def __aenter__(self) -> SqliteStore:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     async def close(self) -> None:
         await self._database.close()
 

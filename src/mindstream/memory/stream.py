@@ -13,8 +13,9 @@ from pydantic import BaseModel, JsonValue
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.log.events import Event, Logged
 from mindstream.log.feed import Feed
-from mindstream.memory import audit, correcting, curation, forgetting, proposal, revising, sessions, sleep, writing
-from mindstream.memory.belief import Belief, Patch, read_belief
+from mindstream.memory import audit as auditing
+from mindstream.memory import correcting, curation, forgetting, proposal, revising, sleep, writing
+from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.checkpoints import Checkpoint
 from mindstream.memory.door import checked_name
 from mindstream.memory.filters import Filters
@@ -23,6 +24,7 @@ from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recollection, recaller_of
 from mindstream.memory.recent_texts import RecentTexts
 from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
+from mindstream.memory.sessions import list_sessions
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
 from mindstream.memory.strength import Strength
@@ -145,13 +147,6 @@ class Stream:
         )  # fmt: skip
         return (await self.remember_all([new]))[0]
 
-    async def remember_all(self, news: Sequence[New]) -> list[Record]:
-        """Write many records in one transaction.
-
-        A note, thought or exemplar whose words are there already is not written again; the one there is returned.
-        """
-        return await writing.remember(self, news)
-
     async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return what says the same as these texts and keeps them from being news, by normalised text.
 
@@ -162,10 +157,6 @@ class Stream:
             return {}
         now = self.clock.now()
         return self._lately.same(texts, now) | await self.store.find_same(self.name, kind, texts, now=now)
-
-    async def build_records(self, news: Sequence[New]) -> list[Record]:
-        """Turn what is to be remembered into records, embedded, not yet written; a text too long is shortened."""
-        return await writing.build_records(self, news)
 
     async def recall(
         self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
@@ -258,18 +249,6 @@ class Stream:
         self._held[slot] = found
         return found
 
-    async def believe(
-        self, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
-    ) -> Belief[Shape]:
-        """Merge a patch into a belief and write the new version; an empty change writes nothing."""
-        return await revising.believe(self, slot, patch, shape, evidence, by)
-
-    async def revision(
-        self, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
-    ) -> Entry | None:
-        """Make the entry that writes a belief's next version; None where the patch changes nothing."""
-        return await revising.revision(self, slot, patch, shape, evidence, by)
-
     async def sleep(
         self, model: Model | None = None, n: int = sleep.DRAWN, *, rater: Model | None = None, cause: int = 0,
         fence: Fence | None = None,
@@ -282,25 +261,13 @@ class Stream:
         await self.settle()
         return await sleep.sleep(self, model, n, rater, cause=cause, fence=fence)
 
+    # What stands in a module of its own; the stream is the first argument.
+    remember_all, build_records = writing.remember, writing.build_records
+    believe, revision = revising.believe, revising.revision
     propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undo_sleep
-
-    async def supersede(self, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
-        """Correct a record (its id) by a new text; the old one is history, to be read with `as_of`."""
-        return await curation.supersede(self, old, text, by=by, evidence=evidence)
-
-    async def evidence_of(self, id_: str) -> curation.Drawn:
-        """Return a record with what it was drawn from, down to what was seen."""
-        return await curation.evidence_of(self, id_)
-
-    async def correct(
-        self, old: str, text: str, *, by: str = "", evidence: Sequence[str] = (), wake: NewWork | None = None
-    ) -> correcting.Correction:
-        """Correct a record (its id) and return what rests on the old one; the log says `corrected`."""
-        return await correcting.correct(self, old, text, by=by, evidence=evidence, wake=wake)
-
-    async def sessions(self) -> list[sessions.Session]:
-        """Return its sessions, in the order in which they began."""
-        return await sessions.list_sessions(self)
+    supersede, evidence_of, correct = curation.supersede, curation.evidence_of, correcting.correct
+    archive, purge, reembed = curation.archive, curation.purge, curation.reembed
+    forget, audit, sessions = forgetting.forget, auditing.audit, list_sessions
 
     async def to_forget(
         self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None
@@ -308,23 +275,3 @@ class Stream:
         """Return what would go if this were forgotten: records, and what meets all else that is named."""
         request = forgetting.ForgetRequest(ids=ids, about=about, session=session, since=since, until=until)
         return await forgetting.find_removal(self, request)
-
-    async def forget(self, removal: forgetting.Removal) -> forgetting.Forgotten:
-        """Delete for good what `to_forget` has found, with all that was drawn from it alone."""
-        return await forgetting.forget(self, removal)
-
-    async def archive(self) -> list[Record]:
-        """Return what is forgotten, in the order of writing."""
-        return await curation.archive(self)
-
-    async def purge(self, before: Moment | None = None) -> int:
-        """Delete what is forgotten (before that moment) for good; return how many."""
-        return await curation.purge(self, before)
-
-    async def reembed(self, batch: int = curation.BATCH) -> int:
-        """Give a vector of this embedder to each record that has none; return how many. May be broken off."""
-        return await curation.reembed(self, batch)
-
-    async def audit(self) -> audit.Audit:
-        """Look for what should not be there: duplicates, junk, echoes. Changes nothing."""
-        return await audit.audit(self)

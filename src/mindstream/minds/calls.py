@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 
 from mindstream.log.events import ModelCalled
 from mindstream.memory.store import Entry
@@ -25,6 +26,18 @@ class CallLog:
         """Write calls as they come, until cancelled."""
         while True:
             await self._write(stream, [await self._calls.get()])
+
+    @contextlib.asynccontextmanager
+    async def writing(self, stream: Stream) -> AsyncIterator[None]:
+        """Write calls as they come while the block lasts, and then what is left."""
+        running = asyncio.ensure_future(self.run(stream))
+        try:
+            yield
+        finally:
+            running.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
+            await self.flush(stream)
 
     async def flush(self, stream: Stream) -> None:
         """Write what is left."""

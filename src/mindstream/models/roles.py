@@ -106,7 +106,6 @@ class Models:
         record: Path | str | None = None,
         words_dir: Path | str | None = None,
         at_once: int = 8,
-        per_minute: int | None = None,
         patience_s: Mapping[str, float] | float | None = None,
         context: Mapping[str, int] | int | None = None,
         fallback: str = "",
@@ -134,7 +133,6 @@ class Models:
             record,
             words_dir,
             at_once,
-            per_minute,
         )
         table = table or {DEFAULT: Rules.name}
         names = dict.fromkeys([*table.values(), *([fallback] if fallback else [])])
@@ -184,7 +182,6 @@ class Wrapping:
     record: Path | str | None
     words_dir: Path | str | None
     at_once: int
-    per_minute: int | None
 
     def around(self, inner: Model, window: int | None = None) -> Model:
         """Wrap a model, its window (in tokens) known or not.
@@ -194,7 +191,7 @@ class Wrapping:
         model: Model = inner if isinstance(inner, Rules) else Legible(inner)
         model = Traced(Meter(model, self.on_call, self.clock))
         if isinstance(inner, Provider):
-            model = Limit(model, self.at_once, self.per_minute, clock=self.clock)
+            model = Limit(model, self.at_once)
             model = Budgeted(model, self.budget) if self.budget else model
             model = Breaker(Retry(model, self.retry, clock=self.clock), clock=self.clock)
             model = Guard(Fit(model, window or inner.window), only_words=inner.is_here)

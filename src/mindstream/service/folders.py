@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 from mindstream.errors import InputError
@@ -31,7 +29,7 @@ async def refuse_town(store: Store, folder: Path) -> None:
 async def refuse_town_in(folder: Path) -> None:
     """Do the same for a folder that is not open; one that is not there holds none."""
     if (folder / FILE).exists():
-        async with _opened(folder) as store:
+        async with SqliteStore(folder) as store:
             await refuse_town(store, folder)
 
 
@@ -43,7 +41,7 @@ async def require_town(folder: Path) -> None:
     """
     new = shlex.join(["mindstream", "town", "new", "--data", str(folder)])
     if (folder / FILE).exists():
-        async with _opened(folder) as store:
+        async with SqliteStore(folder) as store:
             if await _holds_town(store):
                 return
             if await store.events(None, limit=1):
@@ -62,7 +60,7 @@ async def require_room_for_town(folder: Path) -> None:
     """
     if not (folder / FILE).exists():
         return
-    async with _opened(folder) as store:
+    async with SqliteStore(folder) as store:
         if await _holds_town(store):
             run = shlex.join(["mindstream", "town", "run", "--data", str(folder)])
             raise InputError(f"a town lives in {folder} already: `{run}` goes on with it, --data names another folder")
@@ -72,12 +70,3 @@ async def require_room_for_town(folder: Path) -> None:
 
 async def _holds_town(store: Store) -> bool:
     return await store.last(TOWN, TownBegan.kind) is not None
-
-
-@asynccontextmanager
-async def _opened(folder: Path) -> AsyncIterator[Store]:
-    store = SqliteStore(folder)
-    try:
-        yield store
-    finally:
-        await store.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -125,7 +124,7 @@ async def open_life(
         if not (habits.budget.usd is None and habits.budget.usd_per_day is None):
             for name in _unpriced(models):
                 note(f"no price is known for {name}: what it takes is no money here; --calls and --tokens limit it")
-        async with _writing(calls, stream):
+        async with calls.writing(stream):
             yield life
 
 
@@ -217,15 +216,3 @@ def _bill(models: Models, billed: list[BilledModel]) -> Models:
         return billed[-1]
 
     return models.each(bill)
-
-
-@asynccontextmanager
-async def _writing(calls: CallLog, stream: Stream) -> AsyncIterator[None]:
-    """Write the bill as calls are made, while the block lasts."""
-    writing = asyncio.ensure_future(calls.run(stream))
-    try:
-        yield
-    finally:
-        writing.cancel()
-        with suppress(asyncio.CancelledError):
-            await writing

@@ -18,7 +18,6 @@ from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
 from mindstream.log.folder import private
 from mindstream.memory.door import checked_name
-from mindstream.memory.recall import Recalled
 from mindstream.memory.record import KINDS, Kind, Record
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import LogStore, Store
@@ -44,10 +43,6 @@ class Memory:
     def stream(self) -> Stream:
         """The stream; loads the embedder."""
         return Stream(self.store, self.user, embedder(self.embedder_name), self.clock)
-
-    async def search(self, words: str, k: int = 10, kinds: Sequence[Kind] | None = None) -> list[Recalled]:
-        """Return what answers best, with the parts of its score. A pure read."""
-        return await self.stream.recall(words, k, kinds=kinds, touch=False)
 
     async def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
         """Return the newest records of each kind that has any, oldest first."""
@@ -83,7 +78,7 @@ class Memory:
 
 @contextlib.asynccontextmanager
 async def memory(
-    settings: Settings, *, new: bool = False, own: bool = False, clock: Clock | None = None,
+    settings: Settings, *, new: bool = False, own: bool = False, known: bool = False, clock: Clock | None = None,
     begins: str = "`mindstream chat`",
 ) -> AsyncIterator[Memory]:  # fmt: skip
     """Open a user's memory.
@@ -91,6 +86,7 @@ async def memory(
     Args:
         new: make the data folder where there is none; something of a user's own is to begin in it.
         own: something is to be written that belongs to no resident of a town.
+        known: something of that user is to be there.
         begins: the command that begins what is not there.
 
     Raises:
@@ -103,13 +99,11 @@ async def memory(
     elif not (settings.data / FILE).exists():
         raise InputError(f"there is no memory in {settings.data} yet: {begins} begins one, --data names another folder")
     await asyncio.to_thread(finish_all, settings.data, settings.user)
-    store = SqliteStore(settings.data)
-    try:
+    async with SqliteStore(settings.data) as store:
         if new or own:
             await refuse_town(store, settings.data)
-        yield Memory(store, settings.user, settings.embedder, clock or SystemClock())
-    finally:
-        await store.close()
+        opened = Memory(store, settings.user, settings.embedder, clock or SystemClock())
+        yield await opened.require_known() if known else opened
 
 
 async def events(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
@@ -12,15 +12,13 @@ from mindstream.log.folder import private
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.service.folders import refuse_town_in
-from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing import capacity as capacity_policy
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.draft_question import DraftQuestion
 from mindstream.sharing.draft_rubric import DraftRubric
-from mindstream.sharing.events import ExemplarJudged, Form, RetrieverTrained
-from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve, size_curve
-from mindstream.sharing.learning import LEAST, PoolLearner
+from mindstream.sharing.events import ExemplarJudged, Form
+from mindstream.sharing.growth import SizeCurve, size_curve
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.shots import render_shot
@@ -55,13 +53,6 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
         yield pool
 
 
-@contextlib.asynccontextmanager
-async def open_scorer(settings: Settings) -> AsyncIterator[Model]:
-    """Give whoever grades: the model of the role `scorer`, else of `reasoner`, else rules."""
-    async with answering(settings) as models:
-        yield models.of("scorer", "reasoner")
-
-
 async def draft_rubric(pool: Pool, scorer: Model, reader: str, agents: Sequence[str] = ()) -> Rubric:
     """Have a rubric drafted, for a person to review."""
     state = await pool.member_state(reader)
@@ -87,16 +78,13 @@ async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader:
 
 async def add_pairs(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str, writer: str = "") -> Added:
     """Lay pairs in by hand, or, where another writes them, hand them in to be judged; then wait for what they teach."""
-    added = await _add(pool, scorer, pairs, user, writer)
+    if writer:
+        added = Added(judged=tuple([await offer(pool, pair, writer, scorer) for pair in pairs]))
+    else:
+        fresh = await lay_in(pool, pairs, user)
+        added = Added(laid_in=tuple(each.id for each in fresh), known=len(pairs) - len(fresh))
     await pool.retriever.settle()
     return added
-
-
-async def _add(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str, writer: str) -> Added:
-    if not writer:
-        fresh = await lay_in(pool, pairs, user)
-        return Added(laid_in=tuple(each.id for each in fresh), known=len(pairs) - len(fresh))
-    return Added(judged=tuple([await offer(pool, pair, writer, scorer) for pair in pairs]))
 
 
 async def _samples(pool: Pool, reader: str) -> tuple[str, ...]:
@@ -106,19 +94,6 @@ async def _samples(pool: Pool, reader: str) -> tuple[str, ...]:
     return tuple(render_shot(state.standings[id_].exemplar) for id_ in served[::step][:SAMPLES])
 
 
-def describe_ranking(pool: Pool) -> str:
-    """Say what ranked last; "" where nothing was learned."""
-    retriever = pool.retriever
-    fault = retriever.fault if isinstance(retriever, PoolLearner) else ""
-    return fault or (f"ranked by version {retriever.version} of the retriever" if retriever.version else "")
-
-
-async def train(pool: Pool, tell: Callable[[int, int], None]) -> RetrieverTrained:
-    """Have a pool's retriever learn from all of it; `tell` hears how many of how many exemplars were weighed."""
-    total = len((await pool.state()).teaching(pool.guarded))
-    return await PoolLearner(pool).train(lambda done: tell(done, total))
-
-
 async def size_curves(pool: Pool, form: Form | None = None) -> list[SizeCurve]:
     """Measure a pool at tenths of its size, with both forms of what is embedded where they differ."""
     state = await pool.state()
@@ -126,12 +101,6 @@ async def size_curves(pool: Pool, form: Form | None = None) -> list[SizeCurve]:
     differ = any(each.exemplar.examples for each in state.standings.values())
     forms: list[Form] = [form] if form else [own, "bare" if own == "composed" else "composed"] if differ else [own]
     return [await size_curve(pool, each) for each in forms]
-
-
-async def growth(pool: Pool, tell: Callable[[int, int], None]) -> list[SizePoint]:
-    """Measure what learning gains a pool as it grew; nothing while it is too small to learn."""
-    total = len((await pool.state()).teaching(pool.guarded))
-    return await growth_curve(pool, lambda done: tell(done, total)) if total >= LEAST else []
 
 
 async def trim(pool: Pool, capacity: str, by: str) -> list[str]:

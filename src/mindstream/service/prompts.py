@@ -39,14 +39,6 @@ class Words:
         return self.own is not None and self.own.read_bytes() != self.shipped.read_bytes()
 
 
-@dataclass(frozen=True, slots=True)
-class Copied:
-    """Which files were written, and which were there already and stay as they are."""
-
-    written: list[Path]
-    kept: list[Path]
-
-
 def prompts(folder: Path | None = None) -> list[Words]:
     """Return all prompts by name; `folder`: one's own words.
 
@@ -72,13 +64,15 @@ def unread(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.md") if path.name not in known)
 
 
-def copy(folder: Path) -> Copied:
+def copy(folder: Path) -> tuple[list[Path], list[Path]]:
     """Write the shipped words into a folder (made if need be); what is there already is never written over.
+
+    Return which were written, and which were there.
 
     Raises:
         InputError: it cannot be written to.
     """
-    copied = Copied([], [])
+    written, kept = list[Path](), list[Path]()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for words in prompts():
@@ -86,12 +80,12 @@ def copy(folder: Path) -> Copied:
             try:
                 with path.open("xb") as file:
                     file.write(words.shipped.read_bytes())
-                copied.written.append(path)
+                written.append(path)
             except FileExistsError:
-                copied.kept.append(path)
+                kept.append(path)
     except OSError as error:
         raise InputError(f"{folder} cannot hold your own words: {error.strerror}") from None
-    return copied
+    return written, kept
 
 
 def classes() -> list[type[Prompt[Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import difflib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -19,7 +18,6 @@ from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Store
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
-from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
 from mindstream.service.folders import require_room_for_town, require_town
@@ -110,6 +108,11 @@ class Look:
         """Return what everybody and everything was after a step; None: is."""
         return await read_town(self.store, self.setting.profile, step)
 
+    async def at(self, typed: str) -> tuple[TownState, int]:
+        """Return how all was at a time as it is typed, and its step; "": as it is."""
+        step = find_past_step(self.setting, typed, self.now) if typed else self.now
+        return await self.state(step if typed else None), step
+
     async def newest(self, name: str, step: int, n: int) -> list[Record]:
         """Return the newest memories of somebody at a step, oldest first."""
         return await self.store.latest(name, KINDS, n, now=self.setting.moment(max(step, 0)))
@@ -132,12 +135,9 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
         InputError: none lives there.
     """
     await require_town(settings.data)
-    store = SqliteStore(settings.data)
-    try:
+    async with SqliteStore(settings.data) as store:
         setting = await read_setting(store)
         yield Look(store, setting, (await read_town(store, setting.profile)).step)
-    finally:
-        await store.close()
 
 
 @contextlib.asynccontextmanager
@@ -163,47 +163,24 @@ async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterat
     async with (
         answering(settings, on_call=calls.take, budget=budget) as models,
         Town.open(folder, models=models, embed=settings.embedder) as town,
-        _billing(town, calls),
     ):
-        yield town
+        any_resident = next(iter(town.residents.values()))
+        bill = Stream(town.store, TOWN, any_resident.stream.embedder, ManualClock(town.setting.start))
+        async with calls.writing(bill):
+            yield town
 
 
-@contextlib.asynccontextmanager
-async def _billing(town: Town, calls: CallLog) -> AsyncIterator[None]:
-    """Write the bill as calls are made, while the block lasts."""
-    any_resident = next(iter(town.residents.values()))
-    stream = Stream(town.store, TOWN, any_resident.stream.embedder, ManualClock(town.setting.start))
-    writing = asyncio.ensure_future(calls.run(stream))
-    try:
-        yield
-    finally:
-        writing.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await writing
-        await calls.flush(stream)
-
-
-@dataclass
-class Happened:
-    """What happens while a town lives, told as it happens.
-
-    Attributes:
-        on_commits: is told each step's rows.
-    """
-
-    on_step: Callable[[int], None] = lambda _: None
-    on_commits: Callable[[Sequence[Commit]], None] = lambda _: None
-
-
-async def live(settings: Settings, target: Callable[[Setting, int], int], happened: Happened, usd: float | None) -> int:
-    """Let the town live up to a step that is found from its last one; return the step that it has come to.
+async def live(
+    settings: Settings, last: int, on_step: Callable[[int], None], on_commits: Callable[[Sequence[Commit]], None],
+    usd: float | None,
+) -> None:  # fmt: skip
+    """Let the town live up to a step.
 
     Raises:
         ModelError: a model could not be had, or what was allowed is spent; what is done is kept.
     """
     async with open_town(settings, usd) as town:
-        await town.run(target(town.setting, town.step), happened.on_step, happened.on_commits)
-        return town.step
+        await town.run(max(town.step, last), on_step, on_commits)
 
 
 @dataclass(frozen=True)
@@ -255,10 +232,3 @@ def find_past_step(setting: Setting, typed: str, now: int, *, end: bool = True) 
         lived = f"has lived up to {format_time(setting, now)}" if now >= 0 else "has not lived yet"
         raise InputError(f"{typed!r:.99}: {setting.name} {lived}, nothing is known of later; `mindstream town run`")
     return step
-
-
-@contextlib.asynccontextmanager
-async def open_answerer(settings: Settings) -> AsyncIterator[Models]:
-    """Give who answers in a resident's name."""
-    async with answering(settings) as models:
-        yield models

@@ -46,12 +46,11 @@ class Guard:
         self._model = model
         self._only_words = only_words
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        if self._only_words and request.schema is not None:
-            async with aclosing(self._model.reply(request)) as parts:
-                async for part in parts:
-                    yield part
-            return
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
+        passes = self._only_words and request.schema is not None
+        return self._model.reply(request) if passes else self._guarded(request)
+
+    async def _guarded(self, request: Request) -> AsyncGenerator[Part]:
         reading = PassedText(_marks(request.words if request.words is not None else request.prompt.words()))
         async with aclosing(self._model.reply(request)) as parts:
             async for part in parts:

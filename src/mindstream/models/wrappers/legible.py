@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.reply import legible_parts
@@ -16,7 +15,5 @@ class Legible:
         self.name = model.name
         self._model = model
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        async with aclosing(legible_parts(self._model.reply(request))) as parts:
-            async for part in parts:
-                yield part
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
+        return legible_parts(self._model.reply(request))

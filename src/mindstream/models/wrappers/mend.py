@@ -24,12 +24,10 @@ class Mend:
         self.name = model.name
         self._model = model
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        if request.schema is None:
-            async with aclosing(self._model.reply(request)) as parts:
-                async for part in parts:
-                    yield part
-            return
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
+        return self._model.reply(request) if request.schema is None else self._mended(request)
+
+    async def _mended(self, request: Request) -> AsyncGenerator[Part]:
         calls = _Calls(request.on_call)
         try:
             async with aclosing(self._model.reply(replace(request, on_call=calls.take))) as parts:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import replace
 
 from mindstream.errors import ReplyInvalid
@@ -27,12 +26,11 @@ class Repair:
         self._model = model
         self._times = max(0, times)
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        if request.options or (request.schema is None and not request.tools):
-            async with aclosing(self._model.reply(request)) as parts:
-                async for part in parts:
-                    yield part
-            return
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
+        passes = request.options or (request.schema is None and not request.tools)
+        return self._model.reply(request) if passes else self._checked(request)
+
+    async def _checked(self, request: Request) -> AsyncGenerator[Part]:
         used: list[Usage] = []
         doubted = text = ""
         for left in range(self._times, -1, -1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,13 +31,11 @@ class Reworded:
         for path in sorted(self._folder.glob("*.md")):
             read_words(path)
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
         path = self._folder / f"{request.prompt.label()}.md"
         if request.words is None and path.is_file():
             request = _reworded(request, path)
-        async with aclosing(self._model.reply(request)) as parts:
-            async for part in parts:
-                yield part
+        return self._model.reply(request)
 
 
 def read_words(path: Path) -> str:

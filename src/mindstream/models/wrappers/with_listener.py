@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
 from dataclasses import replace
 
 from mindstream.models.model import Model, Part, Request
@@ -21,7 +20,7 @@ class WithListener:
     def name(self) -> str:
         return self._model.name
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
         further = request.on_call
 
         def tell(call: Metered) -> None:
@@ -29,6 +28,4 @@ class WithListener:
             if further is not None:
                 further(call)
 
-        async with aclosing(self._model.reply(replace(request, on_call=tell))) as parts:
-            async for part in parts:
-                yield part
+        return self._model.reply(replace(request, on_call=tell))

@@ -1,12 +1,14 @@
-"""What to type instead of a word that is no command, or of a folder without its flag."""
+"""The commands of a town: what they share, and what to type instead of a word that is none of them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+
+from mindstream.cli.flags import flag, group, word
 
 INSTEAD = {
     "list": "places lists what there is, status who lives there; packs lists the towns that are shipped",
@@ -60,3 +62,18 @@ def _mistake(text: str, ctx: Any) -> typer.TyperException:
     error = typer.TyperException(text)
     error.ctx = ctx  # type: ignore[attr-defined]
     return error
+
+
+app = group(
+    "A town of residents who perceive, remember, plan, talk and reflect: let one live, look into it.\n\n"
+    "A town is a data folder. Rules think for its residents until you name a model. "
+    "Begin with new, then run, then status.",
+    TownGroup,
+)
+Seed = Annotated[int, flag("N", "Start of the random numbers; the same seed gives the same days.", "--seed")]
+PROFILE = "Change a constant, as vision=4; compat: behave as the published code; repeatable."
+ProfileOf = Annotated[list[str] | None, flag("KEY=VALUE", PROFILE, "--profile")]
+MODEL = "The model that thinks for the residents [rules]."
+ROLE = "Who thinks in one role: planner, decider, talker, reasoner, importance; repeatable."
+Name = Annotated[str, word("NAME", "A resident; the first name is enough.")]
+At = Annotated[str, flag("TIME", 'When: "Feb 13 10:00", "day 2", "yesterday 10am" [now].', "--at")]

@@ -1,0 +1,52 @@
+"""`mindstream pack`: domains as data."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from mindstream.cli.clean import say
+from mindstream.cli.flags import command, group, switch, word
+from mindstream.coach.packs import check as checking
+from mindstream.coach.packs.load import load
+from mindstream.coach.packs.saying import phrase_names, phrases
+from mindstream.text.counting import count_of
+
+THIN = 1
+"""The exit code where a pack can be used, but will let its users down."""
+app = group("Make a domain of your own, and check it.")
+
+
+@command(app, "", "mindstream pack check ./my_pack")
+def check(
+    name: Annotated[str, word("PACK", "A shipped pack by name, or a folder by its path.")],
+    all_phrases: Annotated[bool, switch("--phrases", "List what the rules say instead, by move.")] = False,
+) -> int:
+    """Say what is wrong with a pack, by file and line, and what is thin.
+
+    Exit code 2 where it cannot be used, 1 where it is thin.
+    """
+    pack = load(name)
+    if all_phrases:
+        for name in phrase_names():
+            for language in pack.languages:
+                for text in phrases(pack, name, language):
+                    say(f"{name} ({language}): {text}")
+        return 0
+    thin = checking.thin_spots(pack)
+    for spot in thin:
+        say(f"thin: {spot}")
+    told = count_of(len(thin), "thin spot") if thin else "no thin spots"
+    say(f"{pack.name} can be used: {pack.count_parts()}; {told}", sys.stderr)
+    return THIN if thin else 0
+
+
+@command(app, "", "mindstream pack new my_pack")
+def new(folder: Annotated[Path, word("FOLDER", "A folder that is not there yet.")]) -> None:
+    """Write a small pack that works, to begin from."""
+    written = checking.new(folder)
+    where = shlex.quote(str(written) if written.is_absolute() or written.parts[0] == ".." else f"./{written}")
+    say(f"{written} is a small pack that works; change its files, then:")
+    say(f"  mindstream pack check {where}\n  mindstream chat --pack {where}")
