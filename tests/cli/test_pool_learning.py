@@ -55,7 +55,7 @@ def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(
     picture = tmp_path / "c.svg"
     told = run("pool", "curve", "verse", "--svg", picture, *where).out
     assert "best size: 60 (60 were laid in by hand, and stay)" in told and "t: trained" in told
-    assert picture.read_text("utf-8").count("<polyline") == 3
+    assert picture.read_text("utf-8").count("<path") >= 3
     sizes, growth, versions = run("pool", "curve", "verse", "--json", *where).rows
     assert [each["size"] for each in sizes["points"]] == list(range(6, 61, 6)) and sizes["form"] == "composed"
     assert len(growth["points"]) == 10 and all(0 <= each["helped"] <= 1.1 for each in growth["points"])

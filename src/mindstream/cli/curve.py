@@ -9,7 +9,7 @@ from mindstream.cli.files import write_text
 from mindstream.cli.flags import MOST, AsJson, Svg, command, flag
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.memory import app
-from mindstream.cli.plot import Axes, plot, svg
+from mindstream.cli.plot import Axes, picture, plot
 from mindstream.service.memory import memory
 from mindstream.service.upkeep import Forgetting, Habit, predict_forgetting
 from mindstream.settings import Settings
@@ -36,7 +36,7 @@ async def curve(
         drawn, levels = await predict_forgetting(opened, Habit(days, sleeps, n, passed_over))
     title = f"What {settings.user} will still hold of what is not returned any more"
     if file:
-        write_text(file, svg({_name(each): _shares(each) for each in levels}, Axes(days), title))
+        write_text(file, picture({title: ({_name(each): _shares(each) for each in levels}, Axes(days))}))
     if json:
         for each in levels:
             points = [{"day": point.day, "kept": round(point.kept, 4)} for point in each.points]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
+from itertools import cycle
+
+import leather
 
 ROWS, COLUMNS = 12, 66
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 720, 400, 60, 50, 170, 50
-COLOURS = ("#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b")
+COLOURS = ("#1764ab", "#c0392b", "#2e8b57", "#8e44ad", "#b8860b", "#00838f")
+WIDTH, HEIGHT = 720, 400
+"""Of a chart in a picture, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -48,38 +51,17 @@ def plot(curves: Mapping[str, Sequence[float]], axes: Axes) -> list[str]:
     return [*lines, f"{'':5} +{'-' * COLUMNS}", f"{'':6} {first}{middle}{last}{axes.unit}"]
 
 
-def svg(curves: Mapping[str, Sequence[float]], axes: Axes, title: str) -> str:
-    """Draw curves of shares by name, as the text of an SVG."""
-    wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-    parts = [_text(LEFT, 28, title, 15)]
-    for quarter in range(5):
-        y = TOP + high * (1 - quarter / 4)
-        parts.append(f'<path d="M{LEFT} {y:.1f}h{wide}" stroke="#ddd"/>')
-        parts.append(_text(LEFT - 8, y + 4, f"{quarter * 25 * axes.top:g} %", anchor="end"))
-        at = axes.first + (axes.last - axes.first) * quarter / 4
-        label = f"{at:.0f}" if axes.last > 9 else f"{at:g}"
-        parts.append(_text(LEFT + wide * quarter / 4, TOP + high + 20, label, anchor="middle"))
-    parts.append(_text(LEFT + wide / 2, HEIGHT - 10, axes.below, anchor="middle"))
-    for number, (name, shares) in enumerate(curves.items()):
-        colour = COLOURS[round((number + 1) / len(curves) * (len(COLOURS) - 1))]
-        points = " ".join(
-            f"{LEFT + wide * at / max(1, len(shares) - 1):.1f},{TOP + high * (1 - share / axes.top):.1f}"
-            for at, share in enumerate(shares)
-        )
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(_text(WIDTH - RIGHT + 16, TOP + 8 + 20 * number, name, colour=colour))
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-    style = ' font-family="Helvetica, Arial, sans-serif"><rect width="100%" height="100%" fill="white"/>'
-    return head + style + "".join(parts) + "</svg>\n"
-
-
-def stacked(pictures: Sequence[str]) -> str:
-    """Put pictures one below the other, in one."""
-    inner = "".join(each.replace("<svg ", f'<svg y="{HEIGHT * n}" ', 1) for n, each in enumerate(pictures))
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT * len(pictures)}" width="{WIDTH}" height="{HEIGHT * len(pictures)}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{inner}</svg>\n'
-
-
-def _text(x: float, y: float, words: str, size: int = 12, *, anchor: str = "start", colour: str = "#222") -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" fill="{colour}"'
-    return f"<text {place}>{escape(words)}</text>"
+def picture(charts: Mapping[str, tuple[Mapping[str, Sequence[float]], Axes]]) -> str:
+    """Draw charts of curves of shares by name, each under its title, as the text of one SVG."""
+    grid = leather.Grid()
+    for title, (curves, axes) in charts.items():
+        chart = leather.Chart(title)
+        for (name, shares), colour in zip(curves.items(), cycle(COLOURS), strict=False):
+            step = (axes.last - axes.first) / max(1, len(shares) - 1)
+            points = [(axes.first + at * step, 100 * share) for at, share in enumerate(shares)]
+            chart.add_line(points, name=name, stroke_color=colour)
+        chart.add_x_axis(name=axes.below)
+        chart.add_y_scale(0, 100 * axes.top)
+        chart.add_y_axis(name="%")
+        grid.add_one(chart)
+    return str(grid.to_svg(width=WIDTH * len(charts), height=HEIGHT))

@@ -14,7 +14,7 @@ from mindstream.cli.clean import say
 from mindstream.cli.files import write_text
 from mindstream.cli.flags import AsJson, Svg, Yes, command, flag
 from mindstream.cli.json_lines import print_json, tell
-from mindstream.cli.plot import Axes, fitting_top, plot, stacked, svg
+from mindstream.cli.plot import Axes, fitting_top, picture, plot
 from mindstream.cli.pools import ME, Name, app
 from mindstream.cli.progress import progress
 from mindstream.service import pools
@@ -72,7 +72,7 @@ async def curve(
             grown = await growth_curve(pool, lambda done: bar(done, total)) if total >= LEAST else []
         curves = Curves(name, await pools.size_curves(pool, form), grown, (await pool.state()).versions)
     if file:
-        write_text(file, stacked(_pictures(curves)))
+        write_text(file, _picture(curves))
     if json:
         for each in curves.sizes:
             points = [_point(point) for point in each.points]
@@ -154,10 +154,10 @@ def _show(curves: Curves) -> None:
     say(f"\n{describe_version(versions[-1])}" if versions else "\nthe retriever has learned nothing yet")
 
 
-def _pictures(curves: Curves) -> list[str]:
+def _picture(curves: Curves) -> str:
     named = {f"{each.form}, best {each.best}": _helped(each) for each in curves.sizes}
-    sizes = svg(named, curves.axes(curves.sizes[0].points), curves.title)
-    return [sizes, svg(curves.grown, curves.axes(curves.growth), GROWN)] if curves.growth else [sizes]
+    charts = {curves.title: (named, curves.axes(curves.sizes[0].points))}
+    return picture(charts | ({GROWN: (curves.grown, curves.axes(curves.growth))} if curves.growth else {}))
 
 
 def _helped(curve: SizeCurve) -> list[float]:
