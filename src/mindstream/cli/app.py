@@ -39,7 +39,8 @@ COMMANDS = {
     "life": ("Look at a life, answer it, steer it; from any process, whoever lives it at the moment.", "life"),
     "town": (
         "A town of residents who perceive, remember, plan, talk and reflect: let one live, look into it.",
-        "town", "town_talk", "town_prepare", "town_files", "town_looking", "town_places", "town_metrics",
+        "town", "town_outside", "town_talk", "town_prepare",
+        "town_files", "town_looking", "town_places", "town_metrics",
     ),
 }  # fmt: skip
 """What each command is for, and the modules of its `app`."""

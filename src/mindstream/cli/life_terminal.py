@@ -21,7 +21,7 @@ from mindstream.life.waking import Rhythm
 from mindstream.memory.stream import Stream
 
 if TYPE_CHECKING:
-    from mindstream.cli.live import Screen
+    from mindstream.cli.life_session import Screen
 
 COMMANDS = {
     "/tasks": "what it works on, waits for, has done, and what it asks of you",

@@ -13,13 +13,13 @@ import typer
 
 from mindstream.cli import asking
 from mindstream.cli.clean import complain, say
-from mindstream.cli.flags import AsJson, Yes, command, flag, switch, word
+from mindstream.cli.flags import AsJson, Yes, command, flag, word
 from mindstream.cli.flags_solving import split_names
 from mindstream.cli.json_lines import print_json, tell
 from mindstream.cli.progress import Progress, progress
 from mindstream.cli.stopping import run_until_stopped
 from mindstream.cli.tables import print_table
-from mindstream.cli.town_group import MODEL, ROLE, Name, ProfileOf, Seed, app
+from mindstream.cli.town_group import MODEL, ROLE, ProfileOf, Seed, app
 from mindstream.cli.town_lines import describe, event_row
 from mindstream.errors import InputError, ModelError
 from mindstream.memory.store import Commit
@@ -28,7 +28,7 @@ from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.events import Talked, TownEvent
-from mindstream.town.lookup import find_object, find_resident, find_step
+from mindstream.town.lookup import find_step
 from mindstream.town.missing_keys import missing_keys
 from mindstream.town.setting import Setting
 from mindstream.town.time_words import format_time
@@ -212,7 +212,7 @@ def live(settings: Settings, span: Span, wishes: Wishes) -> int:
         watcher = Watcher(wishes, told, setting, now, last)
 
         async def living() -> int:
-            await towns.live(settings, last, watcher.on_step, watcher.on_commits, wishes.usd)
+            watcher.step = await towns.live(settings, last, watcher.on_step, watcher.on_commits, wishes.usd)
             return 0
 
         def goes_on(why: str) -> str:
@@ -305,50 +305,6 @@ def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: A
     print_table(("prompt", "role", "calls", "tokens in", "tokens out"), [*lines, everything], words=2)
     usd = "not known" if found.usd is None else f"{found.usd:,.2f}"
     say(f"US dollars: {usd}; {count_of(steps, 'step')} of {count_of(len(setting.people), 'resident')}")
-
-
-@command(
-    app, "town", 'mindstream town set "Isabella Rodriguez\'s apartment:bathroom:shower" leaking',
-    'mindstream town set cafe:piano ""        it is as it should be',
-    'mindstream town set kitchen:stove "on fire" --danger', name="set",
-)  # fmt: skip
-async def set_(
-    settings: Settings,
-    place: Annotated[str, word("OBJECT", "As house:room:object; its end is enough where only one fits.")],
-    condition: Annotated[str, word("CONDITION", 'What is wrong with it, in words; "" puts it right again.')],
-    danger: Annotated[
-        bool | None,
-        switch(
-            "--danger/--no-danger",
-            "It wakes who sleeps beside it and comes before everything; else the town's file or a model says.",
-        ),
-    ] = None,
-    json: AsJson = False,
-) -> None:
-    """Change an object: who sees it may do something about it."""
-    condition = condition.strip()
-    async with towns.open_town(settings) as town:
-        address = find_object(town.setting, place)
-        is_danger = await town.set_object(address, condition, danger=danger)
-    row = {"place": address, "condition": condition, "danger": is_danger}
-    tell(json, row, f"{address} is {condition or 'as it should be'}{', a danger' if is_danger else ''}")
-
-
-@command(app, "town embedder", 'mindstream town whisper "Sam Moore" "The lake will be drained on Friday."')
-async def whisper(
-    settings: Settings,
-    name: Name,
-    text: Annotated[str, word("TEXT", "The thought, a whole sentence.")],
-    json: AsJson = False,
-) -> None:
-    """Put a thought into somebody's memory.
-
-    They may plan by it, and tell others.
-    """
-    async with towns.open_town(settings) as town:
-        whom = find_resident(town.setting, name)
-        id_ = (await town.whisper(whom, text)).id
-    tell(json, {"resident": whom, "record": id_, "text": text.strip()}, f"{whom} has that in mind now")
 
 
 def _command(name: str, settings: Settings, *more: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 """Asked with a moment: what it says holds then, as recall means it (memory/filters), and it is not forgotten."""
 
 
-class SqliteStore:
+class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
     """A data folder with one file, mindstream.db, in it."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -212,9 +213,6 @@ class SqliteStore:
             return
         await self._database.rewrite()
         await self._database.write(lambda connection: carriers.mark_rewritten(connection, rows[0][0]))
-
-    async def __aenter__(self) -> SqliteStore:
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()

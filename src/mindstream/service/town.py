@@ -173,14 +173,15 @@ async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterat
 async def live(
     settings: Settings, last: int, on_step: Callable[[int], None], on_commits: Callable[[Sequence[Commit]], None],
     usd: float | None,
-) -> None:  # fmt: skip
-    """Let the town live up to a step.
+) -> int:  # fmt: skip
+    """Let the town live up to a step; return the one that it has come to.
 
     Raises:
         ModelError: a model could not be had, or what was allowed is spent; what is done is kept.
     """
     async with open_town(settings, usd) as town:
         await town.run(max(town.step, last), on_step, on_commits)
+        return town.step
 
 
 @dataclass(frozen=True)
