@@ -61,7 +61,7 @@ def experiment(
     tests: Annotated[int, flag("N", "At most so many tests an agent [all].", min=0)] = 0,
     seed: Annotated[int, flag("N", "In which order the stream comes.")] = 0,
     models: Annotated[str, flag("A,B,…", "Who answers, given to the agents in turn.")] = "",
-    scorer: Annotated[str, flag("NAME", "Who grades what streams in.")] = "rules",
+    scorer: Annotated[str, flag("NAME", "Who grades what streams in [the first of --models].")] = "",
     bertscore: Annotated[str, flag("MODEL", "BERTScore, too, by this model of the hub or folder.")] = "",
     out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command goes on behind them.")] = None,
     json: AsJson = False,

@@ -58,9 +58,7 @@ class Measured:
 )  # fmt: skip
 def metrics(
     settings: Settings,
-    fact: Annotated[
-        list[str] | None, flag("WORDS", "Who knows this, since when, from whom; other wordings after |; repeatable.")
-    ] = None,
+    fact: Annotated[list[str] | None, flag("WORDS", "Who knows this, since when, from whom; repeatable.")] = None,
     event: Annotated[
         str,
         flag("PLACE", "A place: who was there between --from and --to, and who of them knew the first --fact."),

@@ -29,7 +29,7 @@ class Wish:
 
     Attributes:
         data: a folder of one's own agents, or the published pairs.
-        models: who answers, given to the agents in turn; scorer: who grades what streams in.
+        models: who answers, given to the agents in turn; scorer: who grades what streams in, "": the first of them.
         bert_model: by whom BERTScore is measured; "": it is not.
     """
 
@@ -37,7 +37,7 @@ class Wish:
     agents: tuple[str, ...] = ()
     data: Path | None = None
     models: tuple[str, ...] = ()
-    scorer: str = RULES
+    scorer: str = ""
     bert_model: str = ""
     out: Path | None = None
 
@@ -61,14 +61,15 @@ async def run_experiment(settings: Settings, wish: Wish, answered: Callable[[int
     if not any(each.tests for each in cast.agents):
         raise InputError("no test is left: each question or answer stands in a pool or in what streams in")
     names = wish.models or (settings.model or RULES,)
+    scorer = wish.scorer or names[0]
     table = {each.name: names[at % len(names)] for at, each in enumerate(cast.agents)}
     how = {
-        "agents": table, "data": _digest(cast), "embedder": settings.embedder, "scorer": wish.scorer,
+        "agents": table, "data": _digest(cast), "embedder": settings.embedder, "scorer": scorer,
         "seed": wish.design.seed, "shots of the stream": wish.design.most,
     }  # fmt: skip
     ledger = Ledger(wish.out, how)
     score_answers([], wish.bert_model)  # what is missing is missed before anything is answered
-    roles = {f"agent {name}": model for name, model in table.items()} | {"scorer": wish.scorer}
+    roles = {f"agent {name}": model for name, model in table.items()} | {"scorer": scorer}
     asked = settings.model_copy(update={"model": RULES, "roles": roles})
     async with answering(asked) as models:
         answerers = {name: models.of(f"agent {name}") for name in table}
