@@ -18,7 +18,7 @@ from mindstream.life import commands, lives
 from mindstream.life.events import Asked, Order, Replied, TurnBegan
 from mindstream.life.ledger import Task
 from mindstream.life.state import LifeState
-from mindstream.life.waking import Rhythm, read_orders
+from mindstream.life.waking import Rhythm, known_orders, unknown_orders
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
 from mindstream.memory.stream import Stream
 from mindstream.service.living import ZONE
@@ -148,7 +148,8 @@ def show_status(settings: Settings, json: bool) -> int:
 def _status(state: LifeState, is_lived: bool) -> dict[str, Any]:
     waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
     return {
-        "goal": state.goal, "orders": list(state.orders), "lived": is_lived, "halted": state.halted,
+        "goal": state.goal, "orders": list(state.orders), "unknown_orders": dict(unknown_orders(state.orders)),
+        "lived": is_lived, "halted": state.halted,
         "turn": state.turn, "in_turn": state.in_turn,
         "tasks": [task.model_dump(mode="json") for task in state.ledger.ordered()],
         "questions": [{"id": id_, "tip": each.tip, "late": id_ in state.late} for id_, each in waiting.items()],
@@ -162,9 +163,11 @@ def _print_status(state: LifeState, now: float, is_lived: bool) -> None:
     language = state.language
     say(words("goal", language, state.goal))
     say(describe_standing(state, now, wakes, is_lived))
-    for number, each in enumerate(read_orders(state.orders), 1):
+    for number, each in known_orders(state.orders):
         due = format_spoken(each.next_after(max(now, state.beats.get(number, now)), ZONE), language=language)
         say(words("next_order", language, number, due, each.text))
+    for number, why in unknown_orders(state.orders):
+        say(words("unknown_order", language, number, why))
     tasks = list(list_tasks(state.ledger.ordered(), now, language))
     for line in [*([words("tasks", language)] if tasks else []), *(f"  {task}" for task in tasks), *list_open(state)]:
         say(line)

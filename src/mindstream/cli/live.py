@@ -24,7 +24,7 @@ from mindstream.errors import InputError
 from mindstream.life import commands, lives
 from mindstream.life.life import Life
 from mindstream.life.state import LifeState, read_state
-from mindstream.life.waking import Rhythm
+from mindstream.life.waking import Rhythm, unknown_orders
 from mindstream.log.events import Logged
 from mindstream.memory.stream import Stream
 from mindstream.service.file_changes import watch
@@ -198,6 +198,8 @@ class Session:
         say(words("goal", language, state.goal), "bold")
         for number, order in enumerate(state.orders, 1):
             say(words("order", language, number, order))
+        for number, why in unknown_orders(state.orders):
+            say(words("unknown_order", language, number, why), "bold yellow")
         now = self.stream.clock.now()
         left = [task for task in state.ledger.ordered() if task.standing in ("open", "waiting")]
         for line in list_tasks(left, now, language):

@@ -32,7 +32,7 @@ mistake; 130 after Ctrl-C without a terminal.
 Examples:
   mindstream live --goal "Write a brief on why shift workers sleep badly" \\
       --docs ./papers --out ./results --model openai:gpt-5-mini --usd 1
-  mindstream live --goal "Keep my sleep diary" --every "day at 8: ask me how I slept" \\
+  mindstream live --goal "Keep my sleep diary" --every "day at 8:00: ask me how I slept" \\
       --hours 07:00-22:00 --stay
   mindstream live                         go on with it, or watch it
   mindstream live --for 2h --json         for two hours, one event a line"""
@@ -51,7 +51,11 @@ def live(
     turns: Annotated[int | None, typer.Option(min=0, metavar="N", help="So many turns at most, now.")] = None,
     every: Annotated[
         list[str] | None,
-        typer.Option(metavar="ORDER", help='A standing order: "day at 8: ask me how I slept"; repeatable.'),
+        typer.Option(
+            metavar="ORDER",
+            help='A standing order, when and what: "day at 8:00: ask me how I slept", '
+            '"monday and friday at 18:30: …", "2 hours: …", "1st of the month at noon: …"; repeatable.',
+        ),
     ] = None,
     tools: Annotated[
         list[str] | None,
@@ -134,11 +138,8 @@ def live(
 
 
 def make_order(words: str) -> str:
-    """Return a standing order as it is read: `--every "day at 8: …"` means every day at 8."""
-    from mindstream.life.schedule import read_order
-
-    text = words.strip()
-    return f"every {text}" if not read_order(text) and read_order(f"every {text}") else text
+    """Return a standing order as it is kept: `--every "day at 8:00: …"` is every day at 8:00."""
+    return words if words.lower().startswith("every ") else f"every {words}"
 
 
 def _command(flags: Mapping[str, object]) -> str:
