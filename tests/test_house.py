@@ -91,7 +91,14 @@ def words_of(call: ast.Call) -> list[str]:
     return re.findall(r"[^\W\d_]{3,}|[぀-鿿]", re.sub(r"\(\?P?<\w+>|\(\?P=\w+\)|\\[a-zA-Z]", "", text))
 
 
-PROSE = {"coach/alarms.py", "coach/packs/together.py", "text/dates.py", "text/numerals.py", "text/persons.py"}
+PROSE = {
+    "coach/alarms.py",
+    "coach/packs/together.py",
+    "text/dates.py",
+    "text/numerals.py",
+    "text/persons.py",
+    "text/times.py",
+}
 """Where patterns look for words that people say: what alarms must be sure of, and dates and numbers."""
 FORMS = {
     *("cli/clean.py", "cli/edge.py", "cli/plain.py", "coach/belief/plan.py", "coach/packs/check.py"),
@@ -99,7 +106,7 @@ FORMS = {
     *("models/failures.py", "models/fence.py", "models/openai_chat.py", "models/reply.py", "models/template.py"),
     *("models/typed_calls.py", "models/wrappers/guard.py", "planning/answer_from_evidence.py"),
     *("planning/formats/compiler.py", "planning/formats/numbered.py", "planning/formats/rewoo.py"),
-    *("service/living.py", "sharing/retriever/unlikely.py", "text/classifier.py", "text/language.py"),
+    *("sharing/retriever/unlikely.py", "text/classifier.py", "text/language.py"),
     *("text/links.py", "tools/algebra/formula.py", "tools/web.py", "tools/wikipedia.py"),
     *("town/formats/recording.py", "town/walk.py"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,10 @@ import pytest
 from fake_endpoint import Behaviour, FakeEndpoint, Says
 from living_door import FOUND, GOAL, call, calls, finish, lives
 from running import COMMAND, PATIENCE_S, mistaken, run, terminal
+
+from mindstream.life import lives as life_log
+from mindstream.life.events import LifeBegan
+from mindstream.memory.stream import Stream
 
 NOTES = """
 import sys
@@ -192,6 +197,23 @@ def test_rules_say_that_they_are_rules_and_what_a_mistake_stopped_left_no_goal(f
     done = run("live", "--goal", "Collect stamps", *data, "--turns", "1")
     assert done.out.startswith("rules: no model is configured; see `mindstream doctor`\ngoal: Collect stamps")
     assert "1 turn, " in done.out and " steps of rules so far" in done.out and "models" not in done.out
+
+
+def test_an_order_of_an_older_log_that_is_not_understood_is_named_and_left_out(folder: Path) -> None:
+    old = LifeBegan(goal="Keep a diary", language="en", orders=("每天早上八点问我", "every day at 8: ask me"))
+
+    async def write() -> None:
+        async with Stream.open(folder, "ann") as stream:
+            await life_log.begin(stream, old)
+
+    asyncio.run(write())
+    data = ["--data", str(folder), "--user", "ann"]
+    told = [" ".join(run(*each, *data).out.split()) for each in (("life", "status"), ("live", "--turns", "0"))]
+    assert all(
+        "standing order 1 cannot be read: a standing order says when and what: 'every day" in each for each in told
+    )
+    assert "standing order 2, next" in told[0]
+    assert list(run("life", "status", *data, "--json").rows[0]["unknown_orders"]) == ["1"]
 
 
 def test_a_ledger_is_steered_where_nobody_lives_it(folder: Path) -> None:

@@ -18,7 +18,7 @@ from mindstream.life import commands, lives
 from mindstream.life.events import Asked, Order, Replied, TurnBegan
 from mindstream.life.ledger import Task
 from mindstream.life.state import LifeState
-from mindstream.life.waking import Rhythm, read_orders
+from mindstream.life.waking import Rhythm, known_orders, unknown_orders
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
 from mindstream.memory.stream import Stream
 from mindstream.service.living import ZONE
@@ -187,7 +187,8 @@ async def _tell(stream: Stream, json: bool, **done: Any) -> None:
 def _status(state: LifeState, is_lived: bool) -> dict[str, Any]:
     waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
     return {
-        "goal": state.goal, "orders": list(state.orders), "lived": is_lived, "halted": state.halted,
+        "goal": state.goal, "orders": list(state.orders), "unknown_orders": dict(unknown_orders(state.orders)),
+        "lived": is_lived, "halted": state.halted,
         "turn": state.turn, "in_turn": state.in_turn,
         "tasks": [task.model_dump(mode="json") for task in state.ledger.ordered()],
         "questions": [{"id": id_, "tip": each.tip, "late": id_ in state.late} for id_, each in waiting.items()],
@@ -202,9 +203,10 @@ def _describe_status(state: LifeState, now: float, is_lived: bool) -> list[str]:
         words_of("goal", language, state.goal),
         describe_standing(state, now, Rhythm(zone=ZONE).next_wake(state, now), is_lived),
     ]
-    for number, each in enumerate(read_orders(state.orders), 1):
+    for number, each in known_orders(state.orders):
         due = format_spoken(each.next_after(max(now, state.beats.get(number, now)), ZONE), language=language)
         lines.append(words_of("next_order", language, number, due, each.text))
+    lines += [words_of("unknown_order", language, number, why) for number, why in unknown_orders(state.orders)]
     tasks = list(list_tasks(state.ledger.ordered(), now, language))
     title = [words_of("tasks", language)] if tasks else []
     return [*lines, *title, *(f"  {task}" for task in tasks), *list_open(state), describe_so_far(state)]

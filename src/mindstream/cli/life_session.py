@@ -15,7 +15,7 @@ from mindstream.clock import Moment
 from mindstream.life import commands, lives
 from mindstream.life.life import Life
 from mindstream.life.state import LifeState, read_state
-from mindstream.life.waking import Rhythm
+from mindstream.life.waking import Rhythm, unknown_orders
 from mindstream.log.events import Logged
 from mindstream.memory.stream import Stream
 from mindstream.service import file_changes
@@ -147,6 +147,8 @@ class Session:
         say(words("goal", language, state.goal), "bold")
         for number, order in enumerate(state.orders, 1):
             say(words("order", language, number, order))
+        for number, why in unknown_orders(state.orders):
+            say(words("unknown_order", language, number, why), "bold yellow")
         now = self.stream.clock.now()
         left = [task for task in state.ledger.ordered() if task.standing in ("open", "waiting")]
         for line in list_tasks(left, now, language):

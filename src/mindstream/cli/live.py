@@ -20,7 +20,6 @@ from mindstream.cli.run_screens import PlainScreen
 from mindstream.cli.stopping import run_until_stopped
 from mindstream.errors import InputError
 from mindstream.life import commands, lives
-from mindstream.life.schedule import read_order
 from mindstream.service.living import PROMPT_TOKENS, LifeSettings, open_life, read_end
 from mindstream.service.memory import memory
 from mindstream.settings import Chosen, Settings
@@ -46,7 +45,7 @@ app = typer.Typer(**PLAIN)
     app, "model roles fallback patience_s data user embedder",
     'mindstream live --goal "Write a brief on why shift workers sleep badly" \\',
     "    --docs ./papers --out ./results --model openai:gpt-5-mini --usd 1",
-    'mindstream live --goal "Keep my sleep diary" --every "day at 8: ask me how I slept" \\',
+    'mindstream live --goal "Keep my sleep diary" --every "day at 8:00: ask me how I slept" \\',
     "    --hours 07:00-22:00 --stay",
     "mindstream live                         go on with it, or watch it",
     "mindstream live --for 2h --json         for two hours, one event a line",
@@ -58,7 +57,12 @@ def live(
     for_: Annotated[str, flag("TIME", "No turn begins after that: 2h, 90 min, until 18:00.", "--for")] = "",
     turns: Annotated[int | None, flag("N", "So many turns at most, now.", min=0)] = None,
     every: Annotated[
-        list[str] | None, flag("ORDER", 'A standing order: "day at 8: ask me how I slept"; repeatable.')
+        list[str] | None,
+        flag(
+            "ORDER",
+            'A standing order, when and what: "day at 8:00: ask me how I slept", '
+            '"monday and friday at 18:30: …", "2 hours: …", "1st of the month at noon: …"; repeatable.',
+        ),
     ] = None,
     tools: Annotated[
         list[str] | None,
@@ -117,9 +121,8 @@ def live(
 
 
 def make_order(words: str) -> str:
-    """Return a standing order as it is read: `--every "day at 8: …"` means every day at 8."""
-    text = words.strip()
-    return f"every {text}" if not read_order(text) and read_order(f"every {text}") else text
+    """Return a standing order as it is kept: `--every "day at 8:00: …"` is every day at 8:00."""
+    return words if words.lower().startswith("every ") else f"every {words}"
 
 
 async def _live(settings: Settings, wanted: LifeSettings, wishes: Wishes, in_terminal: bool) -> int:

@@ -19,8 +19,8 @@ from mindstream.life.events import (
     TurnEnded,
 )
 from mindstream.life.ledger import LONGEST, Task
+from mindstream.life.schedule import read_order
 from mindstream.life.state import SESSION, LifeState, read_state
-from mindstream.life.waking import read_orders
 from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.door import checked_text
 from mindstream.memory.record import New
@@ -53,7 +53,8 @@ async def give_goal(stream: Stream, goal: str, orders: Sequence[str] = ()) -> No
     Raises:
         InputError: an order is not understood, or there is no goal.
     """
-    read_orders(orders)
+    for each in orders:
+        read_order(each)
     state = await read_state(stream)
     goal, orders = (goal or state.goal).strip(), tuple(orders or state.orders)
     if not goal:

@@ -9,9 +9,9 @@ from mindstream.errors import InputError, ToolError
 from mindstream.life.events import TaskChanged
 from mindstream.life.ledger import Task, line_of
 from mindstream.life.own_tools import Arguments, OwnTool, Where
-from mindstream.life.schedule import read_moment
 from mindstream.life.steps import Done, Steps
 from mindstream.life.words import spec_of
+from mindstream.text.times import read_moment
 from mindstream.tools.call import Observation
 
 LONGEST = 1_000
@@ -76,5 +76,7 @@ class LedgerTools:
         except InputError as error:
             raise ToolError(str(error)) from None
         if at is None:
-            raise ToolError(f"{words[:80]!r} names no time; say it like: in 2 hours, tomorrow at 9, on Monday at 8")
+            raise ToolError(
+                f"{words[:80]!r} is no time; write it as: in 2 hours, tomorrow 9:00, monday 8:00, Feb 14 19:00"
+            )
         return at

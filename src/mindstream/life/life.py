@@ -107,7 +107,7 @@ class Life:
 
         Args:
             goal: what it is to reach; "": the one that it has. A new goal, or new orders, take the place of the old.
-            orders: standing orders, when and what: "every day at 8: ask me how I slept".
+            orders: standing orders, when and what: "every day at 8:00: ask me how I slept".
             tools: what M1 may call; which of them it is shown is found by the need of its task.
             user: who answers what M2 asks, in simulations; people answer through the log (see life/commands).
             exemplars: who finds how like tasks were carried out, before M1 carries one out: a member of a pool, say.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from calendar import monthrange
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Literal, Protocol
 
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import InputError
+from mindstream.text.times import local_moment
 
 CalendarUnit = Literal["day", "week", "month", "year"]
 START = date(2024, 1, 1)
@@ -71,8 +72,8 @@ class Calendar:
         if not 1 <= self.every * DAYS[self.unit] <= LONGEST_DAYS:
             raise InputError(f"every {self.every} {self.unit}s: wanted is a time between a minute and ten years")
         longest = monthrange(2024, self.month)[1] if self.unit == "year" else 31
-        if wrong := next((day for day in self.days if not (1 <= day <= longest or day == -1)), 0):
-            raise InputError(f"there is no day {wrong} in a {self.unit}'s month")
+        if wrong := [day for day in self.days if not (1 <= day <= longest or day == -1)]:
+            raise InputError(f"there is no day {wrong[0]} in a month" + " of that name" * (self.unit == "year"))
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
         day = datetime.fromtimestamp(moment, zone).date() - timedelta(days=1)
@@ -104,8 +105,3 @@ class Calendar:
             count = -1 if self.nth < 0 and day.day > last - 7 else (day.day + 6) // 7
             return count == self.nth and day.weekday() in self.weekdays
         return any(day.day == (last if wanted < 0 else min(wanted, last)) for wanted in self.days)
-
-
-def local_moment(day: date, at: time, zone: tzinfo, fold: int = 0) -> Moment:
-    """Return when a zone's clock shows a time of a day; for a second time with `fold`."""
-    return datetime.combine(day, at.replace(fold=fold), zone).astimezone(UTC).timestamp()

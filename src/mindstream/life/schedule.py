@@ -1,29 +1,22 @@
-"""Standing orders in words, split into what and when; moments in words; the hours in which a mind is awake."""
+"""Standing orders in written form, "<when>: <what>", and what they mean; the hours in which a mind is awake."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta, tzinfo
+from re import Match
+from typing import cast
 
-from mindstream.clock import Moment
+from mindstream.clock import DAY_S, Moment
 from mindstream.errors import InputError
-from mindstream.life.recurrence import Recurrence, local_moment
-from mindstream.life.time_grammar import moment_of, recurrence_of
-from mindstream.life.time_reading import KINDS, NotUnderstoodError
-from mindstream.life.time_words import Token, tokens_of
-from mindstream.text.language import language_of
+from mindstream.life.recurrence import Calendar, CalendarUnit, Interval, Recurrence
+from mindstream.text.times import LIST, MORNING_S, RULE, local_moment, month_of, plain, read_clock, time_of, weekdays_in
 
 LONGEST = 2_000
 """A longer text is no standing order."""
-MOST_EDGES = 4
-RECURS = frozenset({"every", "adverb", "weekdays"})
-LOOSE = frozenset({"glue", "and", "comma", "range", "ahead", "next"})
-"""What at the end of the words of a time belongs to the words behind it: every Monday *to* …"""
-ASKS = ("?", "？", "吗？", "吗?", "吗")
-"""What stands behind the time in a question about it: what do I do every day?"""
-EDGES = " \t\r\n,.:;，。：；、-–—"
+SECONDS = {"second": 1, "minute": 60, "hour": 3_600}
+NTHS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,107 +38,51 @@ class Order:
         return self.when.next_after(moment, zone)
 
 
-def read_order(text: str) -> Order | None:
-    """Read a standing order, English or Chinese: "every day at 8: ask me how I slept"; None: it is not understood.
+def read_order(text: str) -> Order:
+    """Read a standing order: "every day at 8:00: ask me how I slept", "1st and 15th of the month: pay the rent".
 
-    A day without a time means nine in the morning; nothing is guessed where words of time remain unread.
-
-    Raises:
-        InputError: it is understood and cannot be kept: every 0 hours, every day at 25:00.
-    """
-    tokens = tokens_of(text) if len(text) <= LONGEST else []
-    runs = list(_runs(tokens))
-    for run in runs:
-        if not any(tokens[at].kind in RECURS for at in run):
-            continue
-        if text[tokens[run[-1]].end :].strip() in ASKS:
-            return None
-        for part in _parts(tokens, run):
-            if when := _recurrence(tokens, part):
-                if (more := _time_elsewhere(tokens, runs, part)) and (timed := _recurrence(tokens, [*part, *more])):
-                    part, when = [*part, *more], timed
-                return Order(_without(text, tokens, part), when, text)
-        return None
-    return None
-
-
-def read_moment(words: str, now: Moment, zone: tzinfo) -> Moment | None:
-    """Return the next moment that words name: "at 18:00", "in 20 minutes", "tomorrow at 9", "三天后".
-
-    None where they name none; all of them must be about the time.
+    A colon that is not part of a time of the day parts when from what; a day without a time means nine in the morning.
 
     Raises:
-        InputError: the moment has passed, or there is none such.
+        InputError: it is not written so, or cannot be kept: every 0 hours, every day at 25:00.
     """
-    if len(words) > LONGEST:
-        return None
-    tokens = tokens_of(words.strip(EDGES))
-    try:
-        return moment_of(tokens, now, zone) if tokens else None
-    except NotUnderstoodError:
-        return None
+    when, _, what = _COLON.sub("\n", text, count=1).partition("\n")
+    said = RULE.fullmatch(plain(when))
+    if said is None or not what.strip() or len(text) > LONGEST:
+        raise InputError(
+            "a standing order says when and what: 'every day at 8:00: ask me how I slept', "
+            f"'every monday and friday at 18:30: sum up my week'; not {text!r:.99}"
+        )
+    return Order(what.strip(), _recurrence(said), text)
 
 
-def _recurrence(tokens: Sequence[Token], part: Sequence[int]) -> Recurrence | None:
-    try:
-        return recurrence_of([tokens[at] for at in part])
-    except NotUnderstoodError:
-        return None
+def _recurrence(said: Match[str]) -> Recurrence:
+    """Return what a written recurrence means."""
+    unit, every = said["unit"], int(said["every"] or 1)
+    clocks = [read_clock(f"at {each}") or 0 for each in LIST.split(said["clocks"])] if said["clocks"] else [MORNING_S]
+    if DAY_S in clocks:
+        raise InputError("24:00 is 0:00 of the day after: say that day")
+    times = tuple(sorted(map(time_of, {*clocks})))
+    if unit in SECONDS:
+        if said["clocks"]:
+            raise InputError(f"what comes every {unit} has no time of the day")
+        return Interval(SECONDS[unit] * every)
+    if unit:
+        days = range(1 if unit == "week" else 7)  # a week's is Monday
+        return Calendar(cast("CalendarUnit", unit), times, every, frozenset(days))
+    if said["weekdays"]:
+        return Calendar("week", times, weekdays=weekdays_in(said["weekdays"]))
+    if said["month"]:
+        return Calendar("year", times, days=(int(said["day"]),), month=month_of(said["month"]))
+    nths = tuple(NTHS.get(each) or int(each[:-2]) for each in LIST.split(said["nths"]))
+    if not said["weekday"]:
+        return Calendar("month", times, days=nths)
+    if len(nths) > 1 or not (1 <= nths[0] <= 5 or nths[0] == -1):
+        raise InputError(f"{said['nths']} {said['weekday']}: wanted is one of the first to fifth, or the last")
+    return Calendar("month", times, nth=nths[0], weekdays=weekdays_in(said["weekday"]))
 
 
-def _runs(tokens: Sequence[Token]) -> Iterator[range]:
-    """Give where words of time stand side by side."""
-    since = 0
-    for at, token in enumerate((*tokens, Token("other", (), 0, 0))):
-        if token.kind not in KINDS:
-            if at > since:
-                yield range(since, at)
-            since = at + 1
-
-
-def _parts(tokens: Sequence[Token], run: range) -> Iterator[list[int]]:
-    """Give what of a run may be the time, the longest first: a comma may end it, or a number that counts else."""
-    edges = [at for at in run if tokens[at].kind == "comma" or _counts_other_things(tokens, at)]
-    starts = [run.start, *(at + 1 for at in edges[:MOST_EDGES])]
-    ends = [run.stop, *edges[-MOST_EDGES:]]
-    for since, until in sorted(((s, e) for s in starts for e in ends if s < e), key=lambda part: part[0] - part[1]):
-        part = list(range(since, until))
-        while part and tokens[part[-1]].kind in LOOSE:
-            part.pop()
-        while part and tokens[part[0]].kind in LOOSE - {"glue"}:
-            del part[0]
-        yield part
-
-
-def _counts_other_things(tokens: Sequence[Token], at: int) -> bool:
-    return tokens[at].kind == "number" and (at + 1 == len(tokens) or tokens[at + 1].kind not in ("unit", "fraction"))
-
-
-def _time_elsewhere(tokens: Sequence[Token], runs: Sequence[range], part: Sequence[int]) -> list[int]:
-    """Return the time of day that stands apart: every day, remind me *at 9* to …; what a colon parts stays parted."""
-    timed = {"clock", "part"}
-    if timed & {tokens[at].kind for at in part} or _is_closed(tokens, part[-1] + 1):
-        return []
-    for run in runs:
-        if part[0] not in run and (found := [at for at in run if tokens[at].kind in timed]):
-            since = next((at for at in range(found[0], run.start, -1) if tokens[at - 1].kind != "glue"), run.start)
-            return list(range(since, found[-1] + 1))
-    return []
-
-
-def _is_closed(tokens: Sequence[Token], after: int) -> bool:
-    return after < len(tokens) and tokens[after].kind == "other" and tokens[after].values == (1,)
-
-
-def _without(text: str, tokens: Sequence[Token], part: Sequence[int]) -> str:
-    """Return a text without some of its tokens."""
-    kept, at = [], 0
-    for number in part:
-        kept.append(text[at : tokens[number].start].strip(EDGES if number - 1 in part else " "))
-        at = tokens[number].end
-    return ("" if language_of(text) == "zh" else " ").join(
-        filter(None, (each.strip(EDGES) for each in (*kept, text[at:])))
-    )
+_COLON = re.compile(r":(?!\d\d)|：")
 
 
 @dataclass(frozen=True)

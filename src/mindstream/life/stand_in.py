@@ -18,8 +18,8 @@ from mindstream.life.is_worth_turn import IsWorthTurn
 from mindstream.life.ledger import Task
 from mindstream.life.live import Live
 from mindstream.life.outside import HELD
-from mindstream.life.schedule import read_order
 from mindstream.life.state import ANSWERED, LEAVE, SAID
+from mindstream.life.waking import known_orders
 from mindstream.life.words import NOT_YET
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
@@ -90,7 +90,7 @@ def _turn(ask: Live) -> Script:
     leave = any(line.startswith(LEAVE) for line in ask.news)  # what waits for it can go on
     ready = (task for task in ask.tasks if task.can_be_done(ask.now) or (leave and task.standing == "waiting"))
     if task := next(ready, None):
-        ordered = {order.what for text in ask.orders if (order := read_order(text))}
+        ordered = {order.what for _, order in known_orders(ask.orders)}
         said.append((yield from (_show if task.text in ordered else _quote)(ask, task)))
     told = [line.removeprefix(SAID).removeprefix(ANSWERED) for line in ask.news if line.startswith((SAID, ANSWERED))]
     for start in range(0, len(told), AT_ONCE):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
@@ -41,7 +42,7 @@ class Rhythm:
     def due_orders(self, state: LifeState, now: Moment) -> list[DueOrder]:
         """Return the standing orders whose time has come; periods that were missed count as one."""
         found = []
-        for number, order in enumerate(read_orders(state.orders), 1):
+        for number, order in known_orders(state.orders):
             due = self._last_due(order, state.beats.get(number, state.ordered), now)
             if due is not None:
                 found.append(DueOrder(number, order, due))
@@ -51,8 +52,10 @@ class Rhythm:
         """Return when there will be something to do by itself; None: not before somebody acts."""
         if state.halted:
             return None
-        orders = enumerate(read_orders(state.orders), 1)
-        times = [order.next_after(state.beats.get(number, state.ordered), self.zone) for number, order in orders]
+        times = [
+            order.next_after(state.beats.get(number, state.ordered), self.zone)
+            for number, order in known_orders(state.orders)
+        ]
         if (due := state.ledger.next_due()) is not None:
             times.append(due)
         if state.unread or any(state.ledger.to_do(now)):
@@ -74,16 +77,17 @@ class Rhythm:
         return now
 
 
-def read_orders(orders: Sequence[str]) -> list[Order]:
-    """Read standing orders.
+def known_orders(orders: Sequence[str]) -> Iterator[tuple[int, Order]]:
+    """Yield standing orders by their numbers, from 1, without those that are not understood."""
+    for number, text in enumerate(orders, 1):
+        with suppress(InputError):
+            yield number, read_order(text)
 
-    Raises:
-        InputError: one is not understood.
-    """
-    found = []
-    for text in orders:
-        order = read_order(text)
-        if order is None or not order.what:
-            raise InputError(f"a standing order says when and what: 'every day at 8: ask me how I slept', not {text!r}")
-        found.append(order)
-    return found
+
+def unknown_orders(orders: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of the others, which an earlier version may have understood, and how they are to be written."""
+    for number, text in enumerate(orders, 1):
+        try:
+            read_order(text)
+        except InputError as error:
+            yield number, str(error)

@@ -80,12 +80,16 @@ CHINESE = {
             "timeout": "愿意等待用户的时间（秒），超时后将返回 用户暂未回复，否则返回用户输入的信息",
         },
     ),
-    "add_task": Words("把一项任务记入清单", {"text": "要做什么", "when": "留空为立即；否则如：两小时后、明天9点"}),
+    "add_task": Words(
+        "把一项任务记入清单", {"text": "要做什么", "when": "留空为立即；否则按此写法：in 2 hours、tomorrow 9:00"}
+    ),
     "finish_task": Words(
         "把清单里的一项任务标为结束",
         {"task": "任务编号", "result": "结果", "done": "没能完成则为 false，并在 result 里说明原因"},
     ),
-    "wait_task": Words("让清单里的一项任务等待", {"task": "任务编号", "until": "如：两小时后、明天9点、周一8点"}),
+    "wait_task": Words(
+        "让清单里的一项任务等待", {"task": "任务编号", "until": "按此写法：in 2 hours、tomorrow 9:00、monday 8:00"}
+    ),
 }
 TYPES: dict[str, JsonSchema] = {
     "timeout": {"type": "integer", "minimum": 0}, "task": {"type": "integer", "minimum": 1},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from mindstream.life.budget import LifeBudget
 from mindstream.life.context import Spent
 from mindstream.life.leave import Permits
 from mindstream.life.life import Habits, Life
-from mindstream.life.schedule import ActiveHours, read_moment
+from mindstream.life.schedule import ActiveHours
 from mindstream.life.state import read_state
 from mindstream.life.waking import Rhythm
 from mindstream.memory.stream import Stream
@@ -31,6 +30,7 @@ from mindstream.service.members import open_member
 from mindstream.service.opening import answering
 from mindstream.service.solving import open_tools
 from mindstream.settings import Settings
+from mindstream.text.times import read_moment
 from mindstream.tools.mcp_pins import Approve
 from mindstream.tools.named import Means
 from mindstream.tools.tool import Tool
@@ -43,8 +43,6 @@ USUAL = ("calculator",)
 PROMPT_TOKENS = 8_000
 LEAST_PROMPT = 2_000
 ZONE = MachineZone()
-SPAN_S = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
-SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d|w)(?:ec(?:ond)?|in(?:ute)?|our|ay|eek)?s?(?![a-z])\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,19 +171,14 @@ def make_habits(settings: Settings, wanted: LifeSettings) -> Habits:
 
 
 def read_end(words: str, now: Moment) -> Moment:
-    """Return the moment at which a time is over: "2h", "1h 30m", "2 hours", "18:00", "tomorrow at 9".
+    """Return the moment at which a time is over: "2h", "1h 30m", "until 18:00", "tomorrow 9:00".
 
     Raises:
         InputError: it is none.
     """
-    text, at, seconds = words.strip().removeprefix("until "), 0, 0.0
-    while at < len(text) and (found := SPAN.match(text, at)):
-        seconds, at = seconds + float(found[1]) * SPAN_S[found[2].lower()], found.end()
-    if text and at == len(text):
-        return now + seconds
-    for said in (text, f"in {text}"):
-        if (moment := read_moment(said, now, ZONE)) is not None:
-            return moment
+    moment = read_moment(words.strip().removeprefix("until "), now, ZONE)
+    if moment is not None:
+        return moment
     raise InputError(f"--for {words!r} is no time: say 2h, 90 min, 3 days, until 18:00, or tomorrow at 9")
 
 

@@ -46,7 +46,7 @@ SQUARE = 0.2
 AT_A_PLACE = {
     "mindstream.coach.handover.BARE",
     "mindstream.models.reply.BRACKET",
-    "mindstream.service.living.SPAN",
+    "mindstream.text.times.RULE",
     *(f"mindstream.planning.formats.{name}" for name in ("compiler.NAMED", "compiler.ALONE", "compiler.THOUGHT")),
     *(f"mindstream.planning.formats.{name}" for name in ("inputs.KEY", "inputs._CLOSING")),
 }
