@@ -21,6 +21,8 @@ from mindstream.models.model import Model
 
 LISTENS_S = 120.0
 """How long the model may take beside an answer; after that it has heard nothing."""
+HEAD_START_S = 0.1
+"""So much later than the Talker it is asked, where it is in nobody's way: its words would come later else."""
 IN_THE_WAY_S = 8.0
 """How long an answer waits for it where a question about danger is open, or where nothing could follow the answer."""
 
@@ -61,13 +63,10 @@ class SecondListener:
         """Listen to an utterance that is being answered."""
         if self._model is None or self._alarm is None:
             return
-        after = (
-            turn
-            if self._model.name.startswith(IN_THIS_PROCESS) and not self._alarms.is_open and not one_answer
-            else None
-        )
+        at_once = self._alarms.is_open or one_answer
+        head_start_s = 0.0 if at_once else None if self._model.name.startswith(IN_THIS_PROCESS) else HEAD_START_S
         asked = SuggestsDanger(utterance=situation.text, said=situation.said, open_question=self._alarms.question)
-        self._listening[heard] = asyncio.ensure_future(self._read(self._model, asked, after))
+        self._listening[heard] = asyncio.ensure_future(self._read(self._model, asked, turn, head_start_s))
         following = asyncio.ensure_future(self._follow(situation, heard, turn))
         self._following.add(following)
         following.add_done_callback(self._following.discard)
@@ -108,10 +107,11 @@ class SecondListener:
         listening = self._listening.get(heard)
         return listening.result() if listening and listening.done() else ""
 
-    async def _read(self, model: Model, asked: SuggestsDanger, after: asyncio.Task[None] | None) -> str:
-        """Return the likeliest answer; "" where it failed, or guesses."""
-        if after:
-            await asyncio.wait({after})
+    async def _read(
+        self, model: Model, asked: SuggestsDanger, turn: asyncio.Task[None], head_start_s: float | None
+    ) -> str:
+        """Return the likeliest answer; "" where it failed, or guesses. The turn goes first, by so much or whole."""
+        await asyncio.wait({turn}, timeout=head_start_s)
         try:
             found = await Isolated(partial(decide, model, asked)).result(LISTENS_S)
         except Broken as error:
