@@ -16,9 +16,8 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
-from mindstream.log.erasure import delete_copies
+from mindstream.log.erasure import delete_copies, erase_typed
 from mindstream.log.events import Logged, Unknown, event, printable
-from mindstream.log.typed import erase_typed
 from mindstream.memory import carriers, checkpoints, portions
 from mindstream.memory.carriers import Carriers
 from mindstream.memory.checkpoints import Checkpoint

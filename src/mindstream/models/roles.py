@@ -24,12 +24,10 @@ from mindstream.models.wrappers.guard import Guard
 from mindstream.models.wrappers.legible import Legible
 from mindstream.models.wrappers.limit import Limit
 from mindstream.models.wrappers.mend import Mend
-from mindstream.models.wrappers.meter import Meter, Metered
+from mindstream.models.wrappers.meter import Meter, Metered, Traced, WithListener
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.retry import Retry
 from mindstream.models.wrappers.reworded import Reworded
-from mindstream.models.wrappers.traced import Traced
-from mindstream.models.wrappers.with_listener import WithListener
 
 DEFAULT = "default"
 
