@@ -104,14 +104,23 @@ def _finish_rewriting(folder: Path) -> None:
         return
     with contextlib.suppress(StorageError):
         check_plain(folder / FILE)
-        with connect_beside(folder) as connection:
-            connection.execute(f"PRAGMA busy_timeout = {LOOK_MS}")
-            row = connection.execute("SELECT value FROM counters WHERE name = 'erased' AND value > 0").fetchone()
-            if row is None:
-                return
+        rewrite_where_due(folder, LOOK_MS)
+
+
+def rewrite_where_due(folder: Path, look_ms: float = BUSY_S * 1000) -> bool:
+    """Write the file anew where rows were erased and their bytes are not gone yet; return whether that was so.
+
+    Raises:
+        StorageError: another program reads on, or is in the way.
+    """
+    with connect_beside(folder) as connection:
+        connection.execute(f"PRAGMA busy_timeout = {look_ms:.0f}")
+        row = connection.execute("SELECT value FROM counters WHERE name = 'erased' AND value > 0").fetchone()
+        if row is not None:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
             rewrite(connection, folder / FILE)
             connection.execute("UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?", row)
+        return row is not None
 
 
 def finish(folder: Path, intent: Intent) -> None:

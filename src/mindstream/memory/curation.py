@@ -14,8 +14,8 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.closure import close, read_lineage
-from mindstream.memory.columns import OPEN, is_sound
-from mindstream.memory.door import checked_text
+from mindstream.memory.columns import OPEN
+from mindstream.memory.door import checked_text, is_finite
 from mindstream.memory.embedding import sound
 from mindstream.memory.missing_vectors import give
 from mindstream.memory.record import UNIQUE, New, Record, Triple, normalised
@@ -146,11 +146,16 @@ async def purge(stream: Stream, before: Moment | None = None) -> int:
         return 0
     complete = not (await stream.columns()).foreign
     erased = await stream.store.erase(stream.name, ids)
+    await finish_erasure(stream, complete)
+    return erased
+
+
+async def finish_erasure(stream: Stream, complete: bool) -> None:
+    """Write the file anew; `complete`: all had vectors, so that what lost some of its words gets one again."""
     await stream.store.compact()
-    if complete and (await stream.columns()).foreign:  # what lost some of its words has lost its vector with them
+    if complete and (await stream.columns()).foreign:
         with contextlib.suppress(ModelError):  # `reembed` gives it one later
             await reembed(stream)
-    return erased
 
 
 async def _forgotten(stream: Stream, before: Moment) -> list[str]:
@@ -170,7 +175,7 @@ async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None
     for start in range(0, len(ids), batch):
         records = [
             record for record in await stream.store.records(stream.name, ids[start : start + batch])
-            if record.embedder != stream.embedder.name or not is_sound(record.vector)
+            if record.embedder != stream.embedder.name or record.vector is None or not is_finite(record.vector)
         ]  # fmt: skip
         if records:
             rows = await stream.embedder.embed([record.text for record in records])

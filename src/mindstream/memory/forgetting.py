@@ -7,7 +7,6 @@ What was drawn from it and from other things stays without its words; what other
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -15,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mindstream.clock import Moment
-from mindstream.errors import Conflict, InputError, ModelError
+from mindstream.errors import Conflict, InputError
 from mindstream.log.events import BeliefChanged, Event, Remembered
 from mindstream.memory.closure import Closure, close, read_lineage
-from mindstream.memory.curation import reembed
+from mindstream.memory.curation import finish_erasure
 from mindstream.memory.door import checked_moment
 from mindstream.memory.record import New, Record
 from mindstream.memory.redaction import MARK, ErasedWords
@@ -124,10 +123,7 @@ async def forget(stream: Stream, removal: Removal) -> Forgotten:
         erasure = Erasure(ids=tuple(found.gone), rows=found.rows, rewritten=tuple(rewritten), is_meant=without.is_meant)
         erased += await stream.store.erase(stream.name, erasure)
         gone = found.gone
-    await stream.store.compact()
-    if complete and (await stream.columns()).foreign:  # what lost some of its words has lost its vector with them
-        with contextlib.suppress(ModelError):  # `reembed` gives it one later
-            await reembed(stream)
+    await finish_erasure(stream, complete)
     for slot in {item.slot for item in removal.items}:
         await stream.version(slot)
     return Forgotten(erased, len(removal.changed), len(removal.items))
@@ -289,5 +285,4 @@ def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
 
 def words_of(record: Record) -> str:
     """Return all words of a record: what it says, its keywords, what it is about."""
-    about = () if record.about is None else (record.about.subject, record.about.predicate, record.about.object)
-    return "\n".join((record.text, *record.keywords, *about))
+    return "\n".join((record.text, *record.keywords, *(record.about or ())))

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.events import Logged, Slept
-from mindstream.memory.columns import OPEN, Columns
+from mindstream.memory.columns import Columns
 from mindstream.memory.duplicates import MERGED, alike
 from mindstream.memory.record import Record
 from mindstream.memory.sleep import (
@@ -33,7 +33,7 @@ from mindstream.memory.sleep import (
     keep_house,
     weaken,
 )
-from mindstream.memory.store import Entry, Revision
+from mindstream.memory.store import Entry, Revision, read_log
 from mindstream.memory.strength import StrengthState, after_return
 from mindstream.memory.touch import revision, state_in
 from mindstream.models.rules import Rules
@@ -150,7 +150,7 @@ async def _still_so(stream: Stream, proposal: Proposal, without: Collection[str]
     weaker: list[Revision] = []
     for each in proposal.weakened:
         as_it_was = state_in(columns, each.id) == StrengthState(each.level, False, each.time)
-        if each.id not in without and as_it_was and _holds(columns, each.id, now):
+        if each.id not in without and as_it_was and columns.holds(each.id, now):
             weaker += [change for change in [weaken(stream, columns, each.id)] if change]
     return Draw(proposal.looked_at, weaker, [change for id_ in without if (change := _keep(stream, columns, id_))])
 
@@ -160,11 +160,6 @@ def _keep(stream: Stream, columns: Columns, id_: str) -> Revision | None:
     if laws and held and (after := after_return(held, now, laws)) != held:
         return revision(id_, held, after, now)
     return None
-
-
-def _holds(columns: Columns, id_: str, now: Moment) -> bool:
-    at = columns.position.get(id_)
-    return at is not None and columns.valid_until.values[at] > now and columns.forgotten.values[at] == OPEN
 
 
 async def _still_alike(stream: Stream, proposal: Proposal, without: Collection[str]) -> list[list[Record]]:
@@ -186,7 +181,7 @@ async def _still_alike(stream: Stream, proposal: Proposal, without: Collection[s
 # What it rated and what was over by then stay as they are: nothing was lost by that.
 
 
-ATTEMPTS, PAGE = 5, 1000
+ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +226,10 @@ async def undo_sleep(stream: Stream, sleep: int = 0) -> UndoneSleep:
 
 async def _steps(stream: Stream, sleep: int) -> dict[str, Logged]:
     nights: dict[int, dict[str, Logged]] = {}
-    after = 0
-    while rows := await stream.store.events(stream.name, after, ["slept"], PAGE):
-        after = rows[-1].seq
-        for row in rows:
-            assert isinstance(row.event, Slept)
-            begun = row.seq if row.event.step == "fading" else row.event.cause
-            nights.setdefault(begun, {})[row.event.step] = row
+    async for row in read_log(stream.store, stream.name, kinds=["slept"]):
+        assert isinstance(row.event, Slept)
+        begun = row.seq if row.event.step == "fading" else row.event.cause
+        nights.setdefault(begun, {})[row.event.step] = row
     nights = {begun: steps for begun, steps in nights.items() if "fading" in steps}
     asleep = [begun for begun, steps in nights.items() if "undo" not in steps]
     if sleep and sleep not in nights:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
-from mindstream.log.folder import private
+from mindstream.log.files import private_folder
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.service.folders import refuse_town_in
@@ -48,7 +48,7 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
     """
     if new:
         await refuse_town_in(settings.data)
-        private(settings.data)
+        private_folder(settings.data)
     elif not (settings.data / FILE).exists():
         raise InputError(f"there is no pool in {settings.data}: `mindstream pool create {name}` makes one")
     async with Pool.open(settings.data, name, embed=settings.embedder) as pool:
