@@ -28,6 +28,7 @@ from pydantic import BaseModel
 
 from mindstream import Mind, Timeouts
 from mindstream.log.events import Failed, Said, Thought
+from mindstream.memory.store import read_log
 from mindstream.models.address import WINDOW
 from mindstream.models.calibration import Judged, accuracy, brier_score, calibration_error, coin
 from mindstream.models.decide import Probabilities, Question, decide
@@ -39,7 +40,6 @@ from mindstream.models.questions.predicate import Predicate
 from mindstream.models.recording import RecordedCall
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
-from mindstream.service.memory import events
 from mindstream.text.words import terms
 
 HERE = Path(__file__).parent
@@ -158,7 +158,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         ):
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))
-            rows = [each.event async for each in events(mind.stream.store, mind.stream.name)]
+            rows = [each.event async for each in read_log(mind.stream.store, mind.stream.name)]
             logged = [each for each in rows if isinstance(each, Failed)]
             held = [*_texts(mind.belief.value), *(note.text for note in await mind.stream.latest("note", 1_000))]
         asked = [RecordedCall.model_validate_json(line) for line in kept.read_text("utf-8").splitlines()]

@@ -33,7 +33,7 @@ from typing import Any
 from tokens_data import Question, read_questions
 from tokens_play import Case, Exchange, Player, lines_of, play
 
-from mindstream.models.embedders.wordllama import count_tokens
+from mindstream.models.embedders.wordllama import token_ids
 from mindstream.planning.act_on_task import ActOnTask
 from mindstream.planning.answer_from_evidence import AnswerFromEvidence
 from mindstream.planning.make_plan import MakePlan
@@ -66,9 +66,9 @@ def count(exchanges: Sequence[Exchange]) -> Count:
     """Count what was asked and written."""
     read, wrote, as_paper, cost = 0, 0, 0.0, 0.0
     for n, each in enumerate(exchanges):
-        asked, written = count_tokens(each.asked), count_tokens(each.written)
+        asked, written = len(token_ids(each.asked)), len(token_ids(each.written))
         known = max((_shared(each.asked, before.asked) for before in exchanges[:n]), default=0)
-        cached = min(asked, count_tokens(each.asked[:known]))
+        cached = min(asked, len(token_ids(each.asked[:known])))
         read, wrote = read + asked, wrote + written
         llm = each.prompt == AskModel.label()
         as_paper += (len(each.asked) + len(each.written)) // 4 if llm else asked + written
@@ -135,7 +135,7 @@ def static_tokens() -> dict[str, Any]:
     """Count the headers: what stands in each request, whatever the task, its tools and exemplars."""
 
     def header(prompt: MakePlan | AnswerFromEvidence | ActOnTask | AskModel) -> int:
-        return count_tokens(prompt.messages()[0].text)
+        return len(token_ids(prompt.messages()[0].text))
 
     return {
         "planner": header(MakePlan(task="", tools=())),

@@ -69,7 +69,8 @@ async def memory_of_a_record(store: SqliteStore, stream: str) -> float:
     columns = Columns(stream, WordLlama.name, WordLlama.width)
     gc.collect()
     tracemalloc.start()
-    await columns.catch_up(store)
+    async for _ in columns.reading(store):
+        pass
     columns.vectors.cosines(np.ones(WordLlama.width, np.float32), np.arange(1))
     gc.collect()
     held, _ = tracemalloc.get_traced_memory()

@@ -30,6 +30,11 @@ async def write(store: SqliteStore, *records: Record) -> None:
     await store.commit(Commit(mind=records[0].stream, at=NOW, entries=(entry,)))
 
 
+async def fill(columns: Columns, store: SqliteStore) -> None:
+    async for _ in columns.reading(store):
+        pass
+
+
 async def test_writes_of_another_process_are_seen(store: SqliteStore, folder: Path) -> None:
     shelf, other = Shelf(store, "e", 8), SqliteStore(folder)
     await write(store, a_record("one"))
@@ -48,9 +53,9 @@ async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -
     gradual = Columns("ann", "e", 8)
     for i in range(40):
         await write(store, a_record(f"turn {'x' * i} {i}?", f"{i % 3}"))
-        await gradual.catch_up(store)
+        await fill(gradual, store)
     at_once = Columns("ann", "e", 8)
-    await at_once.catch_up(store)
+    await fill(at_once, store)
     query, everything = np.ones(8, np.float32) / 8**0.5, np.ones(40, bool)
     assert gradual.ids == at_once.ids
     assert np.array_equal(gradual.before.values, at_once.before.values)

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pytest
 from world import World
 
-from mindstream.memory.nicknames import find_bearer
-from mindstream.memory.question import understood
+from mindstream.memory.question import find_bearer, understood
 from mindstream.memory.record import New
 from mindstream.memory.speakers import Speakers
 from mindstream.text.persons import find_persons

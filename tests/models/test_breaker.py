@@ -30,7 +30,7 @@ DOWN = ModelUnavailable("it is down")
 
 def breaker(*lines: Line) -> tuple[Breaker, Scripted, ManualClock]:
     scripted, clock = Scripted({"talk": lines}), ManualClock()
-    return Breaker(scripted, clock=clock, first_s=5, longest_s=300), scripted, clock
+    return Breaker(scripted, clock=clock, longest_s=300), scripted, clock
 
 
 async def fails(model: Breaker, kind: type[ModelError]) -> ModelError:

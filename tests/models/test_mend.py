@@ -12,13 +12,11 @@ from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import ReplyInvalid
 from mindstream.minds.calls import build_event
 from mindstream.models.ask import ask
-from mindstream.models.mend import mend_json
 from mindstream.models.roles import Models
 from mindstream.models.scripted import Scripted
-from mindstream.models.wrappers.mend import Mend
-from mindstream.models.wrappers.meter import Meter, Metered
+from mindstream.models.wrappers.mend import Mend, mend_json
+from mindstream.models.wrappers.meter import Meter, Metered, WithListener
 from mindstream.models.wrappers.repair import Repair
-from mindstream.models.wrappers.with_listener import WithListener
 
 
 def judged_by(*replies: str, times: int = 2) -> tuple[WithListener, Scripted, list[Metered]]:

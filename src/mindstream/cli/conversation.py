@@ -12,8 +12,8 @@ from mindstream.cli.screens import Screen
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.events import Failed, Logged, Opened, Thought
 from mindstream.minds.mind import Mind
-from mindstream.service.members import open_member
 from mindstream.service.opening import open_mind
+from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 
 STORAGE_TRIES = 3

@@ -17,10 +17,11 @@ from mindstream.life.life import Life
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.waking import Rhythm, unknown_orders
 from mindstream.log.events import Logged
+from mindstream.memory.store import read_log
 from mindstream.memory.stream import Stream
 from mindstream.service import file_changes
 from mindstream.service.living import ZONE
-from mindstream.service.memory import Memory, events, following
+from mindstream.service.memory import Memory, following
 
 RESTED = 1
 """The exit code where it rests for want of a model, or of what it may spend."""
@@ -57,7 +58,7 @@ async def newest(opened: Memory) -> int:
     if last is not None and (await read_state(opened.stream)).in_turn:
         return last.seq - 1
     upto = last.seq if last else 0
-    async for logged in events(opened.store, opened.user, upto):
+    async for logged in read_log(opened.store, opened.user, upto):
         upto = logged.seq
     return upto
 
@@ -187,7 +188,7 @@ class _Shown:
 
     async def catch_up(self) -> None:
         """Show what was written meanwhile."""
-        await self._show(events(self._opened.store, self._opened.user, self._upto))
+        await self._show(read_log(self._opened.store, self._opened.user, self._upto))
 
     async def _show(self, rows: AsyncIterator[Logged]) -> None:
         async for logged in rows:

@@ -18,7 +18,8 @@ from mindstream.cli.flags import MOST, PLAIN, AsJson, command, flag, switch
 from mindstream.cli.json_lines import print_json
 from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
-from mindstream.service.memory import events, following, memory
+from mindstream.memory.store import read_log
+from mindstream.service.memory import following, memory
 from mindstream.settings import Settings
 
 app = typer.Typer(**PLAIN)
@@ -41,7 +42,7 @@ def log(
             if not (follow or everybody):  # to follow is to wait for what is to come
                 await opened.require_known()
             user = None if everybody else opened.user
-            rows, upto = events(opened.store, user, after), after
+            rows, upto = read_log(opened.store, user, after), after
             async for logged in _last(rows, limit) if limit else rows:
                 upto = logged.seq
                 _print(console, logged, everybody, json)

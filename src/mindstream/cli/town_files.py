@@ -13,7 +13,7 @@ from mindstream.cli.json_lines import tell
 from mindstream.cli.progress import progress
 from mindstream.cli.town_group import ProfileOf, Seed, app
 from mindstream.errors import InputError
-from mindstream.log.folder import private
+from mindstream.log.files import private_folder
 from mindstream.models.embedders.named import embedder
 from mindstream.service import town as towns
 from mindstream.service.folders import require_room_for_town
@@ -56,8 +56,8 @@ def import_(
     async def begin() -> None:
         await require_room_for_town(settings.data)
         await begin_from_save(
-            private(settings.data), save, world, seed=seed, profile=constants, whispers=hints, embed=settings.embedder,
-            tell=notes.setdefault,
+            private_folder(settings.data), save, world, seed=seed, profile=constants, whispers=hints,
+            embed=settings.embedder, tell=notes.setdefault,
         )  # fmt: skip
 
     asyncio.run(begin())

@@ -21,7 +21,7 @@ from mindstream.memory.record import Record
 from mindstream.memory.store import Entry, Fence, Revision
 from mindstream.memory.stream import Stream
 from mindstream.memory.touch import Touch
-from mindstream.models.gathered import gather_reply
+from mindstream.models.ask import gather_reply
 from mindstream.models.model import Call, Model, Request, Usage
 from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.meter import Metered

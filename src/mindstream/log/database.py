@@ -55,9 +55,6 @@ class Database:
         self._closed = False
         self._thread.start()
 
-    def _connect(self) -> sqlite3.Connection:
-        return connect(self.path)
-
     async def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """Run `change` in a transaction and return its result once it is on disk."""
         if self._closed:
@@ -119,24 +116,12 @@ class Database:
         await asyncio.to_thread(self._compact)
 
     def _compact(self) -> None:
-        with explain_errors(self.path), contextlib.closing(self._connect()) as connection:
+        with explain_errors(self.path), contextlib.closing(connect(self.path)) as connection:
             free = connection.execute("PRAGMA freelist_count").fetchone()[0]
             if 4 * free > connection.execute("PRAGMA page_count").fetchone()[0]:
                 connection.execute("VACUUM")
             connection.execute("PRAGMA optimize")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    async def rewrite(self) -> None:
-        """Write the file anew, without a trace of what was deleted.
-
-        Raises:
-            StorageError: another program reads on, so that old bytes stay in the write-ahead log.
-        """
-        await asyncio.to_thread(self._rewrite)
-
-    def _rewrite(self) -> None:
-        with explain_errors(self.path), contextlib.closing(connect(self.path)) as connection:
-            rewrite(connection, self.path)
 
     async def close(self) -> None:
         """Finish what is waiting and let the file go."""
@@ -163,7 +148,7 @@ class Database:
                 item = self._waiting.get()
             try:
                 with explain_errors(self.path):
-                    connection = connection or self._connect()
+                    connection = connection or connect(self.path)
                     settled = _transact(connection, gathered, self.path)
             except StorageError as error:
                 if connection is not None:

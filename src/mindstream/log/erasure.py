@@ -11,16 +11,17 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, rewrite
-from mindstream.log.files import check_plain
+from mindstream.log.files import check_plain, private_file
 from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history
 from mindstream.log.sqlite_errors import BUSY_S, explain_errors
 from mindstream.paths import read_text
@@ -103,14 +104,23 @@ def _finish_rewriting(folder: Path) -> None:
         return
     with contextlib.suppress(StorageError):
         check_plain(folder / FILE)
-        with connect_beside(folder) as connection:
-            connection.execute(f"PRAGMA busy_timeout = {LOOK_MS}")
-            row = connection.execute("SELECT value FROM counters WHERE name = 'erased' AND value > 0").fetchone()
-            if row is None:
-                return
+        rewrite_where_due(folder, LOOK_MS)
+
+
+def rewrite_where_due(folder: Path, look_ms: float = BUSY_S * 1000) -> bool:
+    """Write the file anew where rows were erased and their bytes are not gone yet; return whether that was so.
+
+    Raises:
+        StorageError: another program reads on, or is in the way.
+    """
+    with connect_beside(folder) as connection:
+        connection.execute(f"PRAGMA busy_timeout = {look_ms:.0f}")
+        row = connection.execute("SELECT value FROM counters WHERE name = 'erased' AND value > 0").fetchone()
+        if row is not None:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
             rewrite(connection, folder / FILE)
             connection.execute("UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?", row)
+        return row is not None
 
 
 def finish(folder: Path, intent: Intent) -> None:
@@ -238,3 +248,43 @@ def _settle(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+# What a user typed in a terminal: a file beside the database, from which entries can be taken for good.
+
+
+ENTRY = re.compile(r"^(?=# )", re.MULTILINE)
+"""An entry begins with the line that says when it was typed; the lines of its text begin with +."""
+
+
+def erase_typed(folder: Path, user: str, is_meant: Callable[[str], bool]) -> int:
+    """Take the entries that are meant out of a user's typed history; return how many.
+
+    Raises:
+        StorageError: the file cannot be written anew.
+    """
+    path = history(folder, user)
+    if path.is_symlink() or not path.exists() or not stat.S_ISREG(path.lstat().st_mode):
+        return 0
+    beside = path.with_suffix(".tmp")
+    try:
+        entries = ENTRY.split(path.read_text("utf-8", "replace"))
+        kept = [entry for entry in entries if not is_meant(_text(entry))]
+        if len(kept) < len(entries):
+            beside.unlink(missing_ok=True)
+            beside.touch(0o600)
+            private_file(beside)
+            with beside.open("w", encoding="utf-8") as file:
+                file.write("".join(kept))
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise StorageError(f"{path} cannot be written anew: {error.strerror}; do that, then forget again") from None
+    return len(entries) - len(kept)
+
+
+def _text(entry: str) -> str:
+    return "\n".join(line[1:] for line in entry.splitlines() if line.startswith("+"))

@@ -13,8 +13,8 @@ BESIDE = ("", "-wal", "-shm", "-journal")
 """What SQLite puts behind a database's name."""
 
 
-def private_folder(folder: Path) -> None:
-    """Make a folder that only its owner can read; one that is there stays as it is.
+def private_folder(folder: Path) -> Path:
+    """Return a folder, made if need be so that only its owner can read it; one that is there stays as it is.
 
     Raises:
         StorageError: it cannot be made, or is no folder.
@@ -28,6 +28,7 @@ def private_folder(folder: Path) -> None:
         ) from None
     if not folder.is_dir():
         raise StorageError(f"the data folder {folder} is not a folder; choose another with --data")
+    return folder
 
 
 def private_database(path: Path) -> None:

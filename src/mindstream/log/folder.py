@@ -5,23 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote
 
-from mindstream.log.files import private_folder
-
 GATES = "gate-*.npz"
 """Files in which a gate of older versions kept what it had learned of what users said."""
 UNFINISHED_GATES = ".gate-*.tmp"
 COPIES = "mended-*"
 """The folders that hold copies from before a mending; they hold users' words."""
-
-
-def private(folder: Path) -> Path:
-    """Make a data folder that only its owner can read; one that is there stays as it is.
-
-    Raises:
-        StorageError: it cannot be made.
-    """
-    private_folder(folder)
-    return folder
 
 
 def history(folder: Path, user: str) -> Path:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mindstream.clock import Moment
 from mindstream.errors import LeaseLost
@@ -81,7 +82,7 @@ def claim(
     rows = connection.execute(
         f"SELECT {COLUMNS} FROM work WHERE mind = ? AND slot = ? AND done IS NULL ORDER BY id", (mind, slot)
     ).fetchall()
-    found = [_work(row) for row in rows]
+    found = [read(row) for row in rows]
     if any(work.running and not work.is_open_to(owner, now) for work in found):
         return []
     mine = [replace(work, attempts=work.attempts + 1) for work in found if work.is_open_to(owner, now)]
@@ -153,11 +154,7 @@ def give_up(connection: sqlite3.Connection, owner: str) -> None:
     )
 
 
-def _work(row: tuple[int, str, str, int, str, float, int, int, str, int]) -> Work:
-    id_, mind, slot, cause, owner, lease, running, attempts, error, failures = row
-    return Work(id_, mind, slot, cause, owner, lease, bool(running), attempts, error, failures)
-
-
-def read_unfinished(connection_rows: Sequence[tuple[int, str, str, int, str, float, int, int, str, int]]) -> list[Work]:
-    """Read rows of COLUMNS."""
-    return [_work(row) for row in connection_rows]
+def read(row: Sequence[Any]) -> Work:
+    """Read a row of COLUMNS."""
+    work = Work(*row)
+    return replace(work, running=bool(work.running))

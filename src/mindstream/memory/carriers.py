@@ -143,11 +143,6 @@ def erase(connection: sqlite3.Connection, stream: str, found: Carriers | None, c
     return erased
 
 
-def mark_rewritten(connection: sqlite3.Connection, changed: int) -> None:
-    """Remember that the file holds no bytes any more of what was erased up to that change."""
-    connection.execute("UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?", (changed,))
-
-
 def redact(connection: sqlite3.Connection, stream: str, carriers: Carriers, changed: int) -> None:
     """Put a mark in place of the words, in the transaction that erases the records."""
     words = carriers.words

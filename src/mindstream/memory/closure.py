@@ -6,13 +6,13 @@ so is what its run asked of tools. A correction rests on what it was drawn from 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mindstream.log.events import Logged
 from mindstream.memory.record import Record
-from mindstream.memory.store import read_all
+from mindstream.memory.store import read_all, read_log
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -65,7 +65,7 @@ class Closure:
 
 async def read_lineage(stream: Stream) -> Lineage:
     """Read who was drawn from whom, all of the stream once."""
-    lineage = Lineage(log=[row async for row in _rows(stream)])
+    lineage = Lineage(log=[row async for row in read_log(stream.store, stream.name, kinds=KINDS)])
     async for records in read_all(stream.store, stream.name):
         for record in records:
             _add(lineage, record)
@@ -88,14 +88,6 @@ def _add(lineage: Lineage, record: Record) -> None:
         lineage.versions.setdefault(record.slot, []).append(record)
     elif record.superseded_by:
         lineage.earlier.setdefault(record.superseded_by, []).append(record.id)
-
-
-async def _rows(stream: Stream) -> AsyncIterator[Logged]:
-    after = 0
-    while rows := await stream.store.events(stream.name, after, KINDS):
-        for row in rows:
-            yield row
-        after = rows[-1].seq
 
 
 def close(lineage: Lineage, asked: Iterable[str]) -> Closure:

@@ -6,14 +6,17 @@ and asks for what is new before each recall, so that another process's writes ar
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mindstream.clock import Moment
+from mindstream.memory.door import is_finite
 from mindstream.memory.fields import Fields
 from mindstream.memory.growing_array import GrowingArray
-from mindstream.memory.record import KINDS, Record, Vector
+from mindstream.memory.record import KINDS, Kind, Record, Vector
 from mindstream.memory.speakers import Speakers
 from mindstream.memory.store import Changes, Store
 from mindstream.memory.vectors import Vectors
@@ -88,11 +91,6 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    async def catch_up(self, store: Store) -> None:
-        """Take over what anybody has written since the last time."""
-        async for _ in self.reading(store):
-            pass
 
     async def reading(self, store: Store) -> AsyncIterator[None]:
         """Take over what anybody has written, a portion a step."""
@@ -196,7 +194,9 @@ class Columns:
 
     def _comparable(self, record: Record) -> Vector | None:
         """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""
-        vector = record.vector if record.embedder == self.embedder and is_sound(record.vector) else None
+        vector = record.vector if record.embedder == self.embedder else None
+        if vector is not None and not is_finite(vector):  # it would spoil its neighbours and the mean
+            return None
         if vector is not None and not self.width:
             self.width = len(vector)
             self.vectors = Vectors(self.width, self.before.values[: len(self.vectors)].tolist())
@@ -206,6 +206,17 @@ class Columns:
     def foreign(self) -> int:
         """Return how many records have a vector of another embedder, or none."""
         return len(self) - int(np.count_nonzero(self.compared.values))
+
+    def holding(self, kinds: Collection[Kind], now: Moment) -> NDArray[np.bool_]:
+        """Mark the records of these kinds that hold and are not forgotten; `now` LATEST: that hold for good."""
+        held: NDArray[np.bool_] = np.isin(self.kind.values, [KIND_CODES[kind] for kind in kinds])
+        held &= (self.valid_until.values > now) & (self.forgotten.values == OPEN)
+        return held
+
+    def holds(self, id_: str, now: Moment) -> bool:
+        """Tell whether a record is there, holds and is not forgotten."""
+        at = self.position.get(id_)
+        return at is not None and self.valid_until.values[at] > now and self.forgotten.values[at] == OPEN
 
     def _give(self, at: int, record: Record) -> None:
         """Take over the vector of a record that was embedded anew."""
@@ -226,19 +237,10 @@ class Columns:
         self.forgotten.values[at] = OPEN if record.forgotten is None else record.forgotten
 
 
-def is_sound(vector: Vector | None) -> bool:
-    """Tell whether there is a vector of finite numbers: one that is not would spoil its neighbours and the mean."""
-    if vector is None:
-        return False
-    numbers = vector.astype(np.float32)
-    return bool(np.isfinite(numbers.dot(numbers)))
-
-
 def _terms(record: Record) -> list[str]:
     """Return what a record is found by: its words, its keywords, what it is about."""
     words = terms(record.text)
     if record.keywords or record.about:
-        about = () if record.about is None else (record.about.subject, record.about.predicate, record.about.object)
-        there = set(words)
-        words += [each for each in dict.fromkeys(terms(" ".join((*record.keywords, *about)))) if each not in there]
+        there, more = set(words), (*record.keywords, *(record.about or ()))
+        words += [each for each in dict.fromkeys(terms(" ".join(more))) if each not in there]
     return words

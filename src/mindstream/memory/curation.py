@@ -12,13 +12,16 @@ import numpy as np
 
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
-from mindstream.log.events import Remembered
-from mindstream.memory.columns import OPEN, is_sound
-from mindstream.memory.door import checked_text
+from mindstream.log.events import Corrected, Remembered
+from mindstream.memory.closure import close, read_lineage
+from mindstream.memory.columns import OPEN
+from mindstream.memory.door import checked_text, is_finite
 from mindstream.memory.embedding import sound
 from mindstream.memory.missing_vectors import give
 from mindstream.memory.record import UNIQUE, New, Record, Triple, normalised
-from mindstream.memory.store import Entry, Revision
+from mindstream.memory.slot_items import SlotItem, find_items
+from mindstream.memory.store import Entry, NewWork, Revision
+from mindstream.text.words import terms
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -143,11 +146,16 @@ async def purge(stream: Stream, before: Moment | None = None) -> int:
         return 0
     complete = not (await stream.columns()).foreign
     erased = await stream.store.erase(stream.name, ids)
+    await finish_erasure(stream, complete)
+    return erased
+
+
+async def finish_erasure(stream: Stream, complete: bool) -> None:
+    """Write the file anew; `complete`: all had vectors, so that what lost some of its words gets one again."""
     await stream.store.compact()
-    if complete and (await stream.columns()).foreign:  # what lost some of its words has lost its vector with them
+    if complete and (await stream.columns()).foreign:
         with contextlib.suppress(ModelError):  # `reembed` gives it one later
             await reembed(stream)
-    return erased
 
 
 async def _forgotten(stream: Stream, before: Moment) -> list[str]:
@@ -167,7 +175,7 @@ async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None
     for start in range(0, len(ids), batch):
         records = [
             record for record in await stream.store.records(stream.name, ids[start : start + batch])
-            if record.embedder != stream.embedder.name or not is_sound(record.vector)
+            if record.embedder != stream.embedder.name or record.vector is None or not is_finite(record.vector)
         ]  # fmt: skip
         if records:
             rows = await stream.embedder.embed([record.text for record in records])
@@ -176,3 +184,98 @@ async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None
         tell(done)
         await asyncio.sleep(0)
     return done
+
+
+# The sessions of a stream: when each was, how long, and how it began.
+
+
+OPENING = 100
+"""So many characters of its first line say how a session began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session (an episode): its talk, or what was observed in it.
+
+    Attributes:
+        lines: how many records it has.
+        opening: the beginning of the first one.
+    """
+
+    name: str
+    first: Moment
+    last: Moment
+    lines: int
+    opening: str
+
+
+async def list_sessions(stream: Stream) -> list[Session]:
+    """Return the sessions of a stream, in the order in which they began: from its columns, and a text of each."""
+    columns = await stream.columns()
+    there = np.flatnonzero((columns.group.values >= 0) & (columns.forgotten.values == OPEN))
+    episodes = columns.episode.values[there]
+    numbers, firsts, lines = np.unique(episodes, return_index=True, return_counts=True)
+    lasts = len(there) - 1 - np.unique(episodes[::-1], return_index=True)[1]
+    names = list(columns.episodes)
+    opening = [columns.ids[at] for at in there[firsts]]
+    texts = {record.id: record.text for record in await stream.store.records(stream.name, opening)}
+    created = columns.created.values[there]
+    found = [
+        Session(names[number], float(created[first]), float(created[last]), int(count), _opening(texts.get(id_, "")))
+        for number, first, last, count, id_ in zip(numbers, firsts, lasts, lines, opening, strict=True)
+    ]
+    return sorted(found, key=lambda session: session.first)
+
+
+def _opening(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= OPENING else line[: OPENING - 1] + "…"
+
+
+# Corrections: the new words take the old ones' place, and whoever believed the old ones is told.
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What a correction came to.
+
+    Attributes:
+        record: the new one; `superseded` is history.
+        drawn: records that hold, and were drawn from the old one.
+        items: what beliefs and plans hold that rests on it, or on what it was drawn from in some of the same words.
+    """
+
+    record: Record
+    superseded: Record
+    drawn: tuple[Record, ...] = ()
+    items: tuple[SlotItem, ...] = ()
+
+
+async def correct(
+    stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = (), wake: NewWork | None = None
+) -> Correction:
+    """Correct a record, log that, and return who believed the old one; `wake`: reasoners that are to know.
+
+    Raises:
+        InputError: see `supersede`.
+    """
+    new = await supersede(stream, old, text, by=by, evidence=evidence)
+    (before,) = await stream.store.records(stream.name, [old])
+    if new.id == old:
+        return Correction(new, before)
+    await stream.commit(Entry(Corrected(old=old, new=new.id), by or stream.name), wake=wake)
+    lineage = await read_lineage(stream)
+    found = close(lineage, [old])
+    rests = (found.gone | found.below) - {old, new.id}
+    drawn = await stream.store.records(stream.name, sorted(rests, key=found.order.__getitem__))
+    now = stream.clock.now()
+    hold = [each for each in drawn if each.slot is None and each.forgotten is None and (each.valid_until or now) >= now]
+    items = [item for versions in found.versions.values() for item in find_items(versions) if _rests(item, before)]
+    return Correction(new, before, tuple(hold), tuple(items))
+
+
+def _rests(item: SlotItem, old: Record) -> bool:
+    """Tell whether an item rests on a record, or says some of its words and was drawn from what it was drawn from."""
+    if old.id in item.evidence:
+        return True
+    return not {*item.evidence}.isdisjoint(old.evidence) and not {*terms(item.text)}.isdisjoint(terms(old.text))

@@ -227,7 +227,7 @@ def _name(name: str, what: str) -> str:
 def _about(about: Triple) -> Triple:
     if not isinstance(about, Triple):
         raise InputError(f"about: subject, predicate and object are wanted, not {_shown(about)}")
-    return Triple(*(_name(each, "about") for each in (about.subject, about.predicate, about.object)))
+    return Triple(*(_name(each, "about") for each in about))
 
 
 def _shown(value: object) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindstream.memory.columns import KIND_CODES, OPEN, Columns
+from mindstream.memory.columns import Columns
+from mindstream.memory.door import LATEST
 from mindstream.memory.record import Kind, Record, common_data
 from mindstream.text.words import plain_words
 
@@ -65,7 +66,7 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
             columns = await stream.columns()  # as it is now: the group before may have been merged
             others = _near(columns, kind, record)
             same = [each for each in await stream.store.records(stream.name, others) if alike(record.text, each.text)]
-            if same and _holds(columns, record.id):
+            if same and columns.holds(record.id, LATEST):
                 yield sorted([record, *same], key=_length_first)
             await asyncio.sleep(0)
 
@@ -94,7 +95,7 @@ def _length_first(record: Record) -> tuple[int, str]:
 
 async def _newest(stream: Stream, kind: Kind, after: int, most: int) -> list[Record]:
     columns = await stream.columns()
-    rows = np.flatnonzero(_holding(columns, kind))[::-1][:most]
+    rows = np.flatnonzero(columns.holding([kind], LATEST))[::-1][:most]
     found: list[Record] = []
     for start in range(0, len(rows), 256):
         records = await stream.store.records(stream.name, [columns.ids[at] for at in rows[start : start + 256]])
@@ -107,24 +108,10 @@ async def _newest(stream: Stream, kind: Kind, after: int, most: int) -> list[Rec
 def _near(columns: Columns, kind: Kind, record: Record) -> list[str]:
     if record.vector is None or record.embedder != columns.embedder or len(record.vector) != columns.width:
         return []
-    rows, cosines = columns.vectors.nearest(record.vector.astype(np.float32), _holding(columns, kind))
+    rows, cosines = columns.vectors.nearest(record.vector.astype(np.float32), columns.holding([kind], LATEST))
     rows, cosines = rows[cosines >= NEAR], cosines[cosines >= NEAR]
     nearest = rows[np.argsort(-cosines, kind="stable")[: COMPARED + 1]]
     return [columns.ids[at] for at in nearest if columns.ids[at] != record.id]
-
-
-def _holding(columns: Columns, kind: Kind) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    holding: np.ndarray[tuple[int], np.dtype[np.bool_]] = (
-        (columns.kind.values == KIND_CODES[kind])
-        & (columns.valid_until.values == OPEN)
-        & (columns.forgotten.values == OPEN)
-    )
-    return holding
-
-
-def _holds(columns: Columns, id_: str) -> bool:
-    at = columns.position.get(id_)
-    return at is not None and columns.valid_until.values[at] == OPEN and columns.forgotten.values[at] == OPEN
 
 
 def merged(group: Sequence[Record], id_: str, now: float) -> Record:

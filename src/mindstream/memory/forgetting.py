@@ -7,22 +7,23 @@ What was drawn from it and from other things stays without its words; what other
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mindstream.clock import Moment
-from mindstream.errors import Conflict, InputError, ModelError
+from mindstream.errors import Conflict, InputError
 from mindstream.log.events import BeliefChanged, Event, Remembered
 from mindstream.memory.closure import Closure, close, read_lineage
-from mindstream.memory.curation import reembed
+from mindstream.memory.curation import finish_erasure
 from mindstream.memory.door import checked_moment
-from mindstream.memory.mentions import mentions, quotes, words_of
 from mindstream.memory.record import New, Record
 from mindstream.memory.redaction import MARK, ErasedWords
 from mindstream.memory.slot_items import SlotItem, Without, lost_items, rewrite
 from mindstream.memory.store import Entry, Erasure, read_all
+from mindstream.text.words import UNSPACED, terms
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -122,10 +123,7 @@ async def forget(stream: Stream, removal: Removal) -> Forgotten:
         erasure = Erasure(ids=tuple(found.gone), rows=found.rows, rewritten=tuple(rewritten), is_meant=without.is_meant)
         erased += await stream.store.erase(stream.name, erasure)
         gone = found.gone
-    await stream.store.compact()
-    if complete and (await stream.columns()).foreign:  # what lost some of its words has lost its vector with them
-        with contextlib.suppress(ModelError):  # `reembed` gives it one later
-            await reembed(stream)
+    await finish_erasure(stream, complete)
     for slot in {item.slot for item in removal.items}:
         await stream.version(slot)
     return Forgotten(erased, len(removal.changed), len(removal.items))
@@ -241,3 +239,50 @@ async def _write_versions(stream: Stream, found: Closure, without: Without) -> l
             event = BeliefChanged(slot=slot, version=version, patch=patch)
         await stream.commit(Entry(event, BY, tuple(await stream.build_records([new]))))
     return rewritten
+
+
+# What mentions a subject: its words as they stand, or all of its telling words in any form and order.
+
+
+EDGE = re.compile(rf"[^\W{UNSPACED}]")
+"""A letter or digit of a script that puts spaces between words."""
+
+FEWEST, MOST_OF = 3, 0.75
+"""So many telling words a text must have to be quoted in other words, and so large a part of them a line of it."""
+
+
+def mentions(subject: str) -> Callable[[str], bool]:
+    """Return what tells whether a text mentions a subject.
+
+    Raises:
+        InputError: there is no word in it that could be looked for.
+    """
+    wanted, plain = set(terms(subject)), " ".join(subject.split())
+    if not wanted:
+        raise InputError(f"{subject!r} has no words to look for: name what is to be forgotten, as in: the red bicycle")
+    before, after = (r"(?<!\w)" if EDGE.match(plain[0]) else ""), (r"(?!\w)" if EDGE.match(plain[-1]) else "")
+    phrase = re.compile(before + r"\s+".join(map(re.escape, plain.split())) + after, re.IGNORECASE)
+    return lambda text: bool(phrase.search(text)) or wanted <= set(terms(text))
+
+
+def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
+    """Return what tells whether a line says what one of these texts says, "you" for "I" and the like aside.
+
+    Texts of under FEWEST telling words say too little for that.
+    """
+    asked = [words for text in texts if len(words := set(terms(text))) >= FEWEST]
+    holders: dict[str, list[int]] = {}
+    for at, words in enumerate(asked):
+        for word in words:
+            holders.setdefault(word, []).append(at)
+
+    def quotes_one(line: str) -> bool:
+        shared = Counter(at for word in set(terms(line)) for at in holders.get(word, ()))
+        return any(count >= MOST_OF * len(asked[at]) for at, count in shared.items())
+
+    return quotes_one
+
+
+def words_of(record: Record) -> str:
+    """Return all words of a record: what it says, its keywords, what it is about."""
+    return "\n".join((record.text, *record.keywords, *(record.about or ())))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindstream.memory.columns import KIND_CODES, OPEN
 from mindstream.memory.rate_importance import RateImportance
 from mindstream.memory.record import FADING, Kind
 from mindstream.memory.store import Revision
@@ -32,10 +31,7 @@ async def rate(
         ModelError: no rating; what was yielded before stands.
     """
     columns = await stream.columns()
-    pending = np.isnan(columns.importance.values) & (columns.forgotten.values == OPEN)
-    pending &= (columns.valid_until.values > stream.clock.now()) & np.isin(
-        columns.kind.values, [KIND_CODES[kind] for kind in kinds]
-    )
+    pending = np.isnan(columns.importance.values) & columns.holding(kinds, stream.clock.now())
     ids = [columns.ids[at] for at in np.flatnonzero(pending)[::-1][:most]]
     for start in range(0, len(ids), AT_ONCE):
         records = await stream.store.records(stream.name, ids[start : start + AT_ONCE])

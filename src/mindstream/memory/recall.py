@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
-from mindstream.memory.certainty import certainty
 from mindstream.memory.columns import Columns
 from mindstream.memory.embedding import Embedding
 from mindstream.memory.filters import ALL, Filters, allowed_mask, compare_large
 from mindstream.memory.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals
 from mindstream.memory.question import understood
 from mindstream.memory.record import FADING, KINDS, Kind, Record
-from mindstream.memory.relevance import Positions, Scored, Weights, relevance, weights_for
+from mindstream.memory.relevance import Positions, Scored, Weights, certainty, relevance, weights_for
 from mindstream.memory.shelf import Shelf
 from mindstream.memory.store import Store
 from mindstream.memory.touch import Touch
@@ -50,7 +49,7 @@ class Recall:
         returned: the best, best first.
         passed_over: ids of records that were found, but not returned.
         without_vectors: why words alone were compared; "" where vectors were, too.
-        certainty: how sure it is that anything among the candidates answers, 0 to 1 (memory/certainty).
+        certainty: how sure it is that anything among the candidates answers, 0 to 1 (memory/relevance).
     """
 
     returned: list[Recalled] = field(default_factory=list)

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,7 @@ SLOTTED: frozenset[Kind] = frozenset({"belief", "plan"})
 Vector: TypeAlias = NDArray[np.float16]
 
 
-@dataclass(frozen=True, slots=True)
-class Triple:
+class Triple(NamedTuple):
     """What a record is about: subject, predicate, object."""
 
     subject: str

@@ -69,7 +69,6 @@ def is_sound(record: Record) -> bool:
         record.kind in KINDS
         and type(record.text) is type(record.by) is type(record.episode) is type(record.id) is str
         and type(record.data) is dict
-        and (record.about is None or _is_named(record.about))
         and 0 <= record.created <= LATEST
         and 0 <= record.accessed <= LATEST
         and -1 <= record.level <= MAX_LEVEL + 1
@@ -80,13 +79,9 @@ def is_sound(record: Record) -> bool:
         and (record.valid_from is None or EARLIEST <= record.valid_from <= LATEST)
         and (record.valid_until is None or EARLIEST <= record.valid_until <= LATEST)
         and (record.slot is None or (record.kind in SLOTTED and 1 <= (record.version or 0) <= MAX_VERSION))
-        and all(type(each) is str for each in (*record.keywords, *record.evidence))
+        and all(type(each) is str for each in (*record.keywords, *record.evidence, *(record.about or ())))
         and bool(record.text)
     )
-
-
-def _is_named(about: Triple) -> bool:
-    return type(about.subject) is type(about.predicate) is type(about.object) is str
 
 
 def moment(value: Any, earliest: Moment = 0.0) -> Moment | None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mindstream import chance
-from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.events import Logged, Slept
 from mindstream.memory import duplicates, importance
@@ -118,7 +117,7 @@ async def sleep(
     await night.look_back()
     await fade(night, partial(draw, stream, n))
     await dream(night, compose_dream)
-    return await keep_house(night, partial(_near, night))
+    return await keep_house(night, partial(find_duplicates, stream))
 
 
 async def keep_house(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
@@ -135,7 +134,7 @@ async def keep_house(night: Night, find: Callable[[], Awaitable[list[list[Record
 async def draw(stream: Stream, n: int) -> Draw:
     """Draw n random records, and apply the law of sleep to them; nothing is written."""
     columns, now, laws = await stream.columns(), stream.clock.now(), stream.strength
-    rows = _fading_rows(columns, now) if laws else []
+    rows: list[int] = np.flatnonzero(columns.holding(FADING, now)).tolist() if laws else []
     drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]
     return Draw(len(drawn), [each for id_ in drawn if (each := weaken(stream, columns, id_))])
 
@@ -193,14 +192,7 @@ async def dream(night: Night, compose: Callable[[Model, Sequence[Record]], Await
 
 async def count_fading(stream: Stream) -> int:
     """Return how many records a sleep may draw from."""
-    return len(_fading_rows(await stream.columns(), stream.clock.now()))
-
-
-def _fading_rows(columns: Columns, now: Moment) -> list[int]:
-    there = np.isin(columns.kind.values, CODES) & (columns.forgotten.values == OPEN)
-    there &= columns.valid_until.values > now
-    rows: list[int] = np.flatnonzero(there).tolist()
-    return rows
+    return int(np.count_nonzero((await stream.columns()).holding(FADING, stream.clock.now())))
 
 
 async def _finished(stream: Stream) -> Logged | None:
@@ -236,10 +228,6 @@ async def find_duplicates(stream: Stream, leaving: Sequence[str] = ()) -> list[l
     """Return the near-duplicates that have come since the last sleep, without these ids."""
     last = await _finished(stream)
     return await duplicates.groups(stream, last.seq if last else 0, leaving)
-
-
-async def _near(night: Night) -> list[list[Record]]:
-    return await find_duplicates(night.stream)
 
 
 async def _merge(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]) -> None:

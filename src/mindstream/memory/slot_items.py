@@ -124,8 +124,8 @@ def _with_body(record: Record, state: Fields, before: Fields) -> Record:
         data["patch"] = {name: state.get(name) for name in {**before, **state} if before.get(name) != state.get(name)}
     if body_name(record) == "value":
         return replace(record, text=render_fields(record.slot or "", state), data=data, vector=None)
-    kept = set(_texts(state))
-    lost = {text for text in _texts(body(record)) if text not in kept and len(text) >= SHORTEST}
+    kept = set(texts_in(state))
+    lost = {text for text in texts_in(body(record)) if text not in kept and len(text) >= SHORTEST}
     paragraphs = record.text.replace("\n- ", "\n\0- ").split("\n\0")
     text = "\n".join(part for part in paragraphs if not any(each in part for each in lost))
     return replace(record, text=text or "no steps", data=data, vector=None)
@@ -165,7 +165,7 @@ def _changed_list(held: Any, before: list[Any], after: list[Any], clean: Callabl
 
 def _clean(value: Any, *, rests: bool, without: Without) -> Any:
     """Return what may be held of a value; None where nothing."""
-    if any(map(without.is_meant, _texts(value))):
+    if any(map(without.is_meant, texts_in(value))):
         return None
     redacted = without.words.redact_json(value) if rests else value
     return None if MARK in (redacted, redacted.get(NAMED_BY) if isinstance(redacted, dict) else "") else redacted
@@ -189,12 +189,13 @@ def _list(value: Any) -> list[Any]:
 
 def words(item: Any) -> str:
     """Return an item as a person reads it: its title, or itself."""
-    return str(item.get(NAMED_BY) or "; ".join(_texts(item))) if isinstance(item, dict) else str(item)
+    return str(item.get(NAMED_BY) or "; ".join(texts_in(item))) if isinstance(item, dict) else str(item)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield each text in a value, names of fields aside."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
+            yield from texts_in(inner)

@@ -16,9 +16,8 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
-from mindstream.log.erasure import delete_copies
+from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
 from mindstream.log.events import Logged, Unknown, event, printable
-from mindstream.log.typed import erase_typed
 from mindstream.memory import carriers, checkpoints, portions
 from mindstream.memory.carriers import Carriers
 from mindstream.memory.checkpoints import Checkpoint
@@ -112,7 +111,6 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         now: Moment,
         episode: str | None = None,
         slot: str | None = None,
-        before: int | None = None,
     ) -> list[Record]:
         # What is newest in a slot holds, whatever became of its mark: a version is written after it or never.
         where: list[str] = ["stream = ?", HOLDS if slot is None else f"version BETWEEN 1 AND {MAX_VERSION}"]
@@ -122,9 +120,6 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
             if value is not None:
                 where.append(f"{column} = ?")
                 values.append(value)
-        if before is not None:
-            where.append("seq < ?")
-            values.append(before)
         if kinds is not None:
             where.append(f"kind IN ({','.join('?' * len(kinds))})")
             values.extend(kinds)
@@ -187,13 +182,9 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         return [row[0] for row in self._database.read("SELECT DISTINCT stream FROM records ORDER BY stream")]
 
     async def open_work(self, mind: str) -> list[work.Work]:
-        return work.read_unfinished(
-            self._database.read(
-                # named, because SQLite would rather walk through all work that was ever done (index work_once)
-                f"SELECT {work.COLUMNS} FROM work INDEXED BY work_open WHERE mind = ? AND done IS NULL ORDER BY id",
-                (mind,),
-            )
-        )
+        # The index is named, because SQLite would rather walk through all work that was ever done (index work_once).
+        open_ones = f"SELECT {work.COLUMNS} FROM work INDEXED BY work_open WHERE mind = ? AND done IS NULL ORDER BY id"
+        return list(map(work.read, self._database.read(open_ones, (mind,))))
 
     async def claim(
         self, mind: str, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
@@ -207,12 +198,8 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         await self._database.write(lambda connection: work.give_up(connection, owner))
 
     async def compact(self) -> None:
-        rows = self._database.read("SELECT value FROM counters WHERE name = 'erased' AND value > 0")
-        if not rows:
+        if not await asyncio.to_thread(rewrite_where_due, self.folder):
             await self._database.compact()
-            return
-        await self._database.rewrite()
-        await self._database.write(lambda connection: carriers.mark_rewritten(connection, rows[0][0]))
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()

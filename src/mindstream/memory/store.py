@@ -177,10 +177,6 @@ class Changes:
     ahead: int = 0
 
 
-def _nothing(_: str) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
     """What is deleted for good of a stream, and what goes with it.
@@ -196,7 +192,7 @@ class Erasure:
     ids: tuple[str, ...]
     rows: frozenset[int] = frozenset()
     rewritten: tuple[Record, ...] = ()
-    is_meant: Callable[[str], bool] = _nothing
+    is_meant: Callable[[str], bool] = lambda _: False
 
 
 async def read_all(store: Store, stream: str, most: int = 256) -> AsyncIterator[list[Record]]:
@@ -238,6 +234,16 @@ class LogStore(Protocol):
         """Return the newest checkpoint of a name; None where there is none, or it is damaged."""
 
 
+async def read_log(
+    store: LogStore, mind: str | None, after: int = 0, kinds: Sequence[str] | None = None
+) -> AsyncIterator[Logged]:
+    """Yield the rows of the log after a seq, oldest first; of all minds where `mind` is None."""
+    while rows := await store.events(mind, after, kinds):
+        for row in rows:
+            yield row
+        after = rows[-1].seq
+
+
 class RecordStore(Protocol):
     """The records of streams; a stream's name is a wall."""
 
@@ -253,12 +259,8 @@ class RecordStore(Protocol):
         now: Moment,
         episode: str | None = None,
         slot: str | None = None,
-        before: int | None = None,
     ) -> list[Record]:
-        """Return the newest records that hold now and are not forgotten, oldest first.
-
-        `before` (a seq): only those that came before that row of the log.
-        """
+        """Return the newest records that hold now and are not forgotten, oldest first."""
 
     async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         """Return what of a kind (one of UNIQUE) holds now and says the same as these texts, by normalised text."""

@@ -14,7 +14,8 @@ from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.log.events import Event, Logged
 from mindstream.log.feed import Feed
 from mindstream.memory import audit as auditing
-from mindstream.memory import correcting, curation, forgetting, proposal, revising, sleep, writing
+from mindstream.memory import belief as beliefs
+from mindstream.memory import curation, forgetting, proposal, sleep, writing
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.checkpoints import Checkpoint
 from mindstream.memory.door import checked_name
@@ -24,12 +25,10 @@ from mindstream.memory.policies import Policy
 from mindstream.memory.recall import Recollection, recaller_of
 from mindstream.memory.recent_texts import RecentTexts
 from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
-from mindstream.memory.sessions import list_sessions
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
 from mindstream.memory.strength import Strength
 from mindstream.memory.touch import Touch, Touches, list_revisions
-from mindstream.memory.undo_sleep import undo_sleep
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 
@@ -263,11 +262,11 @@ class Stream:
 
     # What stands in a module of its own; the stream is the first argument.
     remember_all, build_records = writing.remember, writing.build_records
-    believe, revision = revising.believe, revising.revision
-    propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undo_sleep
-    supersede, evidence_of, correct = curation.supersede, curation.evidence_of, correcting.correct
+    believe, revision = beliefs.believe, beliefs.revision
+    propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, proposal.undo_sleep
+    supersede, evidence_of, correct = curation.supersede, curation.evidence_of, curation.correct
     archive, purge, reembed = curation.archive, curation.purge, curation.reembed
-    forget, audit, sessions = forgetting.forget, auditing.audit, list_sessions
+    forget, audit, sessions = forgetting.forget, auditing.audit, curation.list_sessions
 
     async def to_forget(
         self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None

@@ -14,7 +14,7 @@ from mindstream.errors import InputError
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Corrected, Event, Heard, Logged, Opened, Said
 from mindstream.log.feed import Feed
-from mindstream.memory.correcting import Correction
+from mindstream.memory.curation import Correction
 from mindstream.memory.door import checked_name, checked_text
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Entry, Store

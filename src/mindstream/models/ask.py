@@ -7,8 +7,7 @@ from contextlib import aclosing
 from typing import TypeVar
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.gathered import gather_reply
-from mindstream.models.model import Call, Message, Model, Piece, Request, ToolSpec
+from mindstream.models.model import Call, Message, Model, Piece, Request, ToolSpec, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.reply import legible_parts
 
@@ -49,3 +48,23 @@ async def act(
     request = Request(prompt, role or prompt.role, tuple(turns), tuple(tools))
     text, calls, _ = await gather_reply(model, request)
     return (text, calls) if calls else prompt.ground(prompt.parse(text), turns)[0]
+
+
+# A whole answer, gathered from its parts.
+
+
+async def gather_reply(model: Model, request: Request) -> tuple[str, tuple[Call, ...], Usage | None]:
+    """Hear a model out; return its text, its calls and its usage, all of it legible."""
+    text: list[str] = []
+    calls: list[Call] = []
+    used: Usage | None = None
+    async with aclosing(legible_parts(model.reply(request))) as parts:
+        async for part in parts:
+            match part:
+                case Piece():
+                    text.append(part.text)
+                case Call():
+                    calls.append(part)
+                case Usage():
+                    used = part
+    return "".join(text), tuple(calls), used

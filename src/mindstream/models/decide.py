@@ -23,6 +23,7 @@ from typing import ClassVar, Literal
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import ask
+from mindstream.models.calibration import coin
 from mindstream.models.fence import fenced, indented
 from mindstream.models.model import Distribution, JsonSchema, Logprobs, Message, Model, Piece, Request
 from mindstream.models.prompt import Prompt
@@ -127,6 +128,11 @@ class Probabilities:
     def expected(self) -> float:
         """Where on the scale the answer lies, the first answer being 0."""
         return sum(place * p for place, (_, p) in enumerate(self.weights))
+
+
+def tossed(question: Question) -> dict[str, float]:
+    """Answer without a model where nobody else has read the text: a coin, see calibration."""
+    return coin(question.answers())
 
 
 async def decide(model: Model, question: Question, role: str = "") -> Probabilities:

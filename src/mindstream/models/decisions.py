@@ -36,7 +36,7 @@ class Decisions:
         if not isinstance(question, Question) or not request.options:
             raise ModelRefused(f"{self._at.name} decides, and does not write: {question.label()!r} needs another model")
         openai = self._at.vendor == "decisions"
-        body = _openai_body(question, request) if openai else _systemone_body(question, request)
+        body = _body(question, request, openai)
         with failures(self._at, TOLD):
             path = "/decisions" if openai else "/systemone"
             answer: Any = await self._client.post(path, body={"model": self._at.model, **body}, cast_to=object)
@@ -57,28 +57,19 @@ class Decisions:
         return Usage(asked, answered, price(model, self._at, asked, answered, cached), cached)
 
 
-def _openai_body(question: Question, request: Request) -> dict[str, Any]:
+def _body(question: Question, request: Request, openai: bool) -> dict[str, Any]:
     instructions, text = question.asked(request.words)
     asked: dict[str, Any] = {"instructions": instructions}
-    if question.answers() == YES_NO:
-        asked["type"] = "predicate"
+    answers = question.answers()
+    if answers == YES_NO:
+        asked["type"] = "predicate" if openai else "noul"
     elif isinstance(question, Score):
-        asked |= {"type": "score", "levels": [{"label": level} for level in question.answers()]}
+        levels = {"levels": [{"label": level} for level in answers]} if openai else {"criteria": list(answers)}
+        asked |= {"type": "score", **levels}
     else:
-        asked |= {"type": "choice", "choices": [{"value": answer} for answer in question.answers()]}
-    return {"input": text, "questions": [asked]}
-
-
-def _systemone_body(question: Question, request: Request) -> dict[str, Any]:
-    instructions, text = question.asked(request.words)
-    asked: dict[str, Any] = {"instructions": instructions}
-    if question.answers() == YES_NO:
-        asked["type"] = "noul"
-    elif isinstance(question, Score):
-        asked |= {"type": "score", "criteria": list(question.answers())}
-    else:
-        asked |= {"type": "choice", "criteria": dict.fromkeys(question.answers())}
-    return {"state": text, "questions": {QUESTION: asked}}
+        choices = [{"value": answer} for answer in answers]
+        asked |= {"type": "choice", **({"choices": choices} if openai else {"criteria": dict.fromkeys(answers)})}
+    return {"input": text, "questions": [asked]} if openai else {"state": text, "questions": {QUESTION: asked}}
 
 
 def _weights(question: Question, found: Any) -> list[tuple[str, float]]:

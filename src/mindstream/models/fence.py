@@ -14,8 +14,6 @@ from mindstream.models.reply import without_controls
 
 LONGEST, SHORT = 64_000, 200
 """How much of a text, and of a name or a date, is shown, in characters."""
-CUT_NOTE = 40
-"""How long the note at most is that something was cut."""
 BRACKET = re.compile(
     r"[<\uff1c\ufe64](?! ?\d)"
     r"|[\u2039\u2329\u3008\u27e8\u27ea\u276c\u276e\u2770\u29fc\u2991\u02c2\u1438\u227a\u22d6\U0001d236]"

@@ -110,7 +110,7 @@ class Request:
         asides: tools that may be called instead of an answer in words, where the endpoint knows calls; elsewhere the
             prompt says how else the same is said.
         options: the answers of a typed question whose probabilities are wanted: one token, and no text (see decide).
-        on_call: whom a meter tells of the call, besides its own listener (see wrappers/with_listener).
+        on_call: whom a meter tells of the call, besides its own listener (see wrappers/meter).
     """
 
     prompt: Prompt[Any]

@@ -70,9 +70,14 @@ class Prompt(BaseModel, Generic[R]):
         return _words_beside(cls)
 
     @classmethod
+    @cache
     def reply_type(cls) -> Any:
         """Return the type of the answer."""
-        return _reply_type(cls)
+        for base in cls.__mro__:
+            arguments = getattr(base, "__pydantic_generic_metadata__", {}).get("args", ())
+            if arguments:
+                return arguments[0]
+        raise TypeError(f"{cls.__name__} must say what its reply is: class {cls.__name__}(Prompt[Reply])")
 
     def reply_schema(self) -> JsonSchema | None:
         """Return the answer's JSON Schema, or None where the answer is free text."""
@@ -187,22 +192,13 @@ def _words_beside(prompt: type[Prompt[Any]]) -> str:
 
 
 @cache
-def _reply_type(prompt: type[Prompt[Any]]) -> Any:
-    for base in prompt.__mro__:
-        arguments = getattr(base, "__pydantic_generic_metadata__", {}).get("args", ())
-        if arguments:
-            return arguments[0]
-    raise TypeError(f"{prompt.__name__} must say what its reply is: class {prompt.__name__}(Prompt[Reply])")
-
-
-@cache
 def _adapter(prompt: type[Prompt[Any]]) -> TypeAdapter[Any]:
-    return TypeAdapter(_reply_type(prompt))
+    return TypeAdapter(prompt.reply_type())
 
 
 @cache
 def _reply_schema(prompt: type[Prompt[Any]]) -> JsonSchema | None:
-    return None if _reply_type(prompt) is str else _adapter(prompt).json_schema()
+    return None if prompt.reply_type() is str else _adapter(prompt).json_schema()
 
 
 def _compact(schema: JsonSchema | None) -> str:

@@ -7,11 +7,10 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from mindstream import errors
 from mindstream.errors import InputError, ModelError, ModelRefused, RateLimited, SettingsError, StorageError
@@ -141,25 +140,6 @@ def fingerprint(request: Request, *more: str) -> str:
         *([request.options] if request.options else []),
     ]
     return hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
-
-
-def parts_to_json(parts: list[Part]) -> bytes:
-    """Write an answer."""
-    return _parts().dump_json(parts)
-
-
-def parts_from_json(data: bytes) -> list[Part]:
-    """Read an answer.
-
-    Raises:
-        ValueError: it is not one.
-    """
-    return _parts().validate_json(data)
-
-
-@cache
-def _parts() -> TypeAdapter[list[Part]]:
-    return TypeAdapter(list[Part])
 
 
 def _read(path: Path) -> list[RecordedCall]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
@@ -24,12 +23,10 @@ from mindstream.models.wrappers.guard import Guard
 from mindstream.models.wrappers.legible import Legible
 from mindstream.models.wrappers.limit import Limit
 from mindstream.models.wrappers.mend import Mend
-from mindstream.models.wrappers.meter import Meter, Metered
+from mindstream.models.wrappers.meter import Meter, Metered, Traced, WithListener
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.retry import Retry
 from mindstream.models.wrappers.reworded import Reworded
-from mindstream.models.wrappers.traced import Traced
-from mindstream.models.wrappers.with_listener import WithListener
 
 DEFAULT = "default"
 
@@ -123,23 +120,37 @@ class Models:
         Raises:
             SettingsError: a name that nobody knows, a missing key, package, recording or folder of words.
         """
-        wrapped = Wrapping(
-            clock or SystemClock(),
-            on_call or (lambda _: None),
-            retry,
-            repair,
-            budget,
-            cache_dir,
-            record,
-            words_dir,
-            at_once,
-        )
+        clock = clock or SystemClock()
+
+        def wrapped(inner: Model, window: int | None) -> Model:
+            """Put wrappers around a model; rules and recordings are only measured, recorded and reworded.
+
+            From the outside in: Reworded (the words decide what is asked) · Mend (when all tries are used up) · Repair
+            (each mended answer is an answer of its own) · Recorder (what was answered, not how often it took) · Cache ·
+            Guard (no junk is kept) · Fit · Breaker (an outage is one after all attempts) · Retry · Budgeted (each
+            attempt counts, and stops before it waits) · Limit · Meter (each attempt, without the time that it waited
+            for its turn) · Legible.
+            """
+            model: Model = inner if isinstance(inner, Rules) else Legible(inner)
+            model = Traced(Meter(model, on_call or (lambda _: None), clock))
+            if isinstance(inner, Provider):
+                model = Limit(model, at_once)
+                model = Budgeted(model, budget) if budget else model
+                model = Breaker(Retry(model, retry, clock=clock), clock=clock)
+                model = Guard(Fit(model, window or inner.window), only_words=inner.is_here)
+                model = Cache(model, cache_dir) if cache_dir else model
+            model = Recorder(model, record) if record else model
+            if isinstance(inner, Rules):
+                return model
+            model = Mend(Repair(model, repair))
+            return Reworded(model, words_dir) if words_dir else model
+
         table = table or {DEFAULT: Rules.name}
         names = dict.fromkeys([*table.values(), *([fallback] if fallback else [])])
         windows = context if isinstance(context, Mapping) else dict.fromkeys(names, context)
         patience = patience_s if isinstance(patience_s, Mapping) else dict.fromkeys(names, patience_s)
         inner = {name: _named(name, patience.get(name), windows.get(name)) for name in names}
-        built = {name: wrapped.around(model, windows.get(name)) for name, model in inner.items()}
+        built = {name: wrapped(model, windows.get(name)) for name, model in inner.items()}
         if fallback:
             last = built[fallback]
             safe = (fallback, Rules.name)
@@ -161,46 +172,6 @@ class Models:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
-
-
-@dataclass(frozen=True)
-class Wrapping:
-    """What is put around each model, from the outside in.
-
-    Reworded (the words decide what is asked) · Mend (when all tries are used up) · Repair (each mended answer is an
-    answer of its own) · Recorder (what was answered, not how often it took) · Cache · Guard (no junk is kept) · Fit ·
-    Breaker (an outage is one after all attempts) · Retry · Budgeted (each attempt counts, and stops before it waits) ·
-    Limit · Meter (each attempt, without the time that it waited for its turn) · Legible.
-    """
-
-    clock: Clock
-    on_call: Callable[[Metered], None]
-    retry: int
-    repair: int
-    budget: Budget | None
-    cache_dir: Path | str | None
-    record: Path | str | None
-    words_dir: Path | str | None
-    at_once: int
-
-    def around(self, inner: Model, window: int | None = None) -> Model:
-        """Wrap a model, its window (in tokens) known or not.
-
-        Rules and recordings are local and sure: they are only measured, recorded and reworded.
-        """
-        model: Model = inner if isinstance(inner, Rules) else Legible(inner)
-        model = Traced(Meter(model, self.on_call, self.clock))
-        if isinstance(inner, Provider):
-            model = Limit(model, self.at_once)
-            model = Budgeted(model, self.budget) if self.budget else model
-            model = Breaker(Retry(model, self.retry, clock=self.clock), clock=self.clock)
-            model = Guard(Fit(model, window or inner.window), only_words=inner.is_here)
-            model = Cache(model, self.cache_dir) if self.cache_dir else model
-        model = Recorder(model, self.record) if self.record else model
-        if isinstance(inner, Rules):
-            return model
-        model = Mend(Repair(model, self.repair))
-        return Reworded(model, self.words_dir) if self.words_dir else model
 
 
 def _waits(model: Model) -> Waits:

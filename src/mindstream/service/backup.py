@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mindstream.clock import format_iso
 from mindstream.coach.events import Decided
 from mindstream.coach.gates.named import GATES as GATE_NAMES
 from mindstream.coach.packs.load import shipped_packs
@@ -53,15 +53,8 @@ async def export(memory: Memory, settings: Settings) -> AsyncIterator[str]:
     Raises:
         InputError: nothing is known of that user.
     """
-    await memory.require_known()
-    async with memory.store.walk(memory.user) as (count, records):
-        header = MindHeader(
-            user=memory.user, exported=format_iso(memory.clock.now()), records=count,
-            settings=await _habits(memory, settings),
-        )  # fmt: skip
-        yield header.model_dump_json()
-        async for record in records:
-            yield transfer.line(record)
+    async for line in transfer.export(memory, partial(MindHeader, settings=await _habits(memory, settings))):
+        yield line
 
 
 def parse_backup(lines: Iterable[bytes], source: str) -> Export[MindHeader]:

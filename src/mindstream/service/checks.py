@@ -207,7 +207,7 @@ def _prompts(folder: Path) -> Finding:
 
 
 def _windows(settings: Settings, window: int) -> Iterator[Finding]:
-    from mindstream.service.windows import sizes
+    from mindstream.service.prompts import sizes
 
     try:
         measured = list(sizes(load(settings.pack), window, settings.prompts))

@@ -10,8 +10,7 @@ from pydantic import JsonValue
 
 from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
-from mindstream.memory.store import LogStore
-from mindstream.service.memory import events
+from mindstream.memory.store import LogStore, read_log
 
 By = Literal["day", "user", "role", "model"]
 BYS: tuple[By, ...] = get_args(By)
@@ -90,7 +89,7 @@ async def bill(store: LogStore, user: str | None = None) -> Bill:
 
 
 async def _calls(store: LogStore, user: str | None) -> AsyncIterator[tuple[Logged, ModelCalled]]:
-    async for logged in events(store, user, kinds=[ModelCalled.kind]):
+    async for logged in read_log(store, user, kinds=[ModelCalled.kind]):
         if isinstance(logged.event, ModelCalled):
             yield logged, logged.event
 

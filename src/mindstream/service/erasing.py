@@ -20,6 +20,7 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
 from mindstream.log.events import event, printable
 from mindstream.log.folder import history
+from mindstream.memory.slot_items import texts_in
 from mindstream.service.memory import Memory, nobody
 
 PROBES, PROBE, SHORTEST = 300, 40, 8
@@ -122,7 +123,7 @@ def _probes(connection: sqlite3.Connection, user: str) -> list[str]:
         found.add(_probe(printable(text)))
     for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
         held = event(kind, payload).model_dump(mode="json")  # one that cannot be read has its payload as a text
-        found |= {_probe(text) for text in _texts(held)}
+        found |= {_probe(text) for text in texts_in(held)}
     said = [word for word in found if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
     return sorted(said, key=lambda word: (-len(word), word))[:PROBES]
 
@@ -130,14 +131,6 @@ def _probes(connection: sqlite3.Connection, user: str) -> list[str]:
 def _probe(text: str) -> str:
     """Return the first long run of a text that no encoding changes."""
     return max(re.split(r'["\\\x00-\x1f]', text), key=len)[:PROBE]
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
 
 
 def _lives(connection: sqlite3.Connection, word: str) -> bool:

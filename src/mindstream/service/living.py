@@ -26,8 +26,8 @@ from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.as_tool import planner_tool
-from mindstream.service.members import open_member
 from mindstream.service.opening import answering
+from mindstream.service.pools import open_member
 from mindstream.service.solving import open_tools
 from mindstream.settings import Settings
 from mindstream.text.times import read_moment

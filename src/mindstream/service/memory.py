@@ -16,11 +16,11 @@ from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
-from mindstream.log.folder import private
+from mindstream.log.files import private_folder
 from mindstream.memory.door import checked_name
 from mindstream.memory.record import KINDS, Kind, Record
 from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import LogStore, Store
+from mindstream.memory.store import Store, read_log
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.service.folders import refuse_town
@@ -95,7 +95,7 @@ async def memory(
     """
     checked_name(settings.user, "user")
     if new:
-        private(settings.data)
+        private_folder(settings.data)
     elif not (settings.data / FILE).exists():
         raise InputError(f"there is no memory in {settings.data} yet: {begins} begins one, --data names another folder")
     await asyncio.to_thread(finish_all, settings.data, settings.user)
@@ -106,21 +106,11 @@ async def memory(
         yield await opened.require_known() if known else opened
 
 
-async def events(
-    store: LogStore, user: str | None, after: int = 0, kinds: Sequence[str] | None = None
-) -> AsyncIterator[Logged]:
-    """Yield the rows of the log after a seq, oldest first; of all users where `user` is None."""
-    while rows := await store.events(user, after, kinds):
-        for row in rows:
-            yield row
-        after = rows[-1].seq
-
-
 async def following(store: Store, clock: Clock, user: str | None, after: int = 0) -> AsyncIterator[Logged]:
     """Yield the rows of the log after a seq, and then each new one as it is written, by whichever process."""
     while True:
         seen = await store.version()
-        async for logged in events(store, user, after):
+        async for logged in read_log(store, user, after):
             after = logged.seq
             yield logged
         while await store.version() == seen:
@@ -152,9 +142,7 @@ def plain(record: Record) -> dict[str, JsonValue]:
         value = getattr(record, each.name)
         if each.name in ("vector", "embedder", "seq", "stream"):
             continue
-        if each.name == "about":
-            told["about"] = [value.subject, value.predicate, value.object] if value else None
-        elif each.name == "data":
+        if each.name == "data":
             told["data"] = dict(value)
         else:
             told[each.name] = list(value) if isinstance(value, tuple) else value

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from mindstream.errors import SettingsError
-from mindstream.log.folder import private
+from mindstream.log.files import private_folder
 from mindstream.memory.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.minds.timeouts import Timeouts
@@ -36,7 +36,7 @@ async def open_mind(
         StorageError: the data folder cannot be used.
     """
     await refuse_town_in(settings.data)
-    folder = private(settings.data)
+    folder = private_folder(settings.data)
     async with answering(settings, record=record) as models, Mind.open(
         folder, pack=settings.pack, user=settings.user, session=session,
         models=models, gate=settings.gate, embed=settings.embedder,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
-from mindstream.log.folder import private
+from mindstream.log.files import private_folder
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.service.folders import refuse_town_in
@@ -18,7 +18,9 @@ from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.draft_question import DraftQuestion
 from mindstream.sharing.draft_rubric import DraftRubric
 from mindstream.sharing.events import ExemplarJudged, Form
+from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.growth import SizeCurve, size_curve
+from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.shots import render_shot
@@ -46,7 +48,7 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
     """
     if new:
         await refuse_town_in(settings.data)
-        private(settings.data)
+        private_folder(settings.data)
     elif not (settings.data / FILE).exists():
         raise InputError(f"there is no pool in {settings.data}: `mindstream pool create {name}` makes one")
     async with Pool.open(settings.data, name, embed=settings.embedder) as pool:
@@ -112,3 +114,29 @@ async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
     if capacity != "best" and not (capacity.isascii() and capacity.isdigit() and len(capacity) < 10):
         raise InputError(f"--capacity takes a number of exemplars, or best, not {capacity!r}")
     return await capacity_policy.trim(pool, (await size_curve(pool)).best if capacity == "best" else int(capacity), by)
+
+
+# A person's place in a pool, as their settings and a flag name it: what `--pool` hands to a talk, a run, a life.
+
+
+@contextlib.asynccontextmanager
+async def open_member(
+    settings: Settings, name: str, *, scorer: Model | None = None, model: str = "",
+    render: Callable[[Exemplar], str] = render_shot,
+) -> AsyncIterator[Member | None]:  # fmt: skip
+    """Open the user's place in a pool; None where no pool is named.
+
+    Args:
+        scorer: who grades what is offered; None: it only reads. model: who answers.
+
+    Raises:
+        InputError: there is no such pool, the user is none of its members, or nothing could be offered to it.
+    """
+    if not name:
+        yield None
+        return
+    async with open_pool(settings, name) as pool:
+        state = await pool.member_state(settings.user)
+        if scorer and not state.rubrics:
+            raise InputError(f"the pool {name!r} has no frozen rubric, so nothing can be offered to it")
+        yield Member(pool, settings.user, model, scorer, render=render)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
 
 import mindstream
+from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.errors import InputError
+from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt
+from mindstream.models.shorten import request_tokens, shorten
+from mindstream.models.wrappers.fit import room
 from mindstream.models.wrappers.reworded import read_words
 
 ROOT = Path(mindstream.__file__).parent
@@ -101,3 +109,78 @@ def _shipped() -> Iterator[tuple[type[Prompt[Any]], Path]]:
             for value in vars(import_module(".".join(parts))).values():
                 if isinstance(value, type) and issubclass(value, Prompt) and value.label() == path.stem:
                     yield value, path
+
+
+# Which prompts fit into a model's window: each is rendered as in an ordinary talk, and with all that it can have.
+
+
+WORDS = "I wake at three in the night and then I lie there for a long while and think about work. "
+ITEMS: Mapping[str, tuple[int, int]] = {
+    "history": (12, 60), "conversation": (12, 40), "notes": (8, 20), "recalled": (3, 6), "known": (10, 40),
+    "memories": (20, 100), "fragments": (7, 100), "utterances": (1, 3), "steps": (2, 12), "resources": (1, 3),
+}  # fmt: skip
+"""How many items a list has, in an ordinary talk and at most; others have 2 and 6."""
+CHARACTERS: Mapping[str, tuple[int, int]] = {
+    "utterance": (120, 2_000), "utterances": (120, 2_000), "reply": (300, 1_200), "memories": (120, 500),
+    "fragments": (120, 500), "do": (120, 400), "language": (2, 2), "link": (40, 40),
+}  # fmt: skip
+"""How long a text is; others have 80 and 200."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a prompt takes, in tokens as they are estimated.
+
+    Attributes:
+        room: what the window leaves for it.
+        least: what is left of it when all is cut that can be.
+    """
+
+    name: str
+    ordinary: int
+    full: int
+    least: int
+    room: int
+
+
+def sizes(pack: Pack, window: int, words: Path | None = None) -> Iterator[Sizes]:
+    """Measure every prompt of the house; `words`: a folder with one's own words."""
+    for kind in classes():
+        path = words / f"{kind.label()}.md" if words else None
+        own = path.read_text("utf-8") if path and path.is_file() else None
+        ordinary, full = (Request(_example(kind, pack, at), words=own) for at in (0, 1))
+        least = request_tokens(shorten(ordinary, 0))
+        yield Sizes(kind.label(), request_tokens(ordinary), request_tokens(full), least, room(ordinary, window)[0])
+
+
+def _example(kind: type[Prompt[Any]], pack: Pack, at: int) -> Prompt[Any]:
+    """Fill a prompt's fields; `at` 0: as in an ordinary talk, 1: as full as they get."""
+    values = {name: _value(name, field.annotation, pack, at) for name, field in kind.model_fields.items()}
+    return kind.model_construct(**values)
+
+
+def _value(name: str, kind: Any, pack: Pack, at: int) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Pack:
+        return pack
+    if kind is Phase:
+        return max(pack.phases, key=lambda phase: len(phase.instructions))
+    if kind is str:
+        length = CHARACTERS.get(name, (80, 200))[at]
+        return (WORDS * (length // len(WORDS) + 1))[:length]
+    if kind in (bool, int, float):
+        return kind(at)
+    if kind is datetime:
+        return datetime(2024, 5, 1)
+    if origin in (tuple, list):
+        return origin(_value(name, arguments[0], pack, at) for _ in range(ITEMS.get(name, (2, 6))[at]))
+    if origin is dict:
+        return {field: _value(field, str, pack, at) for field in list(pack.fields)[: None if at else 4]}
+    if origin is Literal:
+        return arguments[0]
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind.model_construct(
+            **{inner: _value(inner, field.annotation, pack, at) for inner, field in kind.model_fields.items()}
+        )
+    some = [argument for argument in arguments if argument is not NoneType]
+    return _value(name, some[0], pack, at) if some else None

@@ -26,9 +26,9 @@ from mindstream.planning.plan_task import plan_task
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import How, solve
 from mindstream.planning.watcher import RunWatcher
-from mindstream.service.members import open_member
 from mindstream.service.memory import memory
 from mindstream.service.opening import answering
+from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 from mindstream.sharing.member import plan_shot
 from mindstream.tools.mcp import mcp_tools

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
-from mindstream.log.folder import private
+from mindstream.log.files import private_folder
 from mindstream.memory.record import KINDS, Record
 from mindstream.memory.sqlite import SqliteStore
 from mindstream.memory.store import Commit, Store
@@ -91,7 +91,7 @@ async def begin(settings: Settings, setting: Setting) -> None:
         InputError: something lives there already.
     """
     await require_room_for_town(settings.data)
-    async with Town.open(private(settings.data), setting, embed=settings.embedder):
+    async with Town.open(private_folder(settings.data), setting, embed=settings.embedder):
         pass
 
 

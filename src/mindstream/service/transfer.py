@@ -40,21 +40,16 @@ class Imported:
     own: int
 
 
-async def export(memory: Memory) -> AsyncIterator[str]:
+async def export(memory: Memory, header: Callable[..., Header] = Header) -> AsyncIterator[str]:
     """Yield the lines of a memory, as it stands when the first is asked for.
 
     Raises:
         InputError: nothing is known of that user.
     """
     async with (await memory.require_known()).store.walk(memory.user) as (count, records):
-        yield Header(user=memory.user, exported=format_iso(memory.clock.now()), records=count).model_dump_json()
+        yield header(user=memory.user, exported=format_iso(memory.clock.now()), records=count).model_dump_json()
         async for record in records:
-            yield line(record)
-
-
-def line(record: Record) -> str:
-    """Return a record's line."""
-    return json.dumps(plain(record), ensure_ascii=False)
+            yield json.dumps(plain(record), ensure_ascii=False)
 
 
 def parse_export(lines: Iterable[bytes], source: str, stream: str) -> Export[Header]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mindstream.memory.columns import KIND_CODES, OPEN
 from mindstream.memory.record import FADING
 from mindstream.memory.strength import Point, Strength, curve
 from mindstream.service.memory import Memory
@@ -43,8 +42,7 @@ async def predict_forgetting(memory: Memory, habit: Habit) -> tuple[float, list[
     stream = memory.stream
     laws = stream.strength or Strength()
     columns = await stream.columns()
-    there = np.isin(columns.kind.values, [KIND_CODES[kind] for kind in FADING])
-    there &= (columns.forgotten.values == OPEN) & (columns.valid_until.values > memory.clock.now())
+    there = columns.holding(FADING, memory.clock.now())
     levels = np.minimum(columns.level.values[there], laws.lasting_level)
     levels[columns.lasting.values[there]] = laws.lasting_level
     drawn = min(1.0, habit.n / max(1, int(np.count_nonzero(there))))

@@ -73,11 +73,6 @@ def token_ids(text: str) -> list[int]:
     return list(_tokenizer().encode(text, add_special_tokens=False).ids)
 
 
-def count_tokens(text: str) -> int:
-    """Estimate how many tokens a model will make of a text."""
-    return len(_tokenizer().encode(text, add_special_tokens=False).ids)
-
-
 def table() -> NDArray[np.float32]:
     """Return the vectors of all tokens: shape (tokens, 256); shared by the whole process, so not to be written to."""
     with _LOADING:  # else each thread that is first reads a table of its own

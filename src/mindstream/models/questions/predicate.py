@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mindstream.models.calibration import coin
-from mindstream.models.decide import Question
+from mindstream.models.decide import Question, tossed
 from mindstream.models.prompt import rule
 
 YES_NO = ("yes", "no")
@@ -26,7 +25,4 @@ class Predicate(YesNo, Question):
     question: str
 
 
-@rule(Predicate)
-def not_known(ask: Predicate) -> dict[str, float]:
-    """Without a model nobody has read the text."""
-    return coin(ask.answers())
+rule(Predicate)(tossed)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from mindstream.models.calibration import coin
-from mindstream.models.decide import LETTERS, Question
+from mindstream.models.decide import LETTERS, Question, tossed
 from mindstream.models.prompt import rule
 
 
@@ -20,7 +19,4 @@ class Score(Question):
         return self.levels
 
 
-@rule(Score)
-def not_known(ask: Score) -> dict[str, float]:
-    """Without a model nobody has read the text."""
-    return coin(ask.answers())
+rule(Score)(tossed)

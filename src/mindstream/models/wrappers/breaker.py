@@ -9,12 +9,14 @@ from mindstream.clock import Clock, SystemClock
 from mindstream.errors import BudgetSpent, ModelError, ModelResting, ModelUnavailable, RateLimited
 from mindstream.models.model import Model, Part, Request
 
+FIRST_S, LONGEST_WISH_S = 5.0, 300.0
+
 
 class Breaker:
     """Lets a model rest after an outage: calls fail at once, then one is let through to try.
 
-    The rest is `first_s`, twice as long after each try that fails, up to `longest_s`; or as long as the endpoint
-    wishes, up to `longest_wish_s`. A reply ends it, and so does a refusal: who refuses is there. All who ask a model
+    The rest is FIRST_S, twice as long after each try that fails, up to `longest_s`; or as long as the endpoint
+    wishes, up to LONGEST_WISH_S. A reply ends it, and so does a refusal: who refuses is there. All who ask a model
     share one.
     """
 
@@ -23,14 +25,12 @@ class Breaker:
         model: Model,
         *,
         clock: Clock | None = None,
-        first_s: float = 5.0,
         longest_s: float = 60.0,
-        longest_wish_s: float = 300.0,
     ) -> None:
         self.name = model.name
         self._model = model
         self._clock = clock or SystemClock()
-        self._first_s, self._longest_s, self._longest_wish_s = first_s, longest_s, longest_wish_s
+        self._longest_s = longest_s
         self._rest_s = self._until = 0.0
         self._why = ""
         self._trying = False
@@ -72,8 +72,8 @@ class Breaker:
 
     def _rest(self, error: ModelUnavailable) -> None:
         wished_s = (error.retry_after_s or 0.0) if isinstance(error, RateLimited) else 0.0
-        backoff_s = min(self._longest_s, max(self._first_s, 2 * self._rest_s))
-        self._rest_s = max(backoff_s, min(self._longest_wish_s, wished_s))
+        backoff_s = min(self._longest_s, max(FIRST_S, 2 * self._rest_s))
+        self._rest_s = max(backoff_s, min(LONGEST_WISH_S, wished_s))
         self._until = self._clock.elapsed() + self._rest_s
         self._why = str(error)
         self._outages += 1

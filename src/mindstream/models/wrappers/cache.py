@@ -8,14 +8,17 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from mindstream import caches
 from mindstream.chance import token
 from mindstream.errors import StorageError
 from mindstream.models.model import Model, Part, Request, Usage
-from mindstream.models.recording import fingerprint, parts_from_json, parts_to_json
+from mindstream.models.recording import fingerprint
 from mindstream.private_files import make_private_folder, write_private
 
 HEX = "[0-9a-f]"
+ANSWER = TypeAdapter(list[Part])
 
 
 class Cache:
@@ -55,7 +58,7 @@ class Cache:
 
 def _read(path: Path) -> list[Part] | None:
     try:
-        return parts_from_json(path.read_bytes())
+        return ANSWER.validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
 
@@ -65,7 +68,7 @@ def _write(path: Path, parts: list[Part]) -> None:
     draft = path.with_suffix(f".{token()}.tmp")
     try:
         make_private_folder(path.parent)
-        write_private(draft, parts_to_json(parts))
+        write_private(draft, ANSWER.dump_json(parts))
         os.replace(draft, path)  # noqa: PTH105
     except OSError as error:
         raise StorageError(f"the answers' cache {path.parent.parent} cannot be written: {error}") from None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import ModelError
 from mindstream.models.model import Cut, Model, Part, Request, Usage
+from mindstream.tracing import start_span
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +74,59 @@ class Meter:
             self._on_call(call)
             if request.on_call:
                 request.on_call(call)
+
+
+# Tell whoever asks what their calls were: for models that many minds share, each with a log of its own.
+
+
+class WithListener:
+    """Passes requests on with `on_call` in them; the meter below tells it of each attempt."""
+
+    def __init__(self, model: Model, on_call: Callable[[Metered], None]) -> None:
+        self._model = model
+        self._on_call = on_call
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
+        further = request.on_call
+
+        def tell(call: Metered) -> None:
+            self._on_call(call)
+            if further is not None:
+                further(call)
+
+        return self._model.reply(replace(request, on_call=tell))
+
+
+# A span for every call of a model.
+
+
+class Traced:
+    """Begins a `chat` span with the request and ends it with the answer; tokens where they are known."""
+
+    def __init__(self, model: Model) -> None:
+        self.name = model.name
+        self._model = model
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        provider, _, model = self.name.partition(":")
+        call = start_span("chat", model or self.name, provider_name=provider, request_model=model or self.name)
+        call.set_attribute("mindstream.prompt", request.prompt.label())
+        call.set_attribute("mindstream.role", request.role)
+        try:
+            async with aclosing(self._model.reply(request)) as parts:
+                async for part in parts:
+                    if isinstance(part, Usage):
+                        call.set_attribute("gen_ai.usage.input_tokens", part.input_tokens)
+                        call.set_attribute("gen_ai.usage.output_tokens", part.output_tokens)
+                        if part.cached_tokens:
+                            call.set_attribute("gen_ai.usage.cache_read.input_tokens", part.cached_tokens)
+                    yield part
+        except ModelError as error:
+            call.set_attribute("error.type", type(error).__name__)
+            raise
+        finally:
+            call.end()

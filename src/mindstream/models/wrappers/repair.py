@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
 from mindstream.errors import ReplyInvalid
+from mindstream.models.ask import gather_reply
 from mindstream.models.fence import escaped
-from mindstream.models.gathered import gather_reply
-from mindstream.models.model import Call, Message, Model, Part, Piece, Request, Usage
-from mindstream.models.wrappers.arguments import complaint
+from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
+from mindstream.models.reply import check_depth, clean
+from mindstream.models.schema import find_faults
 
 _SHOWN = 4_000
 """Characters of a wrong answer that are shown to the model again."""
@@ -107,3 +109,23 @@ def total(used: list[Usage]) -> Usage:
         sum(known) if len(known) == len(costs) else None,
         sum(usage.cached_tokens for usage in used),
     )
+
+
+# Check a call's arguments against its tool's JSON Schema, before anything is called.
+
+
+def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
+    """Say what is wrong with a call, in words for the model, or None."""
+    tool = next((tool for tool in tools if tool.name == call.tool), None)
+    if tool is None:
+        return f"There is no tool {call.tool!r}. There are: {', '.join(tool.name for tool in tools)}."
+    try:
+        arguments = json.loads(call.arguments or "{}")
+        check_depth(arguments)
+    except (ValueError, RecursionError, ReplyInvalid) as error:
+        why = "they are nested too deep" if isinstance(error, RecursionError) else str(error).rstrip(".")
+        return f"The arguments of {call.tool!r} are not JSON that can be read: {why}."
+    if not isinstance(arguments, dict):
+        return f"The arguments of {call.tool!r} should be one JSON object."
+    found = find_faults(clean(arguments), tool.parameters)
+    return f"The arguments of {call.tool!r} do not fit: {'; '.join(found)}." if found else None
