@@ -272,3 +272,11 @@ async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: P
             while not (failed := await mind.stream.store.events("ann", kinds=["error"])):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert isinstance(failed[0].event, Failed) and await follow_ups(mind) == []
+
+
+async def test_after_an_alarm_a_stand_in_speaks_of_nothing_else(folder: Path) -> None:
+    async with Mind.open(folder, user="ann") as mind:
+        for text in ("Noise wakes me.", "I want to kill myself", "no, nobody is here", "ok"):
+            said = await mind.say(text)
+            await mind.settled()
+        assert not mind.plan.steps and "step" not in said.lower() and "noise" not in said.lower()

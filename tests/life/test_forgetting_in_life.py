@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lives import call, living, script
 
+from mindstream import Mind
 from mindstream.clock import ManualClock
 from mindstream.life.life import Habits
 from mindstream.life.state import read_state
@@ -37,3 +38,12 @@ async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
         again = await read_state(stream)
     assert b"third stair" not in whole_folder(tmp_path)
     assert again.goal == "Keep the lighthouse." and again.turn == turns and "third stair" not in again.model_dump_json()
+
+
+async def test_what_was_said_and_is_forgotten_is_no_news(tmp_path: Path) -> None:
+    async with Mind.open(tmp_path, user="ann", speaker=None) as mind:
+        async for _ in mind.hear("My bicycle is blue."):
+            pass
+        records = await mind.stream.latest("chat", 1)
+        await mind.stream.forget(await mind.stream.to_forget(records[0].id))
+        assert (await read_state(mind.stream)).unread == []

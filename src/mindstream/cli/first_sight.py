@@ -19,11 +19,11 @@ from mindstream.settings import Settings
 
 MEMORY = """
 Without a model nobody here understands you, and the memory works: a file of your own, in {data}.
-  {command} memory keep "The spare key hangs behind the door."     keep
-  {command} memory search where is the key                         search
-  {command} memory correct ID "It hangs in the shed now."          correct
-  {command} memory forget ID                                       forget, for good
-  {command} memory export                                          take it with you
+  {command} memory keep "The spare key hangs behind the door."        keep
+  {command} memory search where is the key                            search
+  {command} memory correct ID "The spare key hangs in the shed now."  correct
+  {command} memory forget ID                                          forget, for good
+  {command} memory export                                             take it with you
 What follows is a talk by stand-ins. Ctrl-D leaves."""
 GO_ON = """
 Go on in a terminal: `{command} chat`, or one utterance a line: echo "I sleep badly" | {command} chat

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from mindstream.coach.packs.pack import Lists, Topic, choices
-from mindstream.coach.packs.safety import find_hint
+from mindstream.coach.packs.safety import find_hint, spoke_of_danger
 from mindstream.coach.packs.saying import fresh, list_in, say
 from mindstream.coach.packs.topics import topics_in
 from mindstream.coach.talk import Talk
@@ -42,7 +42,9 @@ class _Answer:
         now = self.ask.plan.now
         if self.ask.late:
             return [self.say("late")]
-        if find_hint(self.ask.pack, self.ask.utterance):  # such words are not said back
+        if find_hint(self.ask.pack, self.ask.utterance) or spoke_of_danger(
+            self.ask.pack, self.said
+        ):  # such words are not said back
             return [self.say("alarm_heard"), "" if self.ask.asked_after else self.say("alarm_open")]
         if self.ask.utterance.rstrip().endswith(("?", "？")) and (quoted := self._quoted()):
             return [quoted]

@@ -34,6 +34,7 @@ from mindstream.life.events import (
 from mindstream.life.ledger import Ledger
 from mindstream.life.words import NOT_YET
 from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
+from mindstream.memory.redaction import MARK
 from mindstream.memory.stream import Stream
 from mindstream.models.fence import cut, fenced
 from mindstream.models.model import Call, Message
@@ -219,7 +220,7 @@ class LifeState(BaseModel):
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
         """Take in what a person or the world did."""
         match event:
-            case Heard() if self.hears or event.session == SESSION:
+            case Heard() if (self.hears or event.session == SESSION) and event.text != MARK:
                 self._tell(seq, f"{SAID}{event.text}")
             case Noticed():
                 self._tell(seq, f"Noticed: {event.text}", by_user=False)

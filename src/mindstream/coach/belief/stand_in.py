@@ -9,7 +9,7 @@ from typing import Any
 from mindstream.coach.belief.plan import PlanStep, StepEdit
 from mindstream.coach.belief.think_in_phase import LONGEST_QUOTE, PhaseThought, ThinkInPhase
 from mindstream.coach.packs.pack import Step, Topic, all_texts, in_language
-from mindstream.coach.packs.safety import find_alarm
+from mindstream.coach.packs.safety import find_alarm, spoke_of_danger
 from mindstream.coach.packs.saying import phrases, say
 from mindstream.coach.packs.topics import topics_in
 from mindstream.models.model import Message
@@ -27,8 +27,11 @@ def note_topics_and_plan_steps(ask: ThinkInPhase, _: Sequence[Message]) -> Phase
     It reads a pack's words, and nothing of the grammar around them: what is denied is not heard.
     """
     alarms = [alarm for text in ask.utterances if (alarm := find_alarm(ask.pack, text))]
-    if ask.hint or any(alarm.stops for alarm in alarms):
-        return PhaseThought(thought=f"a hint at {ask.hint or 'danger'}: nothing is believed of it, nothing planned")
+    said = [line.text for line in ask.conversation if not line.by_user]
+    if ask.hint or any(alarm.stops for alarm in alarms) or spoke_of_danger(ask.pack, said):
+        return PhaseThought(
+            thought=f"{f'a hint at {ask.hint}' if ask.hint else 'danger'}: nothing is believed of it, nothing planned"
+        )
     stated = [each for text in ask.utterances for each in sentences(text) if not each.endswith(("?", "？"))]
     named = set(topics_in(ask.pack, "\n".join(stated)))
     patch: dict[str, Any] = {}

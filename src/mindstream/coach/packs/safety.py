@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 from mindstream.caches import remember
-from mindstream.coach.packs.pack import Alarm, Pack
+from mindstream.coach.packs.pack import Alarm, Pack, all_texts
 from mindstream.coach.packs.recogniser import recognises_danger
 from mindstream.coach.packs.together import Together
 from mindstream.text.pattern import Patterns, pattern
@@ -27,6 +28,10 @@ class Raised:
 
     alarm: Alarm
     basis: Literal["words", "recogniser"]
+
+
+LATELY = 3
+"""So many answers after an alarm that stopped the talk, a stand-in talks of nothing else."""
 
 
 async def look_over(pack: Pack, text: str) -> None:
@@ -55,6 +60,12 @@ def find_hint(pack: Pack, text: str) -> Raised | None:
     Where an alarm stops the talk for sure there is nothing left to hint at.
     """
     return pack.cached(("alarms", "hint"), lambda: remember(REMEMBERED)(partial(_hinted, pack)))(text)
+
+
+def spoke_of_danger(pack: Pack, said: Sequence[str]) -> bool:
+    """Tell whether one of the last answers is what an alarm says that stops the talk; `said`: those of the coach."""
+    texts = [text for alarm in pack.alarms if alarm.stops for text in all_texts(alarm.say)]
+    return any(text in answer for answer in said[-LATELY:] for text in texts)
 
 
 def _sure(pack: Pack, text: str) -> Raised | None:
