@@ -17,7 +17,6 @@ from mindstream.memory.strength import (
     after_return,
     after_sleep,
     curve,
-    new,
     rehearsals,
 )
 
@@ -94,7 +93,7 @@ def test_a_clock_that_goes_back_does_no_harm() -> None:
 def test_by_default_five_returns_over_thirty_hours_make_a_record_last() -> None:
     times = rehearsals(LAWS)
     assert [time / HOUR_S for time in times] == [0, 2, 6, 14, 30]
-    now = new(0.0)
+    now = StrengthState(0, False, 0.0)
     for number, time in enumerate(times):
         assert not now.lasting
         now = after_return(now, time + 1 + number, LAWS)

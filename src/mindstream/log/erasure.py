@@ -257,15 +257,15 @@ ENTRY = re.compile(r"^(?=# )", re.MULTILINE)
 """An entry begins with the line that says when it was typed; the lines of its text begin with +."""
 
 
-def erase_typed(folder: Path, user: str, is_meant: Callable[[str], bool]) -> int:
-    """Take the entries that are meant out of a user's typed history; return how many.
+def erase_typed(folder: Path, user: str, is_meant: Callable[[str], bool]) -> None:
+    """Take the entries that are meant out of a user's typed history.
 
     Raises:
         StorageError: the file cannot be written anew.
     """
     path = history(folder, user)
     if path.is_symlink() or not path.exists() or not stat.S_ISREG(path.lstat().st_mode):
-        return 0
+        return
     beside = path.with_suffix(".tmp")
     try:
         entries = ENTRY.split(path.read_text("utf-8", "replace"))
@@ -283,7 +283,6 @@ def erase_typed(folder: Path, user: str, is_meant: Callable[[str], bool]) -> int
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
         raise StorageError(f"{path} cannot be written anew: {error.strerror}; do that, then forget again") from None
-    return len(entries) - len(kept)
 
 
 def _text(entry: str) -> str:

@@ -130,7 +130,8 @@ def erase(connection: sqlite3.Connection, stream: str, found: Carriers | None, c
         find_more(connection, stream, found)
         _rewrite(connection, stream, found, changed)
         redact(connection, stream, found, changed)
-        _end_work(connection, stream, found)
+        for seq in found.bare:  # whoever thinks about one of them just now can write nothing of it
+            connection.execute("DELETE FROM work WHERE mind = ? AND cause = ? AND done IS NULL", (stream, seq))
     erased = 0
     for id_ in ids:
         gone = connection.execute("DELETE FROM records WHERE id = ? AND stream = ?", (id_, stream)).rowcount
@@ -212,13 +213,6 @@ def _sum_anew(connection: sqlite3.Connection, id_: str) -> None:
     whole = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ?", (id_,)).fetchone()
     if whole:
         connection.execute("UPDATE records SET words_sum = ? WHERE id = ?", (sum_of_record(whole), id_))
-
-
-def _end_work(connection: sqlite3.Connection, stream: str, carriers: Carriers) -> None:
-    """End the open work that bare rows caused: whoever thinks about one of them just now can write nothing of it."""
-    connection.executemany(
-        "DELETE FROM work WHERE mind = ? AND cause = ? AND done IS NULL", [(stream, seq) for seq in carriers.bare]
-    )
 
 
 def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> str:

@@ -15,7 +15,7 @@ from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.closure import close, read_lineage
 from mindstream.memory.columns import OPEN
-from mindstream.memory.door import checked_text, is_finite
+from mindstream.memory.door import checked_text, is_finite, shortened
 from mindstream.memory.embedding import sound
 from mindstream.memory.missing_vectors import give
 from mindstream.memory.record import UNIQUE, New, Record, Triple, normalised
@@ -218,18 +218,14 @@ async def list_sessions(stream: Stream) -> list[Session]:
     lasts = len(there) - 1 - np.unique(episodes[::-1], return_index=True)[1]
     names = list(columns.episodes)
     opening = [columns.ids[at] for at in there[firsts]]
-    texts = {record.id: record.text for record in await stream.store.records(stream.name, opening)}
+    records = await stream.store.records(stream.name, opening)
+    texts = {record.id: shortened(" ".join(record.text.split()), OPENING) for record in records}
     created = columns.created.values[there]
     found = [
-        Session(names[number], float(created[first]), float(created[last]), int(count), _opening(texts.get(id_, "")))
+        Session(names[number], float(created[first]), float(created[last]), int(count), texts.get(id_, ""))
         for number, first, last, count, id_ in zip(numbers, firsts, lasts, lines, opening, strict=True)
     ]
     return sorted(found, key=lambda session: session.first)
-
-
-def _opening(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= OPENING else line[: OPENING - 1] + "…"
 
 
 # Corrections: the new words take the old ones' place, and whoever believed the old ones is told.

@@ -43,9 +43,11 @@ class Shelf:
             columns = self._held.get(stream)
             if columns is not None:
                 await self._fill(columns)
-                columns = self._without_traces(columns)
+                if columns.traces:  # of what was erased, in its neighbours
+                    caches.empty(stream)
+                    columns = None
             if columns is None:
-                columns = self._begin(stream)
+                self._held[stream] = columns = Columns(stream, self._embedder, self._width)
                 await self._fill(columns)
         return self._keep(columns)
 
@@ -55,16 +57,6 @@ class Shelf:
         if columns.vectors.is_far_behind:
             for _ in columns.vectors.settling():
                 await asyncio.sleep(0)
-
-    def _without_traces(self, columns: Columns) -> Columns | None:
-        """Let columns go where something was erased, so that it leaves no trace in its neighbours; None then."""
-        if columns.traces:
-            caches.empty(columns.stream)
-        return None if columns.traces else columns
-
-    def _begin(self, stream: str) -> Columns:
-        self._held[stream] = columns = Columns(stream, self._embedder, self._width)
-        return columns
 
     def _keep(self, columns: Columns) -> Columns:
         """Put columns where the most recently used are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -82,24 +82,19 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
             )
             yield count, _one_by_one(rows)
 
+    def _among(self, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query in which something is one of these values, so many of them at once."""
+        for start in range(0, len(values), 500):
+            some = values[start : start + 500]
+            yield from self._database.read(sql.format(",".join("?" * len(some))), [*some, *more])
+
     async def owners(self, ids: Sequence[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for start in range(0, len(ids), 500):
-            some = list(ids[start : start + 500])
-            found |= self._database.read(
-                f"SELECT id, stream FROM records WHERE id IN ({','.join('?' * len(some))})", some
-            )
-        return found
+        return dict(self._among("SELECT id, stream FROM records WHERE id IN ({})", ids))
 
     async def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
-        found: dict[str, Record] = {}
-        for start in range(0, len(ids), 500):
-            some = list(ids[start : start + 500])
-            marks = ",".join("?" * len(some))
-            rows = self._database.read(  # "+": find them by id, not among all of the stream
-                f"SELECT {COLUMNS} FROM records WHERE id IN ({marks}) AND +stream = ?", [*some, stream]
-            )
-            found |= {row[0]: record_of(row) for row in rows}
+        # "+": find them by id, not among all of the stream
+        rows = self._among(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}}) AND +stream = ?", ids, stream)
+        found = {row[0]: record_of(row) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
     async def latest(
@@ -131,16 +126,9 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
 
     async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}
-        hashes = list(wanted)
-        found: dict[str, Record] = {}
-        for start in range(0, len(hashes), 500):
-            some = hashes[start : start + 500]
-            rows = self._database.read(
-                f"SELECT {COLUMNS} FROM records WHERE stream = ? AND kind = ? AND same IN ({','.join('?' * len(some))})"
-                f" AND {HOLDS} ORDER BY number DESC",
-                [stream, kind, *some, now],
-            )
-            found |= {normalised(record.text): record for record in map(record_of, rows)}
+        sql = f"SELECT {COLUMNS} FROM records WHERE same IN ({{}}) AND stream = ? AND kind = ? AND {HOLDS}"
+        rows = self._among(f"{sql} ORDER BY number DESC", list(wanted), stream, kind, now)
+        found = {normalised(record.text): record for record in map(record_of, rows)}
         return {text: found[text] for text in wanted.values() if text in found}
 
     async def events(

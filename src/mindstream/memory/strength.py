@@ -73,11 +73,6 @@ class StrengthState(NamedTuple):
         return self.level < 0
 
 
-def new(now: Moment) -> StrengthState:
-    """Return how a record is held that was just written."""
-    return StrengthState(0, False, now)
-
-
 def after_return(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
     """Return how a record is held after a recall has returned it."""
     if held.forgotten:

@@ -63,15 +63,11 @@ class Fault:
     retry_after_s: float | None = None
 
 
-def _not_at_all(_: str) -> str:
-    return ""
-
-
 @contextmanager
 def failures(
     at: Address,
     told: Mapping[type[Exception], Callable[[Exception], Fault]],
-    ask_otherwise: Callable[[str], str] = _not_at_all,
+    ask_otherwise: Callable[[str], str] = lambda _: "",
 ) -> Iterator[None]:
     """Turn whatever an endpoint does wrong into a `ModelError`.
 

@@ -57,9 +57,8 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
 
 async def draft_rubric(pool: Pool, scorer: Model, reader: str, agents: Sequence[str] = ()) -> Rubric:
     """Have a rubric drafted, for a person to review."""
-    state = await pool.member_state(reader)
-    domain = state.created.domain if state.created else pool.name
-    return await ask(scorer, DraftRubric(domain=domain, agents=tuple(agents), samples=await _samples(pool, reader)))
+    domain, samples = await _domain_and_samples(pool, reader)
+    return await ask(scorer, DraftRubric(domain=domain, agents=tuple(agents), samples=samples))
 
 
 async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader: str) -> list[Pair]:
@@ -68,9 +67,7 @@ async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader:
     Raises:
         ModelError: no model is configured, or it gave none.
     """
-    state = await pool.member_state(reader)
-    domain = state.created.domain if state.created else pool.name
-    samples = await _samples(pool, reader)
+    domain, samples = await _domain_and_samples(pool, reader)
     drafted = list[Pair]()
     for answer in answers:
         found = await ask(scorer, DraftQuestion(domain=domain, answer=answer, examples=samples))
@@ -89,11 +86,12 @@ async def add_pairs(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str,
     return added
 
 
-async def _samples(pool: Pool, reader: str) -> tuple[str, ...]:
+async def _domain_and_samples(pool: Pool, reader: str) -> tuple[str, tuple[str, ...]]:
     state = await pool.member_state(reader)
+    domain = state.created.domain if state.created else pool.name
     served = [id_ for id_ in state.standings if id_ in pool.served(state, reader)]
     step = max(1, len(served) // SAMPLES)
-    return tuple(render_shot(state.standings[id_].exemplar) for id_ in served[::step][:SAMPLES])
+    return domain, tuple(render_shot(state.standings[id_].exemplar) for id_ in served[::step][:SAMPLES])
 
 
 async def size_curves(pool: Pool, form: Form | None = None) -> list[SizeCurve]:

@@ -96,14 +96,12 @@ async def _write(memory: Memory, records: list[Record]) -> None:
 
 async def _check_owners(memory: Memory, export: Export[Header]) -> None:
     """Raise InputError where a record is another user's; whose is not said: names are private."""
-    ids = list(export.lines)
-    for start in range(0, len(ids), 500):
-        for id_, owner in (await memory.store.owners(ids[start : start + 500])).items():
-            if owner != memory.user:
-                raise InputError(
-                    f"{export.source}:{export.lines[id_]}: the record {id_} belongs to another user of this data folder"
-                    " already; use another --data; nothing was imported"
-                )
+    for id_, owner in (await memory.store.owners(list(export.lines))).items():
+        if owner != memory.user:
+            raise InputError(
+                f"{export.source}:{export.lines[id_]}: the record {id_} belongs to another user of this data folder"
+                " already; use another --data; nothing was imported"
+            )
 
 
 async def _own_slots(memory: Memory, export: Export[Header]) -> set[str | None]:
