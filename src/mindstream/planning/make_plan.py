@@ -78,7 +78,7 @@ def _is_formula(task: str) -> bool:
         formulas = read_formulas(task)
     except ToolError:
         return False
-    sides = [side for formula in formulas for side in formula.sides]
+    sides = [side for formula in formulas for side in formula]
     is_equation = len(sides) > len(formulas)
     return is_equation or (any(isinstance(side, Apply) for side in sides) and not any(map(_has_word, sides)))
 

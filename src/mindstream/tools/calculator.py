@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 from mindstream.errors import ToolError
@@ -23,16 +24,16 @@ async def calculator(expression: str) -> str:
     unknowns by any name: "2x + 3 = 11" is 4, or "Tim = 2*Ann; Tim + Ann = 30; Ann + 5" (the last is worked out).
     """
     formulas = read_formulas(expression)
-    equations = [(left, right) for each in formulas for left, right in zip(each.sides, each.sides[1:], strict=False)]
-    asked = [each.sides[0] for each in formulas if len(each.sides) == 1]
+    equations = [(left, right) for each in formulas for left, right in pairwise(each)]
+    asked = [each[0] for each in formulas if len(each) == 1]
     if len(equations) + len(asked) > MOST:
         raise ToolError(f"at most {MOST} equations are solved together")
     try:
         return "\n".join(_linear_lines(equations, asked))
     except NotLinear:
         return "\n".join(await _symbolic_lines(equations, asked))
-    except OverflowError:
-        raise ToolError("that number is too large") from None
+    except (OverflowError, RecursionError):
+        raise ToolError("that is too large") from None
 
 
 def _linear_lines(equations: list[tuple[Node, Node]], asked: list[Node]) -> list[str]:

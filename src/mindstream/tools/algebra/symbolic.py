@@ -19,30 +19,18 @@ OPERATORS = {
     "**": lambda a, b: a**b,
     "mod": sympy.Mod,
     "neg": lambda a: -a,
-    "sqrt": sympy.sqrt,
-    "cbrt": sympy.cbrt,
     "abs": sympy.Abs,
-    "floor": sympy.floor,
     "ceil": sympy.ceiling,
     "min": sympy.Min,
     "max": sympy.Max,
     "sum": lambda *all: sum(all),
     "mean": lambda *all: sum(all) / len(all),
-    "factorial": sympy.factorial,
-    "gcd": sympy.gcd,
-    "lcm": sympy.lcm,
     "log": lambda a, *base: sympy.log(a, *(base or (10,))),
     "log10": lambda a: sympy.log(a, 10),
     "log2": lambda a: sympy.log(a, 2),
-    "ln": sympy.log,
-    "exp": sympy.exp,
-    "sin": sympy.sin,
-    "cos": sympy.cos,
-    "tan": sympy.tan,
-    "asin": sympy.asin,
-    "acos": sympy.acos,
-    "atan": sympy.atan,
 }
+SAME = ("sqrt", "cbrt", "floor", "factorial", "gcd", "lcm", "ln", "exp", "sin", "cos", "tan", "asin", "acos", "atan")
+"""What SymPy calls by the same name."""
 
 
 def build(tree: Any, real: bool = True) -> Any:
@@ -51,7 +39,8 @@ def build(tree: Any, real: bool = True) -> Any:
         return {"pi": sympy.pi, "e": sympy.E}.get(tree) or sympy.Symbol(tree, real=real or None)
     if isinstance(tree[0], int):
         return sympy.Rational(*tree)
-    return OPERATORS[tree[0]](*(build(each, real) for each in tree[1:]))
+    operator = getattr(sympy, tree[0]) if tree[0] in SAME else OPERATORS[tree[0]]
+    return operator(*(build(each, real) for each in tree[1:]))
 
 
 def write(value: Any) -> str:

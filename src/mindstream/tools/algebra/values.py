@@ -33,15 +33,12 @@ class Linear:
         terms = dict(self.terms)
         for name, factor in other.terms.items():
             terms[name] = bounded(terms.get(name, Fraction(0)) + factor * times)
-        return Linear(bounded(self.constant + other.constant * times), _present(terms))
+        present = {name: factor for name, factor in terms.items() if not is_zero(factor)}
+        return Linear(bounded(self.constant + other.constant * times), present)
 
     def scaled(self, times: Real) -> Linear:
         """Multiply by a number."""
         return Linear().plus(self, times)
-
-
-def _present(terms: Mapping[str, Real]) -> dict[str, Real]:
-    return {name: factor for name, factor in terms.items() if not is_zero(factor)}
 
 
 def is_zero(value: Real) -> bool:
@@ -105,22 +102,12 @@ def _apply(how: str, given: Sequence[Linear]) -> Linear:
 
 
 def _number(how: str, given: Sequence[Real]) -> Real:
-    several = SEVERAL.get(how)
-    if several is not None:
-        return several(given)
-    wanted = 2 if how in ("mod", "//", "**") else 1
-    if len(given) != wanted and not (how in ("log", "round") and len(given) == 2):
-        raise ToolError(f"{how} takes {wanted} value{'s' * (wanted > 1)}, not {len(given)}")
-    if how == "mod":
-        return given[0] % given[1]
-    if how == "//":
-        return Fraction(given[0] // given[1])
-    if how == "**":
-        return power(*given)
     try:
-        return ONE[how](*given)
+        return OF_NUMBERS[how](*given)
     except ValueError:
         raise ToolError(f"{how} has no real value there") from None
+    except TypeError:
+        raise ToolError(f"{how} does not take {len(given)} values") from None
 
 
 def power(base: Real, exponent: Real) -> Real:
@@ -169,11 +156,10 @@ def _rounded(value: Real, places: Real = Fraction(0)) -> Real:
     return Fraction(math.floor(abs(Fraction(value)) * step + Fraction(1, 2))) / step * (-1 if value < 0 else 1)
 
 
-def _log(value: Real, base: Real | None = None) -> Real:
+def _log(value: Real, base: Real = Fraction(10)) -> Real:
     """Return a logarithm, to base 10 where none is given; exact where it is a whole number."""
-    if value <= 0 or (base is not None and (base <= 0 or base == 1)):
+    if value <= 0 or base <= 0 or base == 1:
         raise ToolError("a logarithm is taken of a number above 0, to a base above 0 that is not 1")
-    base = Fraction(10) if base is None else base
     near = round(found := _ln(value) / _ln(base))
     return Fraction(near) if abs(near) < 5_000 and isinstance(base, Fraction) and base**near == value else found
 
@@ -184,8 +170,8 @@ def _ln(value: Real) -> float:
     return math.log(value)
 
 
-def _whole(function: Callable[..., int]) -> Callable[[Sequence[Real]], Real]:
-    def of(given: Sequence[Real]) -> Real:
+def _whole(function: Callable[..., int]) -> Callable[..., Real]:
+    def of(*given: Real) -> Real:
         if any(value != int(value) for value in given):
             raise ToolError("whole numbers are wanted there")
         return Fraction(function(*map(int, given)))
@@ -193,15 +179,16 @@ def _whole(function: Callable[..., int]) -> Callable[[Sequence[Real]], Real]:
     return of
 
 
-SEVERAL: dict[str, Callable[[Sequence[Real]], Real]] = {
-    "min": min,
-    "max": max,
-    "sum": lambda given: sum(given, Fraction(0)),
-    "mean": lambda given: sum(given, Fraction(0)) / len(given),
+OF_NUMBERS: dict[str, Callable[..., Real]] = {
+    "mod": lambda value, by: value % by,
+    "//": lambda value, by: Fraction(value // by),
+    "**": power,
+    "min": lambda *given: min(given),
+    "max": lambda *given: max(given),
+    "sum": lambda *given: sum(given, Fraction(0)),
+    "mean": lambda *given: sum(given, Fraction(0)) / len(given),
     "gcd": _whole(math.gcd),
     "lcm": _whole(math.lcm),
-}
-ONE: dict[str, Callable[..., Real]] = {
     "sqrt": lambda value: power(value, Fraction(1, 2)),
     "cbrt": lambda value: power(value, Fraction(1, 3)) if value >= 0 else -power(-value, Fraction(1, 3)),
     "abs": abs,
@@ -210,7 +197,7 @@ ONE: dict[str, Callable[..., Real]] = {
     "round": _rounded,
     "factorial": _factorial,
     "log": _log,
-    "log10": _log,
+    "log10": lambda value: _log(value),
     "log2": lambda value: _log(value, Fraction(2)),
     "ln": lambda value: _log(value, math.e),
     "exp": lambda value: math.exp(value) if value else Fraction(1),
