@@ -189,7 +189,8 @@ def _tool(connection: Connection, accepted: Definition) -> McpTool:
     description = (
         _readable(accepted.description).strip() or f"A tool of {server.name}, which does not say what it does."
     )
-    spec = ToolSpec(_endpoint_name(accepted.name), description, _readable_schema(accepted.parameters))
+    name = ODD.sub("_", accepted.name).strip("_")[:LONGEST_NAME] or "tool"
+    spec = ToolSpec(name, description, _readable_schema(accepted.parameters))
     traits = Traits(changes=not reads, foreign=True, timeout_s=server.timeout_s)
     return McpTool(spec, accepted, server, traits, connection)
 
@@ -210,10 +211,6 @@ def _named(tools: list[McpTool], taken: Collection[str]) -> list[McpTool]:
         used.add(name)
         named.append(replace(tool, spec=replace(tool.spec, name=name)))
     return named
-
-
-def _endpoint_name(name: str) -> str:
-    return ODD.sub("_", name).strip("_")[:LONGEST_NAME] or "tool"
 
 
 def _readable(text: str) -> str:
