@@ -9,12 +9,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.errors import ToolError
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import JsonSchema, ToolSpec
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
-from mindstream.tools.tool import FunctionTool, Tool, checked_tools, tool
+from mindstream.tools.tool import FunctionTool, Tool, Words, checked_tools, tool
 
 Floats = NDArray[np.float32]
 
@@ -75,24 +74,23 @@ def find_tools_tool(shelf: ToolShelf, attached: list[Tool], k: int = FOUND) -> F
             be called from the next step on.
     """
 
-    async def find_tools(need: str) -> str:
+    async def find_tools(need: Words) -> str:
         """Look for more tools that you can call, by what you need to do; those that fit can be called next.
 
         Args:
             need: what you want to get done, in a short sentence.
         """
-        if not need.strip():
-            raise ToolError("find_tools: say what you need to get done")
         found = await shelf.find(need, k)
         here = {each.spec.name for each in attached}
         attached.extend(each for each in found if each.spec.name not in here)
-        return "\n".join(f"{each.spec.name}: {_first_line(each.spec)}" for each in found) or "there are no tools"
+        return (
+            "\n".join(
+                f"{each.spec.name}: {each.spec.description.strip().partition(chr(10))[0][:SHOWN]}" for each in found
+            )
+            or "there are no tools"
+        )
 
     return replace(tool(find_tools), in_run=True)
-
-
-def _first_line(spec: ToolSpec) -> str:
-    return spec.description.strip().split("\n", 1)[0][:SHOWN]
 
 
 def _described(spec: ToolSpec) -> str:
