@@ -114,7 +114,7 @@ async def test_what_a_tool_returns_is_cut_and_can_be_encoded() -> None:
 
 
 async def test_functions_that_never_come_back_do_not_gather_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_free", threading.BoundedSemaphore(2))
+    monkeypatch.setattr(threads, "_free", threading.Semaphore(2))
     go_on = threading.Event()
     for _ in range(2):
         with pytest.raises(TimeoutError):

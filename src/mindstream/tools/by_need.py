@@ -48,16 +48,12 @@ class ToolShelf:
         if len(self.tools) <= k:
             return self.tools
         need = need[:LONGEST]
-        cosines = await self._cosines(need)
+        if self._vectors is None:
+            self._vectors = await self._embedder.embed([_described(each.spec) for each in self.tools])
+        cosines = self._vectors @ (await self._embedder.embed([need]))[0]
         scores = _standardised(cosines) + np.float32(WORDS) * _standardised(self._index.scores(terms(need)))
         best = np.argsort(-scores, kind="stable")[:k]
         return tuple(self.tools[at] for at in best)
-
-    async def _cosines(self, need: str) -> Floats:
-        if self._vectors is None:
-            self._vectors = await self._embedder.embed([_described(each.spec) for each in self.tools])
-        cosines: Floats = self._vectors @ (await self._embedder.embed([need]))[0]
-        return cosines
 
 
 def _standardised(values: Floats) -> Floats:
@@ -83,12 +79,8 @@ def find_tools_tool(shelf: ToolShelf, attached: list[Tool], k: int = FOUND) -> F
         found = await shelf.find(need, k)
         here = {each.spec.name for each in attached}
         attached.extend(each for each in found if each.spec.name not in here)
-        return (
-            "\n".join(
-                f"{each.spec.name}: {each.spec.description.strip().partition(chr(10))[0][:SHOWN]}" for each in found
-            )
-            or "there are no tools"
-        )
+        lines = (f"{each.spec.name}: {each.spec.description.strip()}".split("\n", 1)[0] for each in found)
+        return "\n".join(line[:SHOWN] for line in lines) or "there are no tools"
 
     return replace(tool(find_tools), in_run=True)
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 MOST = 64
 """So many functions may run at once, those that were given up and still go on included."""
 
-_free = threading.BoundedSemaphore(MOST)
+_free = threading.Semaphore(MOST)
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:

@@ -11,7 +11,7 @@ from typing import Any
 import sympy
 
 LONGEST, MOST = 400, 12
-OPERATORS = {
+OPERATORS: dict[str, Any] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
