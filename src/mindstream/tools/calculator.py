@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from fractions import Fraction
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -70,10 +72,8 @@ def _tree(node: Node) -> object:
         return node.name
     if isinstance(node, Number):
         return node.value.as_integer_ratio()
-    try:
+    with suppress(NotLinear):
         value = evaluate(node)
-    except NotLinear:
-        value = None
-    if value is not None and not value.terms and not isinstance(value.constant, float):
-        return value.constant.as_integer_ratio()
+        if not value.terms and isinstance(value.constant, Fraction):
+            return value.constant.as_integer_ratio()
     return [node.how, *map(_tree, node.to)]

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -42,7 +42,7 @@ CLOSE_S = 8.0
 """How long closing may take, before what is left is cancelled."""
 QUOTED = 500
 
-_ANSWER: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
+_ANSWER = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
     types.CallToolResult | types.InputRequiredResult
 )
 
@@ -201,13 +201,9 @@ class _Life:
 
     def _connect(self) -> Client:
         server = self._server
-        transport: AbstractAsyncContextManager[Any]
-        if server.command:
-            transport = stdio_transport(server.command, server.env, server.folder, self._last)
-        else:
-            transport = _http_transport(server, self._allow)
+        stdio = server.command and stdio_transport(server.command, server.env, server.folder, self._last)
         return Client(
-            transport,
+            stdio or _http_transport(server, self._allow),
             cache=None,
             client_info=types.Implementation(name="mindstream", version="1"),
             read_timeout_seconds=max(server.start_s, server.timeout_s),
