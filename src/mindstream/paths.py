@@ -61,8 +61,20 @@ def read_text(path: Path, most: int) -> str:
     """Return the text of a file of at most so many bytes.
 
     Raises:
-        InputError: it cannot be read, is no regular file (a pipe, a device: they could wait or go on for ever), is
-            larger, or is not UTF-8; the message goes on after the path's name.
+        InputError: it cannot be read (see `read_bytes`), or is not UTF-8; the message goes on after the path's name.
+    """
+    try:
+        return read_bytes(path, most).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text") from None
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """Return the content of a file of at most so many bytes.
+
+    Raises:
+        InputError: it cannot be read, is no regular file (a pipe, a device: they could wait or go on for ever), or is
+            larger; the message goes on after the path's name.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
@@ -77,7 +89,4 @@ def read_text(path: Path, most: int) -> str:
         raise InputError(f"cannot be read: {error}") from None
     if len(content) > most:
         raise InputError(f"is too large: at most {most:,} bytes are read")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text") from None
+    return content

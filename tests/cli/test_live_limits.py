@@ -87,7 +87,7 @@ def test_what_is_said_in_a_chat_is_not_said_to_a_life_that_hears_not(folder: Pat
 
 
 def test_a_planner_solves_a_task_in_steps_with_the_other_tools(door: FakeEndpoint, folder: Path) -> None:
-    m1: list[Behaviour] = [calls(call("solve_task", task="What is 17.5 * 4?")), Says("It is 70.")]
+    m1: list[Behaviour] = [calls(call("solve_task", task="17.5 * 4")), Says("It is 70.")]
     behave = lives({1: [calls(call("M1", task="Compute 17.5 * 4", context="")), *finish()]}, m1)
 
     def answers(asked: Asked) -> Behaviour:
@@ -99,7 +99,7 @@ def test_a_planner_solves_a_task_in_steps_with_the_other_tools(door: FakeEndpoin
     door.otherwise = answers
     data = ["--model", f"{door.url}#m", "--data", str(folder)]
     done = run("live", "--goal", GOAL, *data, "--tools", "planner,calculator")
-    assert done.code == 0 and "→ solve_task What is 17.5 * 4?" in done.out and "E1 calculator: 70" in done.out, done.out
+    assert done.code == 0 and "→ solve_task 17.5 * 4" in done.out and "E1 calculator: 70" in done.out, done.out
     told = run("life", "status", *data[2:], "--json").rows[0]["spent"]["calls"]
     assert told == len(door.chats), "what the planner asks stands on the bill"
 

@@ -1,7 +1,6 @@
 """LangChain's tools as ours.
 
-The stand-ins have the shape that `BaseTool` of langchain-core 1.7 has (name, description, args_schema, args, ainvoke,
-invoke).
+The stand-ins have the shape that `BaseTool` of langchain-core 1.7 has: name, description, args_schema, ainvoke, invoke.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pydantic import BaseModel, Field
@@ -35,11 +34,6 @@ class Search:
 
     name, description, args_schema = "web search", "Search the web.", SearchArguments
 
-    @property
-    def args(self) -> dict[str, Any]:
-        found: dict[str, Any] = SearchArguments.model_json_schema()["properties"]
-        return found
-
     async def ainvoke(self, given: dict[str, Any]) -> Any:
         arguments = SearchArguments.model_validate(given)
         if arguments.query == "fail":
@@ -51,13 +45,10 @@ class Search:
 
 
 class Where:
-    """A tool that is only sync, with arguments as a plain table; its result is a message."""
+    """A tool that is only sync, with a JSON Schema; its result is a message."""
 
     name, description = "where", "Tell the thread."
-
-    @property
-    def args(self) -> dict[str, Any]:
-        return {"depth": {"type": "integer"}, "how": {"type": "string", "default": "well"}}
+    args_schema: ClassVar[dict[str, Any]] = {"properties": {"depth": {"type": "integer"}}, "required": ["depth"]}
 
     def invoke(self, given: dict[str, Any]) -> Any:
         class Message:

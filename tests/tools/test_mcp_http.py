@@ -205,7 +205,7 @@ async def test_headers_come_from_the_environment_and_go_nowhere_else(
 @pytest.mark.parametrize(
     ("url", "error", "words"),
     [
-        ("https://me:secret@example.com/mcp", SettingsError, "must not hold a password"),
+        ("https://me:secret@example.com/mcp", SettingsError, "must not hold a name and a password"),
         ("https://127.0.0.1:1/mcp", ToolError, "127.0.0.1 is an address of this machine"),
         ("https://169.254.169.254/latest", ToolError, "of a private network"),
     ],

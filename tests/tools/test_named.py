@@ -82,7 +82,7 @@ async def test_memory_is_looked_into_with_days_and_nothing_is_strengthened(tmp_p
         first, second = (await call(tool, query="where is the spare key?")).splitlines()
         assert first == "2023-11-14 (note by facts): The spare key hangs behind the door."
         assert second == "2023-11-14 (evidence, from outside): A page says that keys rust."
-        with pytest.raises(ToolError, match="nothing to look for"):
+        with pytest.raises(ToolError, match="the arguments do not fit: query"):
             await call(tool, query=" ")
 
 

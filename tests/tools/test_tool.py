@@ -128,7 +128,7 @@ def silent(what: str) -> str:
     ("function", "words"),
     [
         (untyped, "'what' needs a type hint"),
-        (named, r"what belongs into \*\*what"),
+        (named, r"cannot give \*\*what"),
         (silent, "needs a docstring"),
         (Cupboard.look, "'self' needs a type hint"),
     ],

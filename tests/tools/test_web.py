@@ -18,8 +18,8 @@ from mindstream.tools.read_page import page_tool
 from mindstream.tools.tool import FunctionTool
 from mindstream.tools.web import Web, checked_url
 from mindstream.tools.web_search import Ddgs, Tavily, search_tool
-from mindstream.tools.wikipedia import Wikipedia, wikipedia_tool
-from mindstream.tools.wolfram import Wolfram, wolfram_tool
+from mindstream.tools.wikipedia import wikipedia_tool
+from mindstream.tools.wolfram import wolfram_tool
 
 HERE = Web(allow=("127.0.0.1",), timeout_s=5)
 KEY = "tvly-0123456789abcdef"
@@ -95,8 +95,8 @@ async def test_what_is_packed_is_refused(server: WebServer) -> None:
 def tools(server: WebServer) -> dict[str, FunctionTool]:
     return {
         "tavily": search_tool(Tavily(KEY, server.url, HERE)),
-        "wikipedia": wikipedia_tool(Wikipedia(url=server.url + "/{language}/api.php", web=HERE)),
-        "wolfram": wolfram_tool(Wolfram(KEY, server.url, HERE)),
+        "wikipedia": wikipedia_tool("en", HERE, server.url + "/{language}/api.php"),
+        "wolfram": wolfram_tool(KEY, HERE, server.url),
     }
 
 

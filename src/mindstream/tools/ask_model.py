@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import StringConstraints
 
 from mindstream.errors import ModelError, ToolError
 from mindstream.models.ask import ask
@@ -10,7 +12,7 @@ from mindstream.models.model import Model
 from mindstream.models.prompt import Prompt
 from mindstream.tools.tool import FunctionTool, tool
 
-LONGEST = 40_000
+Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40_000)]
 
 
 class AskModel(Prompt[str]):
@@ -24,10 +26,8 @@ class AskModel(Prompt[str]):
 def model_tool(model: Model) -> FunctionTool:
     """Make the tool `LLM`."""
 
-    async def LLM(instruction: str) -> str:  # noqa: N802 (the name that planners know)
+    async def LLM(instruction: Instruction) -> str:  # noqa: N802 (the name that planners know)
         """Let a language model do what needs no look-up: reason, compare, extract, sum up; give it all it needs."""
-        if not instruction.strip() or len(instruction) > LONGEST:
-            raise ToolError(f"an instruction has 1 to {LONGEST:,} characters")
         try:
             return await ask(model, AskModel(instruction=instruction))
         except ModelError as error:

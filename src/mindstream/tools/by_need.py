@@ -9,12 +9,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.errors import ToolError
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import JsonSchema, ToolSpec
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
-from mindstream.tools.tool import FunctionTool, Tool, checked_tools, tool
+from mindstream.tools.tool import FunctionTool, Tool, Words, checked_tools, tool
 
 Floats = NDArray[np.float32]
 
@@ -49,16 +48,12 @@ class ToolShelf:
         if len(self.tools) <= k:
             return self.tools
         need = need[:LONGEST]
-        cosines = await self._cosines(need)
+        if self._vectors is None:
+            self._vectors = await self._embedder.embed([_described(each.spec) for each in self.tools])
+        cosines = self._vectors @ (await self._embedder.embed([need]))[0]
         scores = _standardised(cosines) + np.float32(WORDS) * _standardised(self._index.scores(terms(need)))
         best = np.argsort(-scores, kind="stable")[:k]
         return tuple(self.tools[at] for at in best)
-
-    async def _cosines(self, need: str) -> Floats:
-        if self._vectors is None:
-            self._vectors = await self._embedder.embed([_described(each.spec) for each in self.tools])
-        cosines: Floats = self._vectors @ (await self._embedder.embed([need]))[0]
-        return cosines
 
 
 def _standardised(values: Floats) -> Floats:
@@ -75,24 +70,19 @@ def find_tools_tool(shelf: ToolShelf, attached: list[Tool], k: int = FOUND) -> F
             be called from the next step on.
     """
 
-    async def find_tools(need: str) -> str:
+    async def find_tools(need: Words) -> str:
         """Look for more tools that you can call, by what you need to do; those that fit can be called next.
 
         Args:
             need: what you want to get done, in a short sentence.
         """
-        if not need.strip():
-            raise ToolError("find_tools: say what you need to get done")
         found = await shelf.find(need, k)
         here = {each.spec.name for each in attached}
         attached.extend(each for each in found if each.spec.name not in here)
-        return "\n".join(f"{each.spec.name}: {_first_line(each.spec)}" for each in found) or "there are no tools"
+        lines = (f"{each.spec.name}: {each.spec.description.strip()}".split("\n", 1)[0] for each in found)
+        return "\n".join(line[:SHOWN] for line in lines) or "there are no tools"
 
     return replace(tool(find_tools), in_run=True)
-
-
-def _first_line(spec: ToolSpec) -> str:
-    return spec.description.strip().split("\n", 1)[0][:SHOWN]
 
 
 def _described(spec: ToolSpec) -> str:

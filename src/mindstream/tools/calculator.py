@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from fractions import Fraction
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
 from mindstream.errors import ToolError
 from mindstream.tools.algebra.formula import Apply, Name, Node, Number, read_formulas
-from mindstream.tools.algebra.linear import Solution, solve_linear
+from mindstream.tools.algebra.linear import solve_linear
 from mindstream.tools.algebra.values import NotLinear, evaluate, is_zero, written, written_sum
 from mindstream.tools.child import run_child
 
@@ -47,12 +49,9 @@ def _linear_lines(equations: list[tuple[Node, Node]], asked: list[Node]) -> list
         return ["no solution: the equations contradict one another"]
     if len(solution.values) == 1 and not solution.free and not asked:  # alone it can stand in another formula
         return [written_sum(value) for value in solution.values.values()]
-    return [*_solution_lines(solution), *(written_sum(evaluate(each, solution.values)) for each in asked)]
-
-
-def _solution_lines(solution: Solution) -> list[str]:
     lines = [f"{name} = {written_sum(value)}".replace("= ≈", "≈") for name, value in solution.values.items()]
-    return lines + [f"{', '.join(solution.free)} can be anything"] * bool(solution.free)
+    lines += [f"{', '.join(solution.free)} can be anything"] * bool(solution.free)
+    return [*lines, *(written_sum(evaluate(each, solution.values)) for each in asked)]
 
 
 async def _symbolic_lines(equations: list[tuple[Node, Node]], asked: list[Node]) -> list[str]:
@@ -72,15 +71,9 @@ def _tree(node: Node) -> object:
     if isinstance(node, Name):
         return node.name
     if isinstance(node, Number):
-        return _fraction(node)
-    try:
+        return node.value.as_integer_ratio()
+    with suppress(NotLinear):
         value = evaluate(node)
-    except NotLinear:
-        value = None
-    if value is not None and not value.terms and not isinstance(value.constant, float):
-        return _fraction(Number(value.constant))
+        if not value.terms and isinstance(value.constant, Fraction):
+            return value.constant.as_integer_ratio()
     return [node.how, *map(_tree, node.to)]
-
-
-def _fraction(number: Number) -> list[int]:
-    return [number.value.numerator, number.value.denominator]

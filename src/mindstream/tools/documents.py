@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +21,7 @@ from mindstream.memory.store import read_all
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.folder import MOST_FILES, PACKAGE, Folder, passages
-from mindstream.tools.tool import FunctionTool, tool
+from mindstream.tools.tool import FunctionTool, Words, tool
 from mindstream.tools.traits import FROM_STRANGERS
 
 MOST_PASSAGES, AT_ONCE = 20_000, 200
@@ -73,18 +73,16 @@ class Documents:
         self.unread.pop(name, None)
         try:
             digest, document = await self.folder.read(name)
+            is_same = all(record.data.get("hash") == digest for record in there)
+            if there and is_same and len(there) == there[0].data.get("parts"):  # all were written
+                return 0
+            found = passages(document)
+            if len(found) > room + len(there):
+                raise ToolError(f"{name} is not searched: at most {MOST_PASSAGES:,} passages are kept of a folder")
         except ToolError as error:
             self.unread[name] = str(error)
-            await self._erase(there)
-            return -len(there)
-        is_same = all(record.data.get("hash") == digest for record in there)
-        if there and is_same and len(there) == there[0].data.get("parts"):  # all were written
-            return 0
-        found = passages(document)
+            digest, found = "", []
         await self._erase(there)
-        if len(found) > room + len(there):
-            self.unread[name] = f"{name} is not searched: at most {MOST_PASSAGES:,} passages are kept of a folder"
-            return -len(there)
         parts = len(found)
         news = [
             New(
@@ -110,10 +108,8 @@ class Documents:
     def tools(self) -> tuple[FunctionTool, ...]:
         """Make the tools `search_documents`, `list_documents` and `read_document`."""
 
-        async def search_documents(query: str, count: Count = 3) -> str:
+        async def search_documents(query: Words, count: Count = 3) -> str:
             """Search the documents; returns the passages that fit best, each with its file and its place."""
-            if not query.strip():
-                raise ToolError("there is nothing to look for: the query is empty")
             await self.refresh()
             found = await self.stream.recall(query, count, kinds=["document"], touch=False)
             if not found:
@@ -164,10 +160,6 @@ async def open_documents(
     """
     found = Folder(folder)
     name = "documents." + blake2b(str(found.root).encode(), digest_size=8).hexdigest()
-    if data is not None:
-        async with Stream.open(data, name, embed=embed) as stream:
-            yield Documents(found, stream)
-        return
-    with tempfile.TemporaryDirectory(prefix="mindstream-") as kept:
+    with tempfile.TemporaryDirectory(prefix="mindstream-") if data is None else nullcontext(data) as kept:
         async with Stream.open(kept, name, embed=embed) as stream:
             yield Documents(found, stream)

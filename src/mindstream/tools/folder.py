@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from mindstream.errors import ToolError
+from mindstream.errors import InputError, ToolError
+from mindstream.paths import read_bytes
 from mindstream.text.headings import JOINT, find_headings, open_headings
 from mindstream.tools.child import run_child
 
@@ -45,9 +45,8 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file of the folder: its name, its lines, each with the page (0: no pages)."""
+    """A file of the folder: its lines, each with the page (0: no pages)."""
 
-    name: str
     lines: tuple[str, ...]
     pages: tuple[int, ...]
 
@@ -62,12 +61,7 @@ class Folder:
     def __init__(self, path: Path | str) -> None:
         self.root = Path(path).expanduser().resolve()
         if not self.root.is_dir():
-            is_file = self.root.is_file()
-            raise ToolError(
-                f"{str(path)!r} is a file; name the folder it lies in"
-                if is_file
-                else f"there is no folder {str(path)!r}"
-            )
+            raise ToolError(f"there is no folder {str(path)!r}" + ": it is a file" * self.root.is_file())
 
     def names(self) -> Iterator[str]:
         """Yield the names of its files, so many at most; links that lead out are left out."""
@@ -102,19 +96,10 @@ class Folder:
         Raises:
             ToolError: it is not in the folder, cannot be read, or is too large.
         """
-        path = self._path(name)
-        largest = LARGEST_PDF if _is_pdf(name) else LARGEST
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
-            with os.fdopen(descriptor, "rb") as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise ToolError(f"{name} is not a regular file")
-                content = file.read(largest + 1)
-        except OSError as error:
-            raise ToolError(f"{name} cannot be read: {error.strerror}") from None
-        if len(content) > largest:
-            raise ToolError(f"{name} is too large: at most {largest:,} bytes are read")
-        return content
+            return read_bytes(self._path(name), LARGEST_PDF if _is_pdf(name) else LARGEST)
+        except InputError as error:
+            raise ToolError(f"{name} {error}") from None
 
     async def read(self, name: str) -> tuple[str, Document]:
         """Return a file's hash and its text.
@@ -135,7 +120,7 @@ class Folder:
             if is_html:
                 text = str((await _parsed(name, "selectolax", HTML_SCRIPT, text))["text"])
             numbered = [(line, 0) for line in text.splitlines()]
-        return digest, Document(name, tuple(line for line, _ in numbered), tuple(page for _, page in numbered))
+        return digest, Document(tuple(line for line, _ in numbered), tuple(page for _, page in numbered))
 
     def _path(self, name: str) -> Path:
         if "\0" in name or not name or len(name) > 1_000:
@@ -164,13 +149,9 @@ def _is_pdf(name: str) -> bool:
 def passages(document: Document) -> list[Passage]:
     """Cut a document at empty lines, headings and pages into passages of about a thousand characters."""
     found: list[Passage] = []
-    held: list[int] = []
-    size = 0
     headings = {at: (level, words) for at, level, words in find_headings(document.lines)}
     above: list[tuple[int, str]] = []
-
-    def end() -> None:
-        nonlocal held, size, above
+    for held in _portions(document):
         text = "\n".join(document.lines[at] for at in held).strip()
         place = _place(document, held[0], held[-1])
         for start in range(0, len(text), 2 * PASSAGE):
@@ -179,20 +160,24 @@ def passages(document: Document) -> list[Passage]:
             found.append(Passage(text[start : start + 2 * PASSAGE], place, JOINT.join(under)))
         for at in held:
             above = open_headings(above, *headings[at]) if at in headings else above
-        held, size = [], 0
+    return found
 
+
+def _portions(document: Document) -> Iterator[list[int]]:
+    """Yield the lines of a passage each time."""
+    held, size = list[int](), 0
     for at, line in enumerate(document.lines):
         turns = held and document.pages[at] != document.pages[held[0]]
         begins = re.match(r"#{1,6}\s", line) and size > PASSAGE // 4
         full = size + len(line) > PASSAGE and (not line.strip() or size > PASSAGE)
         if held and (turns or begins or full):
-            end()
+            yield held
+            held, size = [], 0
         if line.strip() or held:
             held.append(at)
             size += len(line) + 1
     if held:
-        end()
-    return found
+        yield held
 
 
 def _place(document: Document, first: int, last: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -57,16 +56,10 @@ def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
 
 def _schema(tool: Any, name: str) -> JsonSchema:
     """Return the schema of what a caller gives; what LangChain itself adds to a call is not part of it."""
-    for found in (getattr(tool, each, None) for each in ("tool_call_schema", "args_schema", "get_input_schema")):
-        schema = found() if inspect.isroutine(found) else found
-        if isinstance(schema, dict):
+    for schema in (getattr(tool, each, {}) for each in ("tool_call_schema", "args_schema")):
+        if isinstance(schema, dict) and schema:
             return schema
-        for write in ("model_json_schema", "schema"):  # Pydantic 2, Pydantic 1
-            if hasattr(schema, write):
-                written: JsonSchema = getattr(schema, write)()
-                return written
-    properties = getattr(tool, "args", None)
-    if isinstance(properties, dict):
-        required = [each for each, what in properties.items() if "default" not in what]
-        return {"type": "object", "properties": properties, "required": required}
+        if hasattr(schema, "model_json_schema"):
+            written: JsonSchema = schema.model_json_schema()
+            return written
     raise TypeError(f"the tool {name!r} does not say what it takes")

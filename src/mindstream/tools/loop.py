@@ -26,8 +26,9 @@ SAME = 2
 class Watcher(Protocol):
     """Who is told what the loop does."""
 
-    async def recorded_result(self, call: Call) -> str | None:
+    async def recorded_result(self, call: Call) -> str | None:  # noqa: ARG002
         """Return what a call gave already, where it is not to be made again; None: it is to be made."""
+        return None
 
     async def log_call(self, call: Call) -> None: ...
 
@@ -35,26 +36,21 @@ class Watcher(Protocol):
 
     async def take_newer(self) -> str:
         """Return what has come up since the loop began and should be minded; "" for nothing."""
+        return ""
 
 
 @dataclass
-class ToolLog:
+class ToolLog(Watcher):
     """A watcher that keeps what it was told: the calls, and (tool, text) of what each gave."""
 
     calls: list[Call] = field(default_factory=list)
     results: list[tuple[str, str]] = field(default_factory=list)
-
-    async def recorded_result(self, call: Call) -> str | None:  # noqa: ARG002
-        return None
 
     async def log_call(self, call: Call) -> None:
         self.calls.append(call)
 
     async def log_observation(self, call: Call, found: Observation) -> None:
         self.results.append((call.tool, found.text))
-
-    async def take_newer(self) -> str:
-        return ""
 
 
 async def solve(

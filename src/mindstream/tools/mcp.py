@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mindstream.errors import SettingsError, ToolError
-from mindstream.models.model import Call, JsonSchema, ToolSpec
+from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import without_controls
 from mindstream.models.secrets import mask
 from mindstream.tools.arguments import read_arguments
@@ -155,19 +155,13 @@ async def _accepted(
         tuple(tool for tool in offered.values() if tool.name not in known),
         tuple((known[tool.name], tool) for tool in offered.values() if known.get(tool.name, tool) != tool),
     )
-    if changes and await _is_approved(changes, approve):
+    answer = approve(changes) if changes and approve else False
+    if await answer if inspect.isawaitable(answer) else answer:
         pins.accept(server.identity, (*changes.new, *(now for _, now in changes.changed)))
         same = list(offered.values())
-    elif changes:
+    else:
         refused.update(_refusals(changes))
     return [_tool(connection, tool) for tool in same]
-
-
-async def _is_approved(changes: Changes, approve: Approve | None) -> bool:
-    if approve is None:
-        return False
-    answer = approve(changes)
-    return bool(await answer if inspect.isawaitable(answer) else answer)
 
 
 def _refusals(changes: Changes) -> dict[str, str]:
@@ -186,10 +180,9 @@ def _refusals(changes: Changes) -> dict[str, str]:
 def _tool(connection: Connection, accepted: Definition) -> McpTool:
     server = connection.server
     reads = accepted.only_reads or accepted.name in server.reads
-    description = (
-        _readable(accepted.description).strip() or f"A tool of {server.name}, which does not say what it does."
-    )
-    spec = ToolSpec(_endpoint_name(accepted.name), description, _readable_schema(accepted.parameters))
+    description = _readable(accepted.description).strip() or f"A tool of {server.name}, without a description."
+    name = ODD.sub("_", accepted.name).strip("_")[:LONGEST_NAME] or "tool"
+    spec = ToolSpec(name, description, _readable_schema(accepted.parameters))
     traits = Traits(changes=not reads, foreign=True, timeout_s=server.timeout_s)
     return McpTool(spec, accepted, server, traits, connection)
 
@@ -212,27 +205,18 @@ def _named(tools: list[McpTool], taken: Collection[str]) -> list[McpTool]:
     return named
 
 
-def _endpoint_name(name: str) -> str:
-    return ODD.sub("_", name).strip("_")[:LONGEST_NAME] or "tool"
-
-
 def _readable(text: str) -> str:
     """Return a text without what nobody can see: a model would read it."""
     return "".join(c if c.isprintable() or c in "\n\t" else " " * c.isspace() for c in text)
 
 
-def _readable_schema(schema: JsonSchema) -> JsonSchema:
+def _readable_schema(value: Any, key: str = "") -> Any:
     """Return a schema whose words for a model are readable; names and values stay as they are."""
-
-    def walk(value: Any, key: str = "") -> Any:
-        if isinstance(value, dict):
-            return {name: walk(each, name) for name, each in value.items()}
-        if isinstance(value, list):
-            return [walk(each) for each in value]
-        return _readable(value) if isinstance(value, str) and key in ("description", "title") else value
-
-    found: JsonSchema = walk(schema)
-    return found
+    if isinstance(value, dict):
+        return {name: _readable_schema(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_readable_schema(each) for each in value]
+    return _readable(value) if isinstance(value, str) and key in ("description", "title") else value
 
 
 # What came of a call.

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -42,7 +42,7 @@ CLOSE_S = 8.0
 """How long closing may take, before what is left is cancelled."""
 QUOTED = 500
 
-_ANSWER: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
+_ANSWER = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
     types.CallToolResult | types.InputRequiredResult
 )
 
@@ -190,36 +190,25 @@ class _Life:
                     listing = await _list_tools(self._client)
                 self.listing.set_result(listing)
                 await self.stop.wait()
-        except (asyncio.CancelledError, KeyboardInterrupt):
-            self._fail("it was stopped")
-            raise
-        except TimeoutError:
-            self._fail(f"it was not ready within {self._server.start_s:g} seconds")
-        except BaseException as error:  # noqa: BLE001 (the outermost edge of a server's life)
-            self._fail(self._say(error))
+        except BaseException as error:
+            if not self.listing.done():
+                self.listing.set_exception(ToolError(self._say(error)))
+                self.listing.exception()  # nobody may be waiting any more
+            if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+                raise
         finally:
             self.stop.set()
 
-    def _fail(self, words: str) -> None:
-        if not self.listing.done():
-            prefix = f"{self._server.name}: "
-            self.listing.set_exception(ToolError(words if words.startswith(prefix) else prefix + words))
-            self.listing.exception()  # nobody may be waiting any more
-
     def _connect(self) -> Client:
+        server = self._server
+        stdio = server.command and stdio_transport(server.command, server.env, server.folder, self._last)
         return Client(
-            self._transport(),
+            stdio or _http_transport(server, self._allow),
             cache=None,
             client_info=types.Implementation(name="mindstream", version="1"),
-            read_timeout_seconds=max(self._server.start_s, self._server.timeout_s),
+            read_timeout_seconds=max(server.start_s, server.timeout_s),
             message_handler=self._hear,
         )
-
-    def _transport(self) -> AbstractAsyncContextManager[Any]:
-        server = self._server
-        if server.command:
-            return stdio_transport(server.command, server.env, server.folder, self._last)
-        return _http_transport(server, self._allow)
 
     async def _hear(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
@@ -232,6 +221,8 @@ class _Life:
             words = str(self._last)
         elif isinstance(error, MCPError):
             words = error.message
+        elif isinstance(error, TimeoutError):
+            words = f"it was not ready within {self._server.start_s:g} seconds"
         else:
             words = _short(error)
         words = without_controls(mask(words[: 4 * QUOTED]))[:QUOTED]
@@ -290,8 +281,6 @@ def _fault(tool: types.Tool, schema: dict[str, Any]) -> str:
     try:
         if len(json.dumps(schema)) > LONGEST_SCHEMA:
             return f"its schema has more than {LONGEST_SCHEMA:,} characters"
-        if schema["type"] != "object":
-            return "its arguments have no names"
         jsonschema_rs.validator_for(schema, offline=True)
     except (ValueError, RecursionError) as error:
         return f"its schema cannot be read: {str(error)[:200]}"

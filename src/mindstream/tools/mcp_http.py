@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator, Collection
 
 import httpx2
 
-from mindstream.errors import SettingsError
+from mindstream.errors import SettingsError, ToolError
 from mindstream.tools.addresses import is_allowed, may_reach
+from mindstream.tools.web import checked_url
 
 MOST_BYTES = 8_000_000
 """An answer is not read further."""
@@ -26,15 +27,9 @@ def check_url(url: str, allow: Collection[str]) -> httpx2.URL:
         SettingsError: it is none, holds a password, or is not encrypted, with a host that is not allowed by name.
     """
     try:
-        parsed = httpx2.URL(url)
-    except httpx2.InvalidURL as error:
-        raise SettingsError(
-            f"a server's address looks like https://host/mcp, not like {url[:200]!r} ({error})"
-        ) from None
-    if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise SettingsError(f"a server's address looks like https://host/mcp, not like {url[:200]!r}")
-    if parsed.userinfo:
-        raise SettingsError("a server's address must not hold a password: name a header for it")
+        parsed = httpx2.URL(checked_url(url))
+    except (httpx2.InvalidURL, ToolError) as error:
+        raise SettingsError(f"{error} (a password goes into a header)") from None
     if parsed.scheme == "http" and not is_allowed(parsed.host, allow):
         raise SettingsError(f"{parsed.host} is asked over https only, unless it is allowed by name (allow)")
     return parsed
@@ -74,8 +69,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             OSError: the host is not known, or is not to be asked.
         """
         url = request.url
-        if is_allowed(url.host, self._allow):
-            return await self._inner.handle_async_request(request)
         found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)
         there = dict.fromkeys(str(entry[4][0]) for entry in found)
         addresses = [each for each in there if may_reach(each, url.host, self._allow)]

@@ -36,13 +36,16 @@ HARMLESS = (
 )  # fmt: skip
 """The variables that a process gets in any case."""
 
+Got = MemoryObjectSendStream[SessionMessage | Exception]
+Sending = MemoryObjectReceiveStream[SessionMessage]
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 
 
 @dataclass
 class LastWords:
-    """What is known of a connection that has ended."""
+    """What is known of a connection that has ended; `lines`: so many came after what was last asked."""
 
+    lines: int = 0
     is_over: bool = False
     fault: str = ""
     code: int | None = None
@@ -87,14 +90,10 @@ async def stdio_transport(
     try:
         got, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, sending = anyio.create_memory_object_stream[SessionMessage](1_000)
-        pace = _Pace()
         async with asyncio.TaskGroup() as group:
             listening = group.create_task(_keep_tail(process, last))
-            tasks = [
-                listening,
-                group.create_task(_read(process, got, pace, last, listening)),
-                group.create_task(_write(process, sending, got, pace, last)),
-            ]
+            talking = (_read(process, got, last, listening), _write(process, sending, got, last))
+            tasks = [listening, *map(group.create_task, talking)]
             try:
                 yield read, write
                 await _end(process)
@@ -105,28 +104,19 @@ async def stdio_transport(
                     stream.close()
     finally:
         _signal(process, "SIGKILL")
-        _close(process)
+        transport: Any = getattr(process, "_transport", None)
+        if transport is not None:
+            transport.close()  # lets go of its pipes, which a child that got away may still hold
 
 
-@dataclass
-class _Pace:
-    lines: int = 0
-
-
-async def _read(
-    process: Process,
-    got: MemoryObjectSendStream[SessionMessage | Exception],
-    pace: _Pace,
-    last: LastWords,
-    listening: asyncio.Task[None],
-) -> None:
+async def _read(process: Process, got: Got, last: LastWords, listening: asyncio.Task[None]) -> None:
     """Pass messages on; what is none is left out, as servers do print what does not belong there."""
     assert process.stdout is not None
     with got, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         try:
             while line := await process.stdout.readline():
-                pace.lines += 1
-                if pace.lines > MOST_LINES:
+                last.lines += 1
+                if last.lines > MOST_LINES:
                     last.fault = f"it sent more than {MOST_LINES:,} lines that nobody asked for"
                     return
                 if (message := _parse(line)) is not None:
@@ -151,19 +141,13 @@ def _parse(line: bytes) -> JSONRPCMessage | None:
     return None if isinstance(message, JSONRPCNotification) and message.method != LIST_CHANGED else message
 
 
-async def _write(
-    process: Process,
-    sending: MemoryObjectReceiveStream[SessionMessage],
-    got: MemoryObjectSendStream[SessionMessage | Exception],
-    pace: _Pace,
-    last: LastWords,
-) -> None:
+async def _write(process: Process, sending: Sending, got: Got, last: LastWords) -> None:
     assert process.stdin is not None
     with sending:
         try:
             async for item in sending:
                 if isinstance(item.message, JSONRPCRequest):
-                    pace.lines = 0
+                    last.lines = 0
                 process.stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 await process.stdin.drain()
         except OSError:
@@ -207,10 +191,3 @@ def _signal(process: Process, name: str) -> None:
             os.killpg(process.pid, getattr(signal, name))  # it leads a group of its own
         else:
             process.kill()
-
-
-def _close(process: Process) -> None:
-    """Let go of its pipes, which a child that got away may still hold."""
-    transport: Any = getattr(process, "_transport", None)
-    if transport is not None:
-        transport.close()

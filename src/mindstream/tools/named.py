@@ -22,8 +22,8 @@ from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool, checked_tools, tool
 from mindstream.tools.web import Web
 from mindstream.tools.web_search import Ddgs, Search, Tavily, search_tool
-from mindstream.tools.wikipedia import Wikipedia, wikipedia_tool
-from mindstream.tools.wolfram import Wolfram, wolfram_tool
+from mindstream.tools.wikipedia import wikipedia_tool
+from mindstream.tools.wolfram import wolfram_tool
 
 NAMES = ("calculator", "web", "wikipedia", "wolfram", "read_page", "documents:DIR", "llm", "recall")
 """What can be named; `web` is Tavily where its key is set, else ddgs."""
@@ -77,9 +77,11 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
         case "web":
             return (search_tool(_search(means)),)
         case "wikipedia":
-            return (wikipedia_tool(Wikipedia(means.language, web=means.web)),)
+            return (wikipedia_tool(means.language, means.web),)
         case "wolfram":
-            return (wolfram_tool(Wolfram(_key(WOLFRAM, name), web=means.web)),)
+            if not (key := os.environ.get(WOLFRAM, "").strip()):
+                raise SettingsError(f"{name!r} needs a key: set {WOLFRAM}")
+            return (wolfram_tool(key, means.web),)
         case "read_page":
             _check_package("selectolax", name)
             return (page_tool(means.web),)
@@ -99,12 +101,6 @@ def _search(means: Means) -> Search:
         return Tavily(key, web=means.web)
     _check_package("ddgs", "web", f" (or set {TAVILY})")
     return Ddgs()
-
-
-def _key(variable: str, name: str) -> str:
-    if key := os.environ.get(variable, "").strip():
-        return key
-    raise SettingsError(f"{name!r} needs a key: set {variable}")
 
 
 def _check_package(package: str, name: str, otherwise: str = "") -> None:

@@ -11,7 +11,7 @@ from mindstream.errors import ToolError
 from mindstream.memory.record import Record, is_tainted
 from mindstream.memory.stream import Stream
 from mindstream.tools.call import ForeignText
-from mindstream.tools.tool import FunctionTool, tool
+from mindstream.tools.tool import FunctionTool, Words, tool
 
 LONGEST = 1_000
 Count = Annotated[int, Field(ge=1, le=20)]
@@ -20,10 +20,8 @@ Count = Annotated[int, Field(ge=1, le=20)]
 def recall_tool(stream: Stream) -> FunctionTool:
     """Make the tool `recall`, over one stream; to look strengthens nothing."""
 
-    async def recall(query: str, count: Count = 5) -> str:
+    async def recall(query: Words, count: Count = 5) -> str:
         """Look in memory; returns what fits best, each with its day and what it is."""
-        if not query.strip():
-            raise ToolError("there is nothing to look for: the query is empty")
         found = await stream.recall(query, count, touch=False)
         if not found:
             raise ToolError("nothing is remembered")

@@ -17,8 +17,7 @@ T = TypeVar("T")
 MOST = 64
 """So many functions may run at once, those that were given up and still go on included."""
 
-_running = 0
-_counting = threading.Lock()
+_free = threading.Semaphore(MOST)
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:
@@ -29,23 +28,18 @@ async def run_in_thread(function: Callable[[], T]) -> T:
     Raises:
         ToolError: too many are going on already.
     """
-    global _running
-    with _counting:
-        if _running >= MOST:
-            raise ToolError(f"{MOST} functions are running and have not come back; this one is not begun")
-        _running += 1
+    if not _free.acquire(blocking=False):
+        raise ToolError(f"{MOST} functions are running and have not come back; this one is not begun")
     done: Future[tuple[T, None] | tuple[None, BaseException]] = Future()
     context = contextvars.copy_context()
 
     def work() -> None:
-        global _running
         came: tuple[T, None] | tuple[None, BaseException]
         try:
             came = context.run(function), None
         except BaseException as error:  # noqa: BLE001 (what a function raises, SystemExit too, belongs to its caller)
             came = None, error
-        with _counting:
-            _running -= 1
+        _free.release()
         with contextlib.suppress(RuntimeError):  # the loop of whoever waited may be gone by now
             done.set_result(came)
 
@@ -53,8 +47,7 @@ async def run_in_thread(function: Callable[[], T]) -> T:
     try:
         threading.Thread(target=work, name=getattr(function, "__name__", "tool"), daemon=True).start()
     except RuntimeError as full:  # the machine has no room for one more
-        with _counting:
-            _running -= 1
+        _free.release()
         raise ToolError(f"no thread can be started: {full}") from None
     result, error = await asyncio.wrap_future(done)
     if error is not None:

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol, TypeAlias
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import ArgsKwargs
 
 from mindstream.errors import InputError, ReplyInvalid, ToolError
@@ -16,6 +16,9 @@ from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.prompt import complaints, first_json
 from mindstream.tools.threads import run_in_thread
 from mindstream.tools.traits import PLAIN, Traits
+
+Words: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
+"""What is asked for in words: something, and not too much."""
 
 
 class Tool(Protocol):
@@ -81,13 +84,9 @@ def tool(function: Callable[..., Any], traits: Traits = PLAIN) -> FunctionTool:
             model what it does.
     """
     key = _key(function)
-    shape = _SHAPES.get(key) if key else None
-    if shape is None:
-        shape = _shape(function)
-    if key:
-        _SHAPES[key] = shape
-        while len(_SHAPES) > MOST_SHAPES:
-            del _SHAPES[next(iter(_SHAPES))]
+    shape = _SHAPES[key] = _SHAPES.get(key) or _shape(function)
+    if len(_SHAPES) > MOST_SHAPES:
+        del _SHAPES[next(iter(_SHAPES))]
     return FunctionTool(*shape, function, traits=traits)
 
 
@@ -111,12 +110,12 @@ def checked_tools(tools: Sequence[Tool | Callable[..., Any]]) -> tuple[Tool, ...
 
 
 MOST_SHAPES = 500
-_SHAPES: dict[tuple[object, ...], tuple[ToolSpec, TypeAdapter[dict[str, Any]]]] = {}
+_SHAPES: dict[object, tuple[ToolSpec, TypeAdapter[dict[str, Any]]]] = {}
 """What was worked out of a function's code: a closure is made a tool every turn, and its code is always the same."""
 
 
-def _key(function: Callable[..., Any]) -> tuple[object, ...] | None:
-    """Return what a function's shape depends on, or None where that cannot be looked up."""
+def _key(function: Callable[..., Any]) -> object:
+    """Return what a function's shape depends on, or what nothing is found under where that cannot be looked up."""
     hints = tuple(getattr(function, "__annotations__", {}).items())
     defaults = repr((getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)))
     words = getattr(function, "__name__", ""), getattr(function, "__doc__", "")
@@ -124,7 +123,7 @@ def _key(function: Callable[..., Any]) -> tuple[object, ...] | None:
     try:
         hash(key)
     except TypeError:
-        return None
+        return object()
     return key
 
 
@@ -154,9 +153,7 @@ def _shape(function: Callable[..., Any]) -> tuple[ToolSpec, TypeAdapter[dict[str
 
 
 def _check_parameter(parameter: inspect.Parameter, name: str) -> None:
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        raise TypeError(f"the tool {name!r}: a model cannot know what belongs into {parameter}: name its arguments")
-    if parameter.kind is parameter.POSITIONAL_ONLY:
-        raise TypeError(f"the tool {name!r}: the argument {parameter.name!r} must have a name: take the / away")
+    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        raise TypeError(f"the tool {name!r}: a model cannot give {parameter}: each argument needs a name")
     if parameter.annotation is parameter.empty:
         raise TypeError(f"the tool {name!r}: the argument {parameter.name!r} needs a type hint")

@@ -10,8 +10,7 @@ import asyncio
 import json
 import re
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from ssl import SSLContext, create_default_context
@@ -150,18 +149,16 @@ class Web:
                 ) from None
             raise ToolError(f"{_host(url)} cannot be reached: {_quote(str(error) or type(error).__name__)}") from None
 
-    @asynccontextmanager
-    async def _session(self, url: str, refused: list[str]) -> AsyncIterator[aiohttp.ClientSession]:
+    def _session(self, url: str, refused: list[str]) -> aiohttp.ClientSession:
         """Open a session for one request: no cookies, no proxy (it would resolve names itself), no login of .netrc."""
         connector = aiohttp.TCPConnector(
             socket_factory=self._guard(URL(url).host or "", refused), ssl=_certificates(), force_close=True,
             use_dns_cache=False,
         )  # fmt: skip
-        async with aiohttp.ClientSession(
+        return aiohttp.ClientSession(
             connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trust_env=False,
             timeout=aiohttp.ClientTimeout(total=None),
-        ) as session:  # fmt: skip
-            yield session
+        )  # fmt: skip
 
     def _guard(self, host: str, refused: list[str]) -> Callable[[Any], socket.socket]:
         def make_socket(info: Any) -> socket.socket:
@@ -211,10 +208,7 @@ def _certificates() -> SSLContext:
 
 
 def _host(url: str) -> str:
-    try:
-        return (urlsplit(url).hostname or "the server")[:100]
-    except ValueError:
-        return "the server"
+    return str(urlsplit(url).hostname)[:100]
 
 
 def _quote(text: str) -> str:

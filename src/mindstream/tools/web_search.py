@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
 
@@ -11,13 +11,12 @@ from pydantic import Field
 from mindstream.errors import ToolError
 from mindstream.models.secrets import mask, remember
 from mindstream.tools.threads import run_in_thread
-from mindstream.tools.tool import FunctionTool, tool
+from mindstream.tools.tool import FunctionTool, Words, tool
 from mindstream.tools.traits import FROM_STRANGERS
 from mindstream.tools.web import Web, checked_url
 
-MOST, LONGEST_QUERY = 10, 400
 TITLE, SNIPPET = 200, 600
-Count = Annotated[int, Field(ge=1, le=MOST)]
+Count = Annotated[int, Field(ge=1, le=10)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +61,8 @@ class Tavily:
 class Ddgs:
     """Several search engines by the package ddgs, without a key; it asks them itself, and they may refuse."""
 
-    def __init__(self, timeout_s: int = 10, engines: str = "auto") -> None:
-        self.timeout_s, self.engines = timeout_s, engines
+    def __init__(self, engines: str = "auto") -> None:
+        self.engines = engines
 
     async def search(self, query: str, count: int) -> list[Result]:
         return await run_in_thread(lambda: self._search(query, count))
@@ -73,7 +72,7 @@ class Ddgs:
         from ddgs.exceptions import DDGSException
 
         try:
-            found = DDGS(timeout=self.timeout_s).text(query, max_results=count, backend=self.engines)
+            found = DDGS(timeout=10).text(query, max_results=count, backend=self.engines)
         except DDGSException as error:
             said = " ".join(mask(str(error)).split())
             if "no results" in said.lower():
@@ -85,14 +84,9 @@ class Ddgs:
 def search_tool(search: Search) -> FunctionTool:
     """Make the tool `web_search`."""
 
-    async def web_search(query: str, count: Count = 5) -> str:
+    async def web_search(query: Words, count: Count = 5) -> str:
         """Search the web; returns titles, links and snippets of pages, best first."""
-        words = " ".join(query.split())
-        if not words:
-            raise ToolError("there is nothing to look for: the query is empty")
-        if len(words) > LONGEST_QUERY:
-            raise ToolError(f"a query has at most {LONGEST_QUERY} characters, and that one has {len(words):,}")
-        found = (await search.search(words, count))[:count]
+        found = (await search.search(" ".join(query.split()), count))[:count]
         lines = [f"{n}. {each.title}\n{each.link}\n{each.snippet}" for n, each in enumerate(found, 1)]
         return "\n\n".join(lines) or "nothing was found"
 
@@ -103,18 +97,13 @@ def _results(found: Any, link: str, snippet: str) -> list[Result]:
     """Read results, each bounded and on a line; what is none, or leads nowhere, is left out."""
     if not isinstance(found, list):
         raise ToolError("the search answered with no list of results")
-    return list(_readable(found, link, snippet))
-
-
-def _readable(found: Iterable[Any], link: str, snippet: str) -> Iterable[Result]:
+    results = []
     for each in found:
-        if not isinstance(each, dict):
-            continue
-        try:
+        with suppress(ToolError, AttributeError):
             address = checked_url(str(each.get(link) or ""))
-        except ToolError:
-            continue
-        yield Result(_line(each.get("title"), TITLE) or address, address, _line(each.get(snippet), SNIPPET))
+            title = _line(each.get("title"), TITLE) or address
+            results.append(Result(title, address, _line(each.get(snippet), SNIPPET)))
+    return results
 
 
 def _line(text: object, longest: int) -> str:

@@ -3,51 +3,31 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 from mindstream.errors import ToolError
-from mindstream.tools.tool import FunctionTool, tool
+from mindstream.tools.tool import FunctionTool, Words, tool
 from mindstream.tools.traits import FROM_STRANGERS
 from mindstream.tools.web import Web
 
-LONGEST_QUERY, EXTRACT, OTHER = 300, 4_000, 200
+EXTRACT, OTHER = 4_000, 200
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){0,2}|simple")
 
 
-@dataclass(frozen=True)
-class Wikipedia:
-    """The encyclopedia in any of its languages; `{language}` in the address is filled in."""
+def wikipedia_tool(usual: str, web: Web, url: str = "https://{language}.wikipedia.org/w/api.php") -> FunctionTool:
+    """Make the tool `wikipedia`, over the encyclopedia in any of its languages; `{language}` in `url` is filled in."""
 
-    language: str = "en"
-    url: str = "https://{language}.wikipedia.org/w/api.php"
-    web: Web = field(default_factory=Web)
-
-    async def look_up(self, query: str, language: str = "") -> str:
-        """Return the beginning of the page that fits best, and what else was found.
-
-        Raises:
-            ToolError: there is no such language, or it failed.
-        """
-        language = language or self.language
-        if not _LANGUAGE.fullmatch(language):
-            raise ToolError(f"a language is written as en, de, zh or pt-br, not as {language[:20]!r}")
-        if not query.strip() or len(query) > LONGEST_QUERY:
-            raise ToolError(f"a query has 1 to {LONGEST_QUERY} characters")
-        answer = await self.web.ask(self.url.format(language=language), _parameters(query))
-        answer.check()
-        return _text(_pages(answer.json()), query)
-
-
-def wikipedia_tool(source: Wikipedia) -> FunctionTool:
-    """Make the tool `wikipedia`."""
-
-    async def wikipedia(query: str, language: str = "") -> str:
+    async def wikipedia(query: Words, language: str = "") -> str:
         """Look something up in Wikipedia (one thing, by its name); returns how the best page begins, and other titles.
 
         language: a code such as en, de or zh; empty for the usual one.
         """
-        return await source.look_up(query, language)
+        language = language or usual
+        if not _LANGUAGE.fullmatch(language):
+            raise ToolError(f"a language is written as en, de, zh or pt-br, not as {language[:20]!r}")
+        answer = await web.ask(url.format(language=language), _parameters(query))
+        answer.check()
+        return _text(_pages(answer.json()), query)
 
     return tool(wikipedia, FROM_STRANGERS)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
+from mindstream.chance import token
 from mindstream.errors import ToolError
 from mindstream.text.counting import count_of
 from mindstream.tools.tool import FunctionTool, tool
@@ -79,10 +79,8 @@ def read_written(root: Path) -> list[dict[str, str]]:
         return []
     found = []
     for line in lines:
-        try:
+        with suppress(ValueError):  # a line that a crash broke off
             found.append(json.loads(line))
-        except ValueError:  # a line that a crash broke off
-            continue
     return [each for each in found if isinstance(each, dict)]
 
 
@@ -98,14 +96,13 @@ def note_written(root: Path, key: str, name: str, digest: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    beside = path.with_name(f".writing-{token()}")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        with beside.open("x", encoding="utf-8") as file:
             file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        beside.replace(path)
     except OSError as error:
-        Path(name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise ToolError(f"{path.name} cannot be written: {error.strerror}") from None
 
 

@@ -32,8 +32,8 @@ def written_file_tools(folder: Path | str) -> tuple[FunctionTool, ...]:
         """List the files that you wrote into the folder for results, the newest first."""
         there = list(_own_files(root))
         lines = [f"{path.name} ({count_of(path.stat().st_size, 'byte')})" for path in there[:MOST]]
-        more = [f"… and {len(there) - MOST} older ones"] if len(there) > MOST else []
-        return "\n".join([*lines, *more]) or "none of the files that you wrote is there"
+        lines += [f"… and {len(there) - MOST} older ones"] * (len(there) > MOST)
+        return "\n".join(lines) or "none of the files that you wrote is there"
 
     def read_file(name: str, start: Annotated[int, Field(ge=0)] = 0) -> str:
         """Read back a file that you wrote into the folder for results; `start`: from this character on."""

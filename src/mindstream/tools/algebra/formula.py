@@ -87,15 +87,13 @@ def read_formulas(text: str) -> list[Formula]:
 def _statements(text: str) -> list[Formula]:
     try:
         tree = ast.parse(_python(text), mode="eval").body
-        return [tuple(map(_node, _sides(each))) for each in (tree.elts if isinstance(tree, ast.Tuple) else [tree])]
+        statements = tree.elts if isinstance(tree, ast.Tuple) else [tree]
+        sides = [[each.left, *each.comparators] if isinstance(each, ast.Compare) else [each] for each in statements]
+        return [tuple(map(_node, each)) for each in sides]
     except SyntaxError as error:
         raise ToolError(f"{text.strip()[:40]!r} is no formula: {error.msg}") from None
     except (MemoryError, RecursionError):
         raise ToolError("that formula is nested too deep") from None
-
-
-def _sides(tree: ast.expr) -> list[ast.expr]:
-    return [tree.left, *tree.comparators] if isinstance(tree, ast.Compare) else [tree]
 
 
 def _python(text: str) -> str:

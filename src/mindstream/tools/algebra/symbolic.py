@@ -3,6 +3,7 @@
 It reads trees as JSON, so that no text reaches SymPy's own parser, and prints what it found as JSON.
 """
 
+import contextlib
 import json
 import sys
 from typing import Any
@@ -10,27 +11,22 @@ from typing import Any
 import sympy
 
 LONGEST, MOST = 400, 12
-OPERATORS = {
+OPERATORS: dict[str, Any] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": lambda a, b: a / b,
     "//": lambda a, b: sympy.floor(a / b),
     "**": lambda a, b: a**b,
-    "mod": sympy.Mod,
     "neg": lambda a: -a,
-    "abs": sympy.Abs,
-    "ceil": sympy.ceiling,
-    "min": sympy.Min,
-    "max": sympy.Max,
     "sum": lambda *all: sum(all),
     "mean": lambda *all: sum(all) / len(all),
     "log": lambda a, *base: sympy.log(a, *(base or (10,))),
     "log10": lambda a: sympy.log(a, 10),
     "log2": lambda a: sympy.log(a, 2),
 }
-SAME = ("sqrt", "cbrt", "floor", "factorial", "gcd", "lcm", "ln", "exp", "sin", "cos", "tan", "asin", "acos", "atan")
-"""What SymPy calls by the same name."""
+OTHERWISE = {"mod": "Mod", "abs": "Abs", "ceil": "ceiling", "min": "Min", "max": "Max"}
+"""What SymPy calls by another name; the functions that are not named here it calls as we do."""
 
 
 def build(tree: Any, real: bool = True) -> Any:
@@ -39,7 +35,7 @@ def build(tree: Any, real: bool = True) -> Any:
         return {"pi": sympy.pi, "e": sympy.E}.get(tree) or sympy.Symbol(tree, real=real or None)
     if isinstance(tree[0], int):
         return sympy.Rational(*tree)
-    operator = getattr(sympy, tree[0]) if tree[0] in SAME else OPERATORS[tree[0]]
+    operator = OPERATORS.get(tree[0]) or getattr(sympy, OTHERWISE.get(tree[0], tree[0]))
     return operator(*(build(each, real) for each in tree[1:]))
 
 
@@ -58,7 +54,9 @@ def solve(equations: list[Any], asked: list[Any], real: bool = True) -> list[str
     """Return lines: the solutions, real ones where there are any, then what was asked for."""
     zero = [build(left, real) - build(right, real) for left, right in equations]
     unknown = sorted(set().union(*(each.free_symbols for each in zero)), key=str)
-    found, note = exact(zero, unknown) if zero else [{}], ""
+    found, note = list[dict[Any, Any]](), ""
+    with contextlib.suppress(NotImplementedError):  # where SymPy knows no way there is none
+        found = list(sympy.solve(zero[0] if len(zero) == 1 else zero, unknown, dict=True)) if zero else [{}]
     if real:
         found = [each for each in found if not any(is_complex(value) for value in each.values())]
     if real and not found and len(zero) == len(unknown) == 1:
@@ -77,14 +75,6 @@ def solve(equations: list[Any], asked: list[Any], real: bool = True) -> list[str
 def is_complex(value: Any) -> bool:
     """Tell whether a value is a number with an imaginary part."""
     return bool(value.is_number and abs(sympy.im(sympy.N(value))) > 1e-9)
-
-
-def exact(zero: list[Any], unknown: list[Any]) -> list[dict[Any, Any]]:
-    """Return the solutions that SymPy finds, none where it knows no way."""
-    try:
-        return list(sympy.solve(zero[0] if len(zero) == 1 else zero, unknown, dict=True))
-    except NotImplementedError:
-        return []
 
 
 def near(zero: Any, unknown: Any) -> list[dict[Any, Any]]:

@@ -120,10 +120,8 @@ def power(base: Real, exponent: Real) -> Real:
         raise ZeroDivisionError
     if isinstance(base, Fraction) and isinstance(exponent, Fraction):
         if exponent.denominator == 1:
-            if base in (0, 1, -1):
-                return Fraction(base ** int(exponent % 2 or 2 * (exponent != 0)))
             bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-            if bits * abs(exponent) > BITS + bits:
+            if bits > 1 and bits * abs(exponent) > BITS + bits:
                 raise ToolError("that power is too large: at most 3,600 digits are computed")
             return Fraction(base ** int(exponent))
         if base >= 0 and exponent.denominator <= 64 and (root := _exact_root(base, exponent.denominator)) is not None:
@@ -144,9 +142,9 @@ def _exact_root(base: Fraction, n: int) -> Fraction | None:
 
 
 def _factorial(value: Real) -> Real:
-    if value != int(value) or not 0 <= value <= LARGEST_FACTORIAL:
+    if not 0 <= value <= LARGEST_FACTORIAL:
         raise ToolError(f"a factorial is taken of whole numbers from 0 to {LARGEST_FACTORIAL:,}")
-    return Fraction(math.factorial(int(value)))
+    return Fraction(math.factorial(_whole(value)))
 
 
 def _rounded(value: Real, places: Real = Fraction(0)) -> Real:
@@ -170,13 +168,10 @@ def _ln(value: Real) -> float:
     return math.log(value)
 
 
-def _whole(function: Callable[..., int]) -> Callable[..., Real]:
-    def of(*given: Real) -> Real:
-        if any(value != int(value) for value in given):
-            raise ToolError("whole numbers are wanted there")
-        return Fraction(function(*map(int, given)))
-
-    return of
+def _whole(value: Real) -> int:
+    if value != int(value):
+        raise ToolError("whole numbers are wanted there")
+    return int(value)
 
 
 OF_NUMBERS: dict[str, Callable[..., Real]] = {
@@ -187,8 +182,8 @@ OF_NUMBERS: dict[str, Callable[..., Real]] = {
     "max": lambda *given: max(given),
     "sum": lambda *given: sum(given, Fraction(0)),
     "mean": lambda *given: sum(given, Fraction(0)) / len(given),
-    "gcd": _whole(math.gcd),
-    "lcm": _whole(math.lcm),
+    "gcd": lambda *given: Fraction(math.gcd(*map(_whole, given))),
+    "lcm": lambda *given: Fraction(math.lcm(*map(_whole, given))),
     "sqrt": lambda value: power(value, Fraction(1, 2)),
     "cbrt": lambda value: power(value, Fraction(1, 3)) if value >= 0 else -power(-value, Fraction(1, 3)),
     "abs": abs,
@@ -201,12 +196,7 @@ OF_NUMBERS: dict[str, Callable[..., Real]] = {
     "log2": lambda value: _log(value, Fraction(2)),
     "ln": lambda value: _log(value, math.e),
     "exp": lambda value: math.exp(value) if value else Fraction(1),
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
+    **{name: getattr(math, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
 }
 
 
