@@ -95,11 +95,13 @@ class McpServer:
         return value
 
     def _short_name(self) -> str:
-        """Return a name for it: of a URL the host, of a command what it runs: of `python -m x` x."""
+        """Return a name for it: of a URL the host, of `python -m x` x, of any other command what it begins with."""
         if not self.command:
             host = urlsplit(self.address).hostname or "server"
             parts = [part for part in host.split(".") if part not in ("www", "mcp", "api")]
             word = host if host.replace(".", "").isdigit() else (parts or [host])[0]
+        elif "-m" in self.command[1:-1]:
+            word = self.command[self.command.index("-m") + 1]
         else:
             words = [word for word in self.command[1:] if not word.startswith("-")]
             runs = Path(self.command[0]).stem.rstrip("0123456789.") in RUNNERS
