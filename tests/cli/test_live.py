@@ -114,7 +114,8 @@ def test_a_second_process_watches_answers_and_pauses(door: FakeEndpoint, folder:
                 screen.until("you answered: in 2024")
                 screen.until("It is done.")
             second.type("/pause\r")
-            first.until("· paused")
+            for screen in (first, second):
+                screen.until("· paused")
             second.type("\x03")
             second.until("it goes on in its own process")
             assert second.ended() == 0
