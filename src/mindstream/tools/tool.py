@@ -17,8 +17,10 @@ from mindstream.models.prompt import complaints, first_json
 from mindstream.tools.threads import run_in_thread
 from mindstream.tools.traits import PLAIN, Traits
 
-Words: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
-"""What is asked for in words: something, and not too much."""
+Words: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
+"""What is asked for in words: something."""
+ShortWords: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)]
+"""What a service elsewhere is asked."""
 
 
 class Tool(Protocol):

@@ -11,7 +11,7 @@ from pydantic import Field
 from mindstream.errors import ToolError
 from mindstream.models.secrets import mask, remember
 from mindstream.tools.threads import run_in_thread
-from mindstream.tools.tool import FunctionTool, Words, tool
+from mindstream.tools.tool import FunctionTool, ShortWords, tool
 from mindstream.tools.traits import FROM_STRANGERS
 from mindstream.tools.web import Web, checked_url
 
@@ -84,7 +84,7 @@ class Ddgs:
 def search_tool(search: Search) -> FunctionTool:
     """Make the tool `web_search`."""
 
-    async def web_search(query: Words, count: Count = 5) -> str:
+    async def web_search(query: ShortWords, count: Count = 5) -> str:
         """Search the web; returns titles, links and snippets of pages, best first."""
         found = (await search.search(" ".join(query.split()), count))[:count]
         lines = [f"{n}. {each.title}\n{each.link}\n{each.snippet}" for n, each in enumerate(found, 1)]

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from mindstream.errors import ToolError
-from mindstream.tools.tool import FunctionTool, Words, tool
+from mindstream.tools.tool import FunctionTool, ShortWords, tool
 from mindstream.tools.traits import FROM_STRANGERS
 from mindstream.tools.web import Web
 
@@ -17,7 +17,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){0,2}|simple")
 def wikipedia_tool(usual: str, web: Web, url: str = "https://{language}.wikipedia.org/w/api.php") -> FunctionTool:
     """Make the tool `wikipedia`, over the encyclopedia in any of its languages; `{language}` in `url` is filled in."""
 
-    async def wikipedia(query: Words, language: str = "") -> str:
+    async def wikipedia(query: ShortWords, language: str = "") -> str:
         """Look something up in Wikipedia (one thing, by its name); returns how the best page begins, and other titles.
 
         language: a code such as en, de or zh; empty for the usual one.

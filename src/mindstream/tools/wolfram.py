@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mindstream.errors import ToolError
 from mindstream.models.secrets import mask, remember
-from mindstream.tools.tool import FunctionTool, Words, tool
+from mindstream.tools.tool import FunctionTool, ShortWords, tool
 from mindstream.tools.traits import FROM_STRANGERS
 from mindstream.tools.web import Web
 
@@ -15,7 +15,7 @@ def wolfram_tool(key: str, web: Web, url: str = "https://www.wolframalpha.com/ap
     """Make the tool `wolfram`: https://products.wolframalpha.com/llm-api/documentation."""
     remember(key)
 
-    async def wolfram(query: Words) -> str:
+    async def wolfram(query: ShortWords) -> str:
         """Ask Wolfram Alpha in a few English words: mathematics, units, dates, science, countries.
 
         Returns its results as text.
