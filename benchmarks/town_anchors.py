@@ -63,6 +63,13 @@ def import_counts(recorded: Recorded) -> Figure:
         objects=levels[OBJECT],
         blocked=sum(world.walls),
         free=len(world.walls) - sum(world.walls),
+        component=sum(
+            world.routes.is_reachable(spot, (x, y))
+            for spot in list(positions.values())[:1]
+            for x in range(world.width)
+            for y in range(world.height)
+            if world.walkable((x, y))
+        ),
         object_tiles=len(objects),
         blocked_object_tiles=sum(not world.walkable(spot) for spot in objects),
     )
