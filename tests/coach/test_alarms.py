@@ -236,6 +236,30 @@ async def test_a_sure_yes_counts_while_the_listener_is_dead(folder: Path) -> Non
         assert (await answer(mind, "yes")).model == "safety"
 
 
+@pytest.mark.parametrize(
+    ("text", "reads", "fails", "told"),
+    [
+        ("yes, and I don't mean it lightly", "A", False, ("sure", "answer")),
+        ("no", "", True, ("hint", "words")),
+        ("yes, the curtains have come", "E", False, ("hint", "words")),
+    ],
+    ids=["affirmed in words that might take it back", "denied while it is dead", "a yes to something else"],
+)
+async def test_no_word_overrules_what_a_model_reads_or_could_not_read(
+    folder: Path, text: str, reads: str, fails: bool, told: tuple[str, str]
+) -> None:
+    listener = Listens(fails)
+    listener.let.set()
+    async with Mind.open(folder, user="ann", models=listening(listener)) as mind:
+        await answer(mind, HINT["en"])
+        for between in ("It is raining.", "It rains a lot.")[: 1 if fails else 2]:
+            await answer(mind, between)
+        listener.reads = reads
+        heard = await answer(mind, text)
+        assert (await alarmed(mind))[-1][:2] == told
+        assert told[0] == "sure" or words("hint_ask", "en") not in heard.text
+
+
 async def test_where_one_answer_is_all_what_is_heard_late_is_in_it(folder: Path) -> None:
     model = Listens()
     async with Mind.open(folder, user="ann", models=listening(model)) as mind:

@@ -15,8 +15,6 @@ from mindstream.coach.packs.saying import phrases
 from mindstream.coach.suggests_danger import AFFIRMS, DENIES, TAKES_BACK
 from mindstream.text.language import Language, language_of
 
-SHORT = 60
-"""Words that take back what was said, and no more, are no longer than this: no fact is noted of them."""
 YES = re.compile(
     r"^\W*(?:(?:well|honestly)\W+)?(?:(?:yes|yeah|yep)\b"
     r"|(?:i (?:do|have|am|guess so|think so)|sometimes|often|at times|maybe)"
@@ -39,11 +37,9 @@ GAPS = (0, 2, 4)
 
 
 def is_about_danger(pack: Pack, text: str) -> bool:
-    """Tell whether an utterance stops the talk, hints at what does, or takes that back: no fact is noted of it."""
+    """Tell whether an utterance stops the talk, or hints at what does: no fact is noted of it."""
     sure = find_alarm(pack, text)
-    if (sure and sure.stops) or find_hint(pack, text):
-        return True
-    return len(text) <= SHORT and bool(BACK.search(text.replace("’", "'")))
+    return bool((sure and sure.stops) or find_hint(pack, text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +85,9 @@ class Alarms:
     A question about danger stays open, whatever else is said and in whatever session, until it is answered.
     """
 
-    def __init__(self, pack: Pack, session: str) -> None:
-        self._pack, self.session = pack, session
+    def __init__(self, pack: Pack, session: str, *, listened_to: bool = False) -> None:
+        """`listened_to`: a model reads what answers a question about danger; words alone then only affirm."""
+        self._pack, self.session, self._listened_to = pack, session, listened_to
         self._told: Counter[str] = Counter()
         """How often each alarm's words were said in this session."""
         self._asked: set[tuple[str, Basis]] = set()
@@ -141,7 +138,7 @@ class Alarms:
             ask = "" if silent else in_language(hint.alarm.hint_ask, language)
             if not (silent and self._is_due):
                 return Verdict(hint.alarm, "hint", hint.basis, first=first, ask=ask, beside=raised)
-        if self._open and (self._is_due or YES.search(text)):
+        if self._open and (self._is_due or (read is None and YES.search(text))):
             open_, basis = self._open
             return Verdict(open_, "hint", basis, first=first, ask=self._again(open_, language), beside=raised)
         return Verdict(beside=raised, first=first)
@@ -194,17 +191,17 @@ class Alarms:
         """Read an utterance as the answer to what an alarm said or asked; None where it is none.
 
         The surest yes to what was just asked counts, whoever listens; all else is for the listener to read, if there is
-        one.
+        one: where it fails, the question stays open.
         """
         alarm, asked = (self._open[0], True) if self._open else (self._last, False)
         if alarm is None:
             return None
         text, said = situation.text.replace("’", "'"), situation.said
         back, just = bool(BACK.search(text)), any(ask in said for ask in _all(alarm.hint_ask))
-        if asked and not back and (read == AFFIRMS or ((just or not said) and YES.search(text))):
+        if asked and (read == AFFIRMS or (not back and (just or not said) and YES.search(text))):
             return Verdict(alarm, basis="answer", whole=self._words(alarm, language), urgent=True)
         denied = (asked and read == DENIES) or read == TAKES_BACK
-        if read is None:
+        if read is None and not self._listened_to:
             denied = back or bool(asked and just and NO.search(text))
         if not denied or find_hint(self._pack, text):
             return None

@@ -46,7 +46,7 @@ class Answering:
         self._floor, self._timeouts = floor, timeouts
         self._stream, self._pack = talker.stream, talker.pack
         self._log = AnswerLog(talker, gate, reasoners)
-        self.alarms = Alarms(talker.pack, talker.session)
+        self.alarms = Alarms(talker.pack, talker.session, listened_to=listener is not None)
         self._listener = SecondListener(talker, self.alarms, floor, listener, self._log.fail)
         self._in_turn = asyncio.Lock()  # one answer at a time, in the order of what was heard
         self._answering: set[int] = set()
