@@ -11,8 +11,8 @@ import pytest
 
 from mindstream import Mind, SqliteStore, Stream, SystemClock
 from mindstream.log.events import Said, Unknown
-from mindstream.memory.door import checked_record
-from mindstream.memory.salvage import UNREADABLE
+from mindstream.memory.store.salvage import UNREADABLE
+from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import faults
 from mindstream.service.erasing import erase, list_kept

@@ -105,13 +105,25 @@ PROSE = {
 """Where patterns look for words that people say: what alarms must be sure of, and dates and numbers."""
 FORMS = {
     *("cli/clean.py", "cli/edge.py", "cli/plain.py", "coach/belief/plan.py", "coach/packs/check.py"),
-    *("life/stand_in.py", "memory/audit.py", "memory/door.py", "memory/dream.py", "models/address.py"),
-    *("models/failures.py", "models/fence.py", "models/openai_chat.py", "models/reply.py", "models/template.py"),
-    *("models/typed_calls.py", "models/wrappers/guard.py", "planning/answer_from_evidence.py"),
+    *(
+        "life/stand_in.py",
+        "memory/curation/audit.py",
+        "memory/store/validation.py",
+        "memory/lifecycle/dream.py",
+        "models/providers/address.py",
+    ),
+    *(
+        "models/providers/failures.py",
+        "models/fence.py",
+        "models/providers/openai_chat.py",
+        "models/reply.py",
+        "models/template.py",
+    ),
+    *("models/providers/typed_calls.py", "models/wrappers/guard.py", "planning/prompts/answer_from_evidence.py"),
     *("planning/formats/compiler.py", "planning/formats/numbered.py", "planning/formats/rewoo.py"),
     *("sharing/retriever/unlikely.py", "text/classifier.py", "text/language.py"),
-    *("text/links.py", "tools/algebra/formula.py", "tools/web.py", "tools/wikipedia.py"),
-    *("town/formats/recording.py", "town/walk.py"),
+    *("text/links.py", "tools/algebra/formula.py", "tools/web/web.py", "tools/web/wikipedia.py"),
+    *("town/formats/recording.py", "town/world/walk.py"),
 }
 """Where they look for a written form: an address, a mark of a format, another program's error, a range of letters."""
 MOST_PATTERNS = 200

@@ -16,7 +16,7 @@ from mindstream import ManualClock, Mind, SqliteStore, Stream
 from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure
 from mindstream.log.database import FILE
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import erasing
 from mindstream.service.memory import Memory, memory
@@ -50,7 +50,7 @@ def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store = SqliteStore(folder)
         for user, count, said in (("zorro", 1500, SECRET), ("bob", 100, "the river")):
             async with Stream(store, user, WordLlama(), ManualClock()) as stream:
-                await stream.remember_all([New(text=f"{said} {n}", kind="note") for n in range(count)])
+                await stream.remember_all([RecordDraft(text=f"{said} {n}", kind="note") for n in range(count)])
         await store.close()
 
     asyncio.run(write())
@@ -88,7 +88,7 @@ async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
         raise KeyboardInterrupt
     async with Stream(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
-        await stream.remember("a new beginning", "note")
+        await stream.retain("a new beginning", "note")
     await store.close()
     async with opened(both, "zorro") as zorro:
         assert [record.text for record in await zorro.all()] == ["a new beginning"]
