@@ -21,7 +21,7 @@ from pathlib import Path
 from mindstream.life.events import Asked, Folded, Replied, TurnEnded
 from mindstream.life.life import Life, LifeConfig
 from mindstream.log.events import Observed
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.roles import Models
 from mindstream.tools.documents import open_documents
 
@@ -35,7 +35,7 @@ async def live(model: str, turns: int, docs: Path, limit: int, minutes: float) -
         async with (
             Models.named({"default": model}) as models,
             open_documents(docs) as documents,
-            Stream.open(folder, "small", seed=1) as stream,
+            Memory.open(folder, "small", seed=1) as stream,
             Life.open(stream, models, goal=GOAL, tools=documents.tools(), habits=habits) as life,
         ):
             began, lived = time.perf_counter(), 0

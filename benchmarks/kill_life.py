@@ -31,8 +31,8 @@ from mindstream.life.leave import Permits
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.state import LifeState
 from mindstream.log.events import Logged
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Request
 from mindstream.models.roles import Models
@@ -110,7 +110,7 @@ async def live(folder: Path, turns: int, *, forgets: bool = False) -> bool:
     try:
         goal = "" if last else GOAL
         async with (
-            Stream(store, "keeper", embedder("wordllama"), clock, seed=1) as stream,
+            Memory(store, "keeper", embedder("wordllama"), clock, seed=1) as stream,
             Life.open(stream, Models(model), goal=goal, tools=tools(folder), habits=habits) as life,
         ):
             if forgets:

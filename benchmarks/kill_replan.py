@@ -24,7 +24,7 @@ from pathlib import Path
 
 from kill_run import FORK, _add, _lines
 
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
 from mindstream.planning.leave import allow
@@ -106,7 +106,7 @@ class Process:
         return FakeModel(lines)
 
     async def run(self) -> None:
-        async with Stream.open(self.folder, "ada") as stream:
+        async with Memory.open(self.folder, "ada") as stream:
             solution = await solve(
                 TASK, self.how, tools=self.tools(), models=self.model(), leave=allow({"append", "append_once"}),
                 replans=REPLANS, stream=stream, run=RUN,

@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Request
 from mindstream.planning.leave import allow
@@ -107,7 +107,7 @@ def _written(n: int) -> tuple[str, str]:
 
 async def run(folder: Path, how: Strategy, said: Callable[[str], None]) -> None:
     """Solve the task on a folder, or go on where it was broken off; say so when it begins and ends."""
-    async with Stream.open(folder, "ada") as stream:
+    async with Memory.open(folder, "ada") as stream:
         said("began")
         solution = await solve(
             TASK, how, tools=tools(folder), models=model(), leave=allow({"append", "append_once"}), replans=0,
@@ -142,7 +142,7 @@ def last_words(process: BaseProcess, told: Connection) -> str:
 
 async def in_flight(folder: Path) -> int:
     """Count the steps that the log has begun and not ended."""
-    async with Stream.open(folder, "ada") as stream:
+    async with Memory.open(folder, "ada") as stream:
         rows = await stream.store.events(stream.name, 0, ("step_began", "step_found"), 10_000)
         steps = [(row.event.kind, getattr(row.event, "step", "")) for row in rows]
         return len({step for kind, step in steps if kind == "step_began"}

@@ -25,10 +25,10 @@ from month_plot import plot
 
 from mindstream import ManualClock, SqliteStore, chance
 from mindstream.clock import DAY_S, HOUR_S
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import FADING, KINDS
 from mindstream.memory.store.strength import Strength
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.rules import Rules
 
@@ -162,7 +162,7 @@ class Month:
 
     async def live_a_day(self) -> None:
         self.clock.advance(9 * HOUR_S)
-        async with Stream(self.store, f"ann {self.seed}", self.embedder, self.clock) as stream:
+        async with Memory(self.store, f"ann {self.seed}", self.embedder, self.clock) as stream:
             for number in (2 * self.day, 2 * self.day + 1):
                 await stream.retain(FACTS[number % len(FACTS)], "note")
                 self.clock.advance(0.05 * HOUR_S)
@@ -180,7 +180,7 @@ class Month:
             await self.sleep(stream)
             self.clock.advance((self.day + 1) * DAY_S - (self.clock.now() - 1_700_000_000.0 // DAY_S * DAY_S))
 
-    async def take_in(self, stream: Stream) -> None:
+    async def take_in(self, stream: Memory) -> None:
         """Note what was written since the last time."""
         columns = await stream.columns()
         for at, id_ in enumerate(columns.ids):
@@ -197,7 +197,7 @@ class Month:
         said = (group for number, (group, _) in ASKED.items() if FACTS[number].rstrip(".") in text)
         return next(said, "told once")
 
-    async def sleep(self, stream: Stream) -> None:
+    async def sleep(self, stream: Memory) -> None:
         """Predict the night, sleep, and note how everything is held after it."""
         columns, now = await stream.columns(), self.clock.now()
         there = np.isin(columns.kind.values, [code for code, kind in enumerate(KINDS) if kind in FADING])

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request, Usage
 from mindstream.planning.plan import Plan, PlannedStep
@@ -150,7 +150,7 @@ async def measure(questions: list[str]) -> dict[str, Any]:
     alike = [of_other_things(question, rng) for question in questions]
     unlike = [other for question in questions for other in other_questions(question) if other not in questions]
     with tempfile.TemporaryDirectory() as folder:
-        async with Stream.open(folder, "plans") as stream:
+        async with Memory.open(folder, "plans") as stream:
             plans = RememberedPlans(stream)
             for question in questions:
                 await solve(question, tools=TOOLS, models=model, remembered=plans)

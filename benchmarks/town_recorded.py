@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.clock import ManualClock
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import read_all
-from mindstream.memory.stream import Stream
 from mindstream.town.formats.recording import Move
 from mindstream.town.formats.saves import PersonaSave, Save
 from mindstream.town.profile import COMPAT
@@ -89,13 +89,13 @@ class Mind:
 
 
 @asynccontextmanager
-async def stream_of(persona: PersonaSave, now: float) -> AsyncIterator[Stream]:
+async def stream_of(persona: PersonaSave, now: float) -> AsyncIterator[Memory]:
     """Give a stream with a resident's memory."""
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(folder)
         try:
             vectors = RecordedVectors(persona)
-            async with Stream(store, persona.name, vectors, ManualClock(now), strength=None, seed=1) as stream:
+            async with Memory(store, persona.name, vectors, ManualClock(now), strength=None, seed=1) as stream:
                 await import_memory(stream, persona.memory)
                 yield stream
         finally:

@@ -24,10 +24,10 @@ from babble import Babble
 
 from mindstream.clock import SystemClock
 from mindstream.log.database import FILE
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
 
 SINGLES, BATCH = 300, 500
@@ -45,7 +45,7 @@ def fsync_ms(folder: str) -> float:
     return float(np.median(took))
 
 
-async def singles(stream: Stream, texts: list[str], note: bool) -> float:
+async def singles(stream: Memory, texts: list[str], note: bool) -> float:
     """Return the median milliseconds of writing one record."""
     took = []
     for text in texts:
@@ -55,7 +55,7 @@ async def singles(stream: Stream, texts: list[str], note: bool) -> float:
     return float(np.median(took))
 
 
-async def batches(stream: Stream, texts: list[str]) -> float:
+async def batches(stream: Memory, texts: list[str]) -> float:
     """Return how many records a second are written in batches."""
     start = time.perf_counter()
     for begin in range(0, len(texts), BATCH):
@@ -86,7 +86,7 @@ async def run(count: int) -> dict[str, float]:
         store, embedder, clock = SqliteStore(folder), WordLlama(), SystemClock()
         await embedder.embed(["warm"])
         result = {"fsync_p50_ms": fsync_ms(folder)}
-        filled = Stream(store, "filled", embedder, clock)
+        filled = Memory(store, "filled", embedder, clock)
         result["batch_per_s"] = await batches(filled, texts[2 * SINGLES :])
         result["single_p50_ms"] = await singles(filled, texts[:SINGLES], note=False)
         result["single_note_p50_ms"] = await singles(filled, texts[SINGLES : 2 * SINGLES], note=True)

@@ -17,7 +17,7 @@ from mindstream.clock import ManualClock
 from mindstream.life.events import Asked, Replied, TurnBegan, TurnEnded
 from mindstream.life.life import Life
 from mindstream.log.events import Event, Observed
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
@@ -57,7 +57,7 @@ def model() -> FakeModel:
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         async with (
-            Stream.open(Path(folder), "painter", clock=ManualClock()) as stream,
+            Memory.open(Path(folder), "painter", clock=ManualClock()) as stream,
             Life.open(stream, Models(model()), goal="Buy the paint for the floors.", tools=[tool(measure)]) as life,
         ):
             ended = await life.run()

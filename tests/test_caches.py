@@ -17,11 +17,11 @@ from mindstream.coach.packs.load import load
 from mindstream.coach.packs.safety import find_alarm
 from mindstream.coach.packs.topics import topics_in
 from mindstream.log.events import Remembered
+from mindstream.memory.memory import Memory
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import sqlite
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry, Erasure
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
 
 PACK = load("sleep")
@@ -36,7 +36,7 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
     await store.close()
 
 
-async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Stream:
+async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Memory:
     """Write a plan under an id of our choosing, as an import does."""
     async with Mind.open(store, user=user) as mind:
         plan = Plan(steps=[PlanStep(title=title, state="now")])
@@ -118,7 +118,7 @@ def erased(connection: sqlite3.Connection, id_: str) -> int:
 
 
 async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteStore, folder: Path) -> None:
-    stream, other = Stream(store, "ann", WordLlama(), ManualClock()), SqliteStore(folder)
+    stream, other = Memory(store, "ann", WordLlama(), ManualClock()), SqliteStore(folder)
     record = await stream.retain(f"The {SECRET} is red.")
     await stream.recall(SECRET, touch=False)
     await other._database.write(lambda each: erased(each, record.id))  # as if elsewhere
@@ -130,7 +130,7 @@ async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteSt
 
 
 async def test_one_users_erasing_leaves_anothers_recent_recalls(store: SqliteStore) -> None:
-    ann, bob = (Stream(store, user, WordLlama(), ManualClock()) for user in ("ann", "bob"))
+    ann, bob = (Memory(store, user, WordLlama(), ManualClock()) for user in ("ann", "bob"))
     for stream in (ann, bob):
         await stream.retain("tea in the garden")
         await stream.recall("tea", touch=False)

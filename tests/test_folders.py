@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind, SqliteStore, Stream, SystemClock
+from mindstream import Memory, Mind, SqliteStore, SystemClock
 from mindstream.log.events import Said, Unknown
 from mindstream.memory.store.salvage import UNREADABLE
 from mindstream.memory.store.validation import checked_record
@@ -77,7 +77,7 @@ async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> N
 
 async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
     store = SqliteStore(written)
-    async with Stream(store, "carol", WordLlama(), SystemClock()) as stream:
+    async with Memory(store, "carol", WordLlama(), SystemClock()) as stream:
         assert [record.text for record in await stream.archive()]
         await stream.sleep()
         for record in (await store.changes("carol", 0)).records:

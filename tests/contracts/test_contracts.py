@@ -20,8 +20,8 @@ from mindstream.contracts import model, reasoner, store
 from mindstream.contracts import tool as tools
 from mindstream.contracts.promise import Promise, keep
 from mindstream.log.events import Logged
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Commit, Store
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.models.providers.provider import provider
@@ -172,7 +172,7 @@ REASONERS: dict[str, Callable[[], Reasoner]] = {
 
 @asynccontextmanager
 async def thinking(build: Callable[[], Reasoner], folder: Path) -> AsyncIterator[reasoner.Trial]:
-    async with sqlite(folder) as opened, Stream(opened, "ann", WordLlama(), SystemClock()) as stream:
+    async with sqlite(folder) as opened, Memory(opened, "ann", WordLlama(), SystemClock()) as stream:
         yield reasoner.Trial(build(), stream)
 
 

@@ -18,7 +18,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from mindstream import FakeModel, ManualClock, SqliteStore, Stream
+from mindstream import FakeModel, ManualClock, Memory, SqliteStore
 from mindstream.log.events import Heard
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit, Entry, NewWork
@@ -44,7 +44,7 @@ def talk(folder: Path, user: str, session: str, lines: list[str]) -> None:
 async def remember(folder: Path) -> None:
     """Write what talk alone does not: all kinds, corrections, forgetting, dreams, reflections, open work."""
     store, clock = SqliteStore(folder), ManualClock(START)
-    async with Stream(store, "carol", WordLlama(), clock) as stream:
+    async with Memory(store, "carol", WordLlama(), clock) as stream:
         seen = await stream.remember_all(
             [RecordDraft(text=f"Carol was in the garden at {n} o'clock.", importance=6.0) for n in range(8, 14)]
         )

@@ -15,7 +15,7 @@ from mindstream.life.folding import fold
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.lives import LivesElsewhere
 from mindstream.life.state import read_state
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.tools.tool import tool
@@ -212,7 +212,7 @@ async def test_periods_that_were_slept_through_are_one_beat(tmp_path: Path) -> N
 async def test_a_mind_s_name_keeps_a_life_from_another(tmp_path: Path) -> None:
     async with living(tmp_path, script(["one"])) as life:
         await life.run(turns=1)
-    async with Stream.open(tmp_path, "other") as other:
+    async with Memory.open(tmp_path, "other") as other:
         assert (await read_state(other)).goal == ""
 
 
@@ -237,7 +237,7 @@ async def test_what_is_said_while_turns_fold_is_told_once(tmp_path: Path) -> Non
             await commands.say(stream, "The fog comes.")
             yield Piece("The lamp was lit.")
 
-    async with Stream.open(tmp_path, "keeper", clock=ManualClock(), seed=1) as stream:
+    async with Memory.open(tmp_path, "keeper", clock=ManualClock(), seed=1) as stream:
         model = script([FINISH, "ok"])
         async with Life.open(stream, Models(model), goal="Keep the lighthouse.") as life:
             await life.run(turns=1)

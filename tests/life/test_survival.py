@@ -21,7 +21,7 @@ from mindstream.life import reasoner, recurrence
 from mindstream.life.events import Beat, LifeBegan
 from mindstream.life.life import LifeConfig
 from mindstream.life.reasoner import LifeReasoner
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.minds.mind import Mind
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
@@ -105,7 +105,7 @@ def test_ten_sessions_and_three_processes_beat_once_a_period(tmp_path: Path, mon
 
 async def beats_and_turns(folder: Path) -> tuple[list[tuple[float, float]], list[int]]:
     """Return when each beat was due and when it came, and the numbers of the turns."""
-    async with Stream.open(folder, "keeper") as stream:
+    async with Memory.open(folder, "keeper") as stream:
         kept = await stream.store.events("keeper", kinds=["beat"], limit=1000)
         beats = [(row.event.due, row.at) for row in kept if isinstance(row.event, Beat)]
         return beats, [event.turn for event in await rows(stream, "turn_began")]

@@ -13,9 +13,9 @@ from world import LAWS, Words
 from mindstream import ManualClock, SqliteStore
 from mindstream.clock import DAY_S
 from mindstream.log.events import Logged, Remembered
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit
-from mindstream.memory.stream import Stream
 
 
 class Mortal(SqliteStore):
@@ -38,10 +38,10 @@ class Mortal(SqliteStore):
         return logged
 
 
-async def live(store: Mortal) -> tuple[Stream, int]:
+async def live(store: Mortal) -> tuple[Memory, int]:
     """Write what a sleep has to do with; return the stream and the row of the log that the sleep is begun for."""
     clock = ManualClock()
-    stream = Stream(store, "ann", Words(), clock, seed=7)
+    stream = Memory(store, "ann", Words(), clock, seed=7)
     await stream.remember_all(
         [RecordDraft(text=f"a boat, number {n}", importance=None, data={"life": True}) for n in range(9)]
     )

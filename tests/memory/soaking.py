@@ -14,7 +14,7 @@ import json
 import sys
 import time
 
-from mindstream import SqliteStore, Stream, SystemClock
+from mindstream import Memory, SqliteStore, SystemClock
 from mindstream.memory.store.record import Kind
 from mindstream.models.embedders.wordllama import WordLlama
 
@@ -25,7 +25,7 @@ WORDS = ("coffee", "noise", "boat", "garden", "music", "winter", "letter", "brid
 class Soaking:
     """One writer and one who looks, beside each other."""
 
-    def __init__(self, stream: Stream, name: str, seconds: float) -> None:
+    def __init__(self, stream: Memory, name: str, seconds: float) -> None:
         self.stream, self.name = stream, name
         self.end = time.monotonic() + seconds
         self.n = 0
@@ -57,7 +57,7 @@ class Soaking:
 
 async def soak(folder: str, name: str, seconds: float) -> dict[str, object]:
     store = SqliteStore(folder)
-    async with Stream(store, "ann", WordLlama(), SystemClock()) as stream:
+    async with Memory(store, "ann", WordLlama(), SystemClock()) as stream:
         await stream.embedder.embed(["warm"])
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)

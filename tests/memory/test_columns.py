@@ -5,12 +5,12 @@ import numpy as np
 
 from mindstream.clock import SystemClock
 from mindstream.log.events import Remembered
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import Record, RecordDraft, new_id
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Revision
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.embedders.wordllama import WordLlama
 
@@ -66,7 +66,7 @@ async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -
 
 async def test_streams_of_a_store_share_a_shelf_that_is_bounded_by_records(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
-    streams = [Stream(store, name, embedder("wordllama"), SystemClock()) for name in ("a", "b", "c")]
+    streams = [Memory(store, name, embedder("wordllama"), SystemClock()) for name in ("a", "b", "c")]
     for stream in streams:
         await stream.remember_all([RecordDraft(text=f"thing {n} of {stream.name}") for n in range(10)])
     shelves = {id(stream._recaller.shelf) for stream in streams}
@@ -87,7 +87,7 @@ async def test_streams_of_a_store_share_a_shelf_that_is_bounded_by_records(tmp_p
 async def test_a_recaller_goes_with_the_last_stream_that_has_it(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     for n in range(5):
-        async with Stream(store, f"mind {n}", WordLlama(), SystemClock()) as stream:
+        async with Memory(store, f"mind {n}", WordLlama(), SystemClock()) as stream:
             await stream.retain("a kettle")
             assert (await stream.recall("kettle"))[0].record.text == "a kettle"
     del stream

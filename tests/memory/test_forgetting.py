@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, JsonValue
 from world import World
 
-from mindstream import Mind, Stream
+from mindstream import Memory, Mind
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
@@ -41,7 +41,7 @@ def left(folder: Path, *words: str) -> list[str]:
     return found
 
 
-async def say(stream: Stream, text: str, answer: str = "", session: str = "monday") -> Record:
+async def say(stream: Memory, text: str, answer: str = "", session: str = "monday") -> Record:
     """Write an utterance as a mind does, and an answer."""
     (said,) = await stream.build_records([RecordDraft(text=text, kind="chat", by="ann", episode=session)])
     (row,) = await stream.commit(Entry(Heard(text=text, session=session, record=said.id), "ann", (said,)))
@@ -223,7 +223,7 @@ async def test_a_session_and_a_span_go_with_what_was_drawn_from_them(world: Worl
 
 async def test_another_user_s_records_are_untouched(world: World) -> None:
     said = await say(world.stream, "Otto is loud")
-    other = Stream(world.store, "bob", world.stream.embedder, world.clock)
+    other = Memory(world.store, "bob", world.stream.embedder, world.clock)
     bobs = await other.retain("Otto is loud", "note", evidence=[said.id])
     before = (await world.store.events("bob"), await world.store.records("bob", [bobs.id]))
     await forget(world, await world.stream.to_forget(about="Otto"))

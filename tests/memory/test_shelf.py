@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from world import Words
 
-from mindstream import ManualClock, SqliteStore, Stream
+from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.log.events import Remembered
 from mindstream.memory.store.columns import PORTION, Columns
 from mindstream.memory.store.index_cache import IndexCache
@@ -146,7 +146,7 @@ async def test_what_is_erased_between_portions_is_not_found(store: CountingStore
 
 
 async def test_constant_erasing_does_not_keep_a_recall_from_its_answer(store: CountingStore, folder: Path) -> None:
-    stream, other = Stream(store, "ann", Words(), ManualClock()), SqliteStore(folder)
+    stream, other = Memory(store, "ann", Words(), ManualClock()), SqliteStore(folder)
     left = [record.id for record in (await store.changes("ann", 0)).records]
 
     async def erase() -> None:

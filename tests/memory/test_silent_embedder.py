@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from world import Words
 
-from mindstream import ManualClock, Mind, SqliteStore, Stream
+from mindstream import ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.log.events import Failed, Logged
 from mindstream.memory import missing_vectors
@@ -47,8 +47,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, seconds)
 
 
-def a_stream(store: SqliteStore, embedder: Moody) -> Stream:
-    return Stream(store, "ann", embedder, ManualClock())
+def a_stream(store: SqliteStore, embedder: Moody) -> Memory:
+    return Memory(store, "ann", embedder, ManualClock())
 
 
 async def soon(what: Callable[[], Awaitable[bool] | bool]) -> None:
@@ -61,7 +61,7 @@ async def soon(what: Callable[[], Awaitable[bool] | bool]) -> None:
     raise AssertionError("it never came")
 
 
-async def has_vectors(stream: Stream) -> bool:
+async def has_vectors(stream: Memory) -> bool:
     return (await stream.columns()).foreign == 0
 
 

@@ -17,9 +17,9 @@ from mindstream import FakeModel, ManualClock
 from mindstream.errors import LeaseLost, StorageError
 from mindstream.log.events import Remembered, Slept
 from mindstream.memory.lifecycle.rate_importance import Importance
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Fence, NewWork
-from mindstream.memory.stream import Stream
 
 STEPS = ["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
 SLEEPING = Path(__file__).with_name("sleeping.py")
@@ -32,16 +32,16 @@ class Breaking(Mortal):
         raise StorageError("the disk is full")
 
 
-async def journal(stream: Stream) -> Sequence[object]:
+async def journal(stream: Memory) -> Sequence[object]:
     """Return the rows of the log and the records as they stand."""
     rows = [each.row() for each in await stream.store.events("ann")]
     records = (await stream.store.changes("ann", 0)).records
     return [*rows, *sorted(map(repr, records))]
 
 
-def again(stream: Stream) -> Stream:
+def again(stream: Memory) -> Memory:
     """Return the stream as whoever starts next opens it."""
-    return Stream(stream.store, "ann", Words(), stream.clock, seed=7)
+    return Memory(stream.store, "ann", Words(), stream.clock, seed=7)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ async def test_a_sleep_that_was_killed_goes_on_in_another_process(
     steps = await store.events("ann", kinds=["slept"])
     assert len(steps) == at
     clock.advance(steps[-1].at - clock.now())
-    stream = Stream(store, "ann", Words(), clock, seed=7)
+    stream = Memory(store, "ann", Words(), clock, seed=7)
     dream = await stream.sleep(n=5, cause=steps[0].event.cause)  # type: ignore[attr-defined]
     assert dream.startswith("I dreamt: a boat")
     assert await journal(stream) == undisturbed

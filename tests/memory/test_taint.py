@@ -10,9 +10,9 @@ from pydantic import BaseModel
 
 from mindstream.clock import ManualClock
 from mindstream.log.events import Remembered
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft, is_tainted
 from mindstream.memory.store.store import Entry
-from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.write_result import conclude
@@ -31,7 +31,7 @@ class Trip(BaseModel):
 
 async def test_what_is_drawn_from_a_page_is_still_tainted_next_week(tmp_path: Path) -> None:
     clock = ManualClock()
-    async with Stream.open(tmp_path, "ada", clock=clock) as stream:
+    async with Memory.open(tmp_path, "ada", clock=clock) as stream:
         page = await stream.retain(PAGE, "evidence", data={"tainted": True})
         own = await stream.retain("Ada likes museums.", "note")
         note = await stream.retain("The museum opens at nine.", "note", evidence=[own.id, page.id])
@@ -63,7 +63,7 @@ async def test_what_a_run_comes_to_that_read_a_page_is_tainted(tmp_path: Path) -
     async def nothing_more(*_: object) -> Sequence[Entry]:
         return ()
 
-    async with Stream.open(tmp_path, "ada") as stream:
+    async with Memory.open(tmp_path, "ada") as stream:
 
         async def write() -> Writing:
             records = await stream.build_records([RecordDraft(text="It opens at nine.", kind="note")])

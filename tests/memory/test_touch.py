@@ -11,9 +11,9 @@ from world import LAWS, World
 from mindstream import SystemClock
 from mindstream.clock import DAY_S
 from mindstream.log.events import Remembered
+from mindstream.memory.memory import Memory
 from mindstream.memory.recall.touch import LATER_S
 from mindstream.memory.store.record import KINDS, Kind, RecordDraft
-from mindstream.memory.stream import Stream
 
 
 async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None:
@@ -90,7 +90,7 @@ async def test_a_pure_read_changes_no_byte(folder: Path) -> None:
 
 async def test_touches_are_written_within_a_second_by_themselves(folder: Path) -> None:
     world = World(folder)
-    stream = Stream(world.store, "ann", world.stream.embedder, SystemClock())
+    stream = Memory(world.store, "ann", world.stream.embedder, SystemClock())
     record = await stream.retain("tomatoes")
     changes = await world.store.version()
     await stream.recall("tomatoes")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from world import Words
 
-from mindstream import ManualClock, SqliteStore, Stream
+from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.errors import LeaseLost, MindstreamError
 from mindstream.log.events import Failed, Remembered
 from mindstream.log.work import Work
@@ -28,7 +28,7 @@ class Two:
     def __init__(self, folder: Path) -> None:
         self.clock = ManualClock()
         self.store = SqliteStore(folder)
-        self.ann, self.bob = (Stream(self.store, user, Words(), self.clock) for user in ("ann", "bob"))
+        self.ann, self.bob = (Memory(self.store, user, Words(), self.clock) for user in ("ann", "bob"))
         self.secret: Record
 
     async def begin(self) -> Two:
@@ -113,7 +113,7 @@ WRITES: dict[str, Callable[[Two], Awaitable[object]]] = {
     "erase by id": lambda two: two.store.erase("ann", [two.secret.id]),
     "erase all of mine": lambda two: two.store.erase("ann"),
     "purge": lambda two: two.ann.purge(),
-    "reembed": lambda two: Stream(two.store, "ann", Words("others"), two.clock).reembed(),
+    "reembed": lambda two: Memory(two.store, "ann", Words("others"), two.clock).reembed(),
     "the same words": lambda two: two.ann.retain(SECRET, "note"),
     "a night": lambda two: two.ann.sleep(n=1_000),
     "his work ended": finish,
@@ -151,7 +151,7 @@ LOOK_ALIKES = [
 @pytest.mark.parametrize("user", LOOK_ALIKES)
 async def test_a_name_that_looks_alike_is_somebody_else(user: str, two: Two) -> None:
     try:
-        other = Stream(two.store, user, Words(), two.clock)
+        other = Memory(two.store, user, Words(), two.clock)
     except MindstreamError:
         return
     assert await other.recall(SECRET) == [] and await two.store.events(user) == []

@@ -14,8 +14,8 @@ from planned import Told, plan_of
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, LeaseLost
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
@@ -218,8 +218,8 @@ async def test_what_a_react_model_writes_is_no_reference() -> None:
 # Taken up again.
 
 
-def stream_in(store: SqliteStore) -> Stream:
-    return Stream(store, "marta", embedder("wordllama"), ManualClock())
+def stream_in(store: SqliteStore) -> Memory:
+    return Memory(store, "marta", embedder("wordllama"), ManualClock())
 
 
 @pytest.mark.parametrize("name", ["a\nb", "../../etc", "\ud800"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from planned import Told
 
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy, solve
@@ -36,7 +36,7 @@ SPECS = [each.spec for each in TOOLS]
 
 @pytest.fixture
 async def plans(tmp_path: Path) -> AsyncIterator[RememberedPlans]:
-    async with Stream.open(tmp_path, "plans") as stream:
+    async with Memory.open(tmp_path, "plans") as stream:
         yield RememberedPlans(stream)
 
 

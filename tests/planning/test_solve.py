@@ -12,8 +12,8 @@ from planned import Told
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
@@ -205,8 +205,8 @@ async def test_what_cannot_be_asked_for_is_told() -> None:
         await solve("x", models=model())
 
 
-def stream_in(store: SqliteStore) -> Stream:
-    return Stream(store, "marta", embedder("wordllama"), ManualClock())
+def stream_in(store: SqliteStore) -> Memory:
+    return Memory(store, "marta", embedder("wordllama"), ManualClock())
 
 
 async def test_what_was_planned_before_it_was_mended_is_not_taken_for_found(folder: Path) -> None:

@@ -13,8 +13,8 @@ from planned import Told
 
 from mindstream.clock import ManualClock
 from mindstream.errors import ModelError, ModelRefused
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Request
@@ -51,13 +51,13 @@ def model(**lines: Any) -> FakeModel:
 
 
 @pytest.fixture
-async def stream(tmp_path: Path) -> AsyncIterator[Stream]:
+async def stream(tmp_path: Path) -> AsyncIterator[Memory]:
     store = SqliteStore(tmp_path)
-    yield Stream(store, "marta", embedder("wordllama"), ManualClock())
+    yield Memory(store, "marta", embedder("wordllama"), ManualClock())
     await store.close()
 
 
-async def go(stream: Stream, library: Library, mind: FakeModel, how: Strategy = "rewoo", **more: Any) -> Solution:
+async def go(stream: Memory, library: Library, mind: FakeModel, how: Strategy = "rewoo", **more: Any) -> Solution:
     return await solve("t", how, tools=[library.tool], models=mind, stream=stream, run="r", **more)
 
 
@@ -75,7 +75,7 @@ def test_a_run_that_is_killed_mends_its_plan_no_oftener_and_knows_its_bill(how: 
 
 
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
-async def test_a_run_goes_on_in_the_middle_of_mending(how: Strategy, stream: Stream) -> None:
+async def test_a_run_goes_on_in_the_middle_of_mending(how: Strategy, stream: Memory) -> None:
     library = Library()
     with pytest.raises(ModelError):
         await go(stream, library, model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan=breaks), how)
@@ -86,7 +86,7 @@ async def test_a_run_goes_on_in_the_middle_of_mending(how: Strategy, stream: Str
     assert library.asked == ["a", "bad", "b"]
 
 
-async def test_a_plan_that_was_given_and_mended_stays_mended_where_it_is_given_again(stream: Stream) -> None:
+async def test_a_plan_that_was_given_and_mended_stays_mended_where_it_is_given_again(stream: Memory) -> None:
     library, told = Library(), Told()
     plan = read(PLAN, [library.tool.spec]).plan.model_copy(update={"task": "t"})
     first = model(answer_from_evidence=["MISSING E2", breaks], mend_plan=MENDED)
@@ -97,7 +97,7 @@ async def test_a_plan_that_was_given_and_mended_stays_mended_where_it_is_given_a
     assert solution.plan.step("E2").arguments == {"query": "b"}
 
 
-async def test_what_a_run_spent_is_spent_when_it_is_taken_up(stream: Stream) -> None:
+async def test_what_a_run_spent_is_spent_when_it_is_taken_up(stream: Memory) -> None:
     library = Library()
     first = model(make_plan=PLAN, answer_from_evidence=["MISSING E2", breaks], mend_plan=MENDED)
     with pytest.raises(ModelError):
@@ -114,7 +114,7 @@ async def test_what_a_run_spent_is_spent_when_it_is_taken_up(stream: Stream) -> 
     assert (again.spent.model_calls, again.spent.tokens) == (4, done.spent.tokens)
 
 
-async def test_one_budget_counts_a_run_that_is_taken_up_once(stream: Stream) -> None:
+async def test_one_budget_counts_a_run_that_is_taken_up_once(stream: Memory) -> None:
     library, budget = Library(), Budget(calls=9)
     with pytest.raises(ModelError):
         await go(stream, library, model(make_plan=PLAN, answer_from_evidence=breaks), budget=budget)
@@ -123,7 +123,7 @@ async def test_one_budget_counts_a_run_that_is_taken_up_once(stream: Stream) -> 
     assert spent == 2 and budget.spent_calls == 3
 
 
-async def test_a_run_that_got_no_plan_is_planned_anew(stream: Stream) -> None:
+async def test_a_run_that_got_no_plan_is_planned_anew(stream: Memory) -> None:
     library = Library()
     solution = await go(stream, library, model(make_plan="I cannot."))
     assert solution.stopped == "there is no plan: I cannot."

@@ -10,8 +10,8 @@ import pytest
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, ToolSpec
@@ -100,7 +100,7 @@ async def test_a_plan_that_was_given_is_in_the_log_and_another_one_keeps_what_st
         return f"found {query}"
 
     store = SqliteStore(folder)
-    stream = Stream(store, "ann", embedder("wordllama"), ManualClock(0.0))
+    stream = Memory(store, "ann", embedder("wordllama"), ManualClock(0.0))
     first = read_any("#E1 = look[a]\n#E2 = look[b]", [look.spec]).plan
     with pytest.raises(ModelRefused):  # the solver has nothing to say
         await solve("t", tools=[look], models=FakeModel({}), plan=first, stream=stream, run="r")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import FakeModel, ManualClock, SqliteStore, Stream
+from mindstream import FakeModel, ManualClock, Memory, SqliteStore
 from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.log.events import Reflected
 from mindstream.memory.store.record import Record, RecordDraft
@@ -22,14 +22,14 @@ from mindstream.reasoners.reflect.salient_questions import Questions
 
 
 @pytest.fixture
-async def stream(folder: Path) -> AsyncIterator[Stream]:
+async def stream(folder: Path) -> AsyncIterator[Memory]:
     store = SqliteStore(folder)
-    async with Stream(store, "ann", WordLlama(), ManualClock()) as made:
+    async with Memory(store, "ann", WordLlama(), ManualClock()) as made:
         yield made
     await store.close()
 
 
-async def seen(stream: Stream, *texts: str, importance: float = 5.0) -> list[Record]:
+async def seen(stream: Memory, *texts: str, importance: float = 5.0) -> list[Record]:
     return await stream.remember_all([RecordDraft(text=text, importance=importance) for text in texts])
 
 
@@ -38,7 +38,7 @@ def answering(question: str, *insights: Insight, times: int = 1) -> FakeModel:
     return FakeModel({"salient_questions": [Questions(questions=[question])] * times, "insights": [found] * times})
 
 
-async def test_the_counter_falls_by_the_importance_of_what_is_observed(stream: Stream) -> None:
+async def test_the_counter_falls_by_the_importance_of_what_is_observed(stream: Memory) -> None:
     assert await counter(stream) == START == 150
     await seen(stream, "a", "b", importance=8)
     await stream.retain("a note", "note", importance=9)
@@ -46,7 +46,7 @@ async def test_the_counter_falls_by_the_importance_of_what_is_observed(stream: S
     assert await counter(stream) == 134
 
 
-async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(stream: Stream) -> None:
+async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(stream: Memory) -> None:
     records = await seen(stream, *(f"Ann is painting the boat, day {n}" for n in range(30)))
     assert await counter(stream) == 0
     asked: list[str] = []
@@ -72,7 +72,7 @@ async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(st
     assert event.event.thoughts == tuple(thought.id for thought in thoughts)
 
 
-async def test_an_insight_whose_words_exist_is_not_written_twice(stream: Stream) -> None:
+async def test_an_insight_whose_words_exist_is_not_written_twice(stream: Memory) -> None:
     await seen(stream, "Ann is painting the boat")
     both = (Insight(text="Ann loves boats.", because=[1]), Insight(text="ann loves boats", because=[1]))
     model = answering("the boat?", *both, times=2)
@@ -81,18 +81,18 @@ async def test_an_insight_whose_words_exist_is_not_written_twice(stream: Stream)
     assert len(await stream.latest("thought", 9)) == 1
 
 
-async def test_an_insight_that_only_repeats_a_memory_is_an_echo(stream: Stream) -> None:
+async def test_an_insight_that_only_repeats_a_memory_is_an_echo(stream: Memory) -> None:
     await seen(stream, "Ann is painting the boat")
     assert await reflect(stream, answering("the boat?", Insight(text="Ann is painting the boat.", because=[1]))) == []
 
 
-async def test_an_insight_without_support_is_not_written(stream: Stream) -> None:
+async def test_an_insight_without_support_is_not_written(stream: Memory) -> None:
     await seen(stream, "Ann is painting the boat")
     assert await reflect(stream, answering("the boat?", Insight(text="Ann is rich", because=[7, -1]))) == []
 
 
 @pytest.mark.parametrize("fails", ["salient_questions", "insights"])
-async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: Stream, fails: str) -> None:
+async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: Memory, fails: str) -> None:
     await seen(stream, *(f"percept {n}" for n in range(30)))
     lines = {"salient_questions": ['{"questions": ["What?"]}'], "insights": ["no idea"]}
     model = FakeModel(lines | {fails: [ModelUnavailable("nobody there")]})
@@ -102,7 +102,7 @@ async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: S
     assert await counter(stream) == 0
 
 
-async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Stream) -> None:
+async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Memory) -> None:
     await stream.remember_all([RecordDraft(text=f"My father died, {n}") for n in range(30)])
     assert await reflect_if_due(stream, Rules(), start=0) == []
     result = await ReflectReasoner(Rules(), start=0).think(RunContext("reflect", stream, (), ()))
@@ -112,7 +112,7 @@ async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Strea
     assert await counter(stream) == 150
 
 
-async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Stream) -> None:
+async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Memory) -> None:
     reasoner = ReflectReasoner(answering("the boat?", Insight(text="Ann loves boats", because=[1])))
     context = RunContext("reflect", stream, (), ())
     assert (await reasoner.think(context)).thought == "not yet: 150 of 150 to go"

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream import FakeModel, ManualClock, Mind, SqliteStore, Stream, Timeouts
+from mindstream import FakeModel, ManualClock, Memory, Mind, SqliteStore, Timeouts
 from mindstream.cli.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
 from mindstream.coach.packs.load import load
@@ -99,12 +99,12 @@ def memory(folder: Path, user: str = "ann") -> Memory:
     return Memory(SqliteStore(folder), user, "wordllama", ManualClock(NOW))
 
 
-def with_stream(doing: Callable[[Stream], Any]) -> Doing:
+def with_stream(doing: Callable[[Memory], Any]) -> Doing:
     """Do something with Ann's stream."""
 
     async def run(folder: Path) -> None:
         store = SqliteStore(folder)
-        async with Stream(store, "ann", WordLlama(), ManualClock(NOW)) as stream:
+        async with Memory(store, "ann", WordLlama(), ManualClock(NOW)) as stream:
             await doing(stream)
         await store.close()
 
@@ -164,12 +164,12 @@ def scripted() -> FakeModel:
     return FakeModel({"extract_facts": ['{"facts": []}']})
 
 
-async def fade(stream: Stream) -> None:
+async def fade(stream: Memory) -> None:
     found = await stream.latest("note", 3)
     await stream.commit(revisions=[Revision(id=each.id, forgotten=NOW) for each in found])
 
 
-async def forget(stream: Stream) -> None:
+async def forget(stream: Memory) -> None:
     for note in await stream.latest("note", 40):
         if note.text == LIGHT:
             await stream.retain(f"It seems that {LIGHT}", "thought", evidence=[note.id])
@@ -177,11 +177,11 @@ async def forget(stream: Stream) -> None:
     await stream.forget(await stream.to_forget(about="light 7"))
 
 
-async def correct(stream: Stream) -> None:
+async def correct(stream: Memory) -> None:
     await stream.supersede((await stream.latest("note"))[0].id, "Ann saw better")
 
 
-async def believe(stream: Stream) -> None:
+async def believe(stream: Memory) -> None:
     await stream.believe("sleep", {"goals": ["sleep through"]}, load("sleep").belief)
 
 
@@ -318,7 +318,7 @@ def begin(work: Path) -> Path:
     async def write() -> None:
         store = SqliteStore(source)
         for user, count in (("Ann", 40), ("Bob", 10)):
-            async with Stream(store, user.lower(), WordLlama(), ManualClock(NOW - 90 * 86_400)) as stream:
+            async with Memory(store, user.lower(), WordLlama(), ManualClock(NOW - 90 * 86_400)) as stream:
                 await stream.remember_all(
                     [RecordDraft(text=f"{user} saw light {n} at the river", kind="note") for n in range(count)]
                 )
@@ -326,7 +326,7 @@ def begin(work: Path) -> Path:
                     [RecordDraft(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)]
                 )
         forgotten = [each.id for each in await store.latest("ann", ["observation"], 6, now=NOW)]
-        async with Stream(store, "ann", WordLlama(), ManualClock(NOW - 86_400)) as stream:
+        async with Memory(store, "ann", WordLlama(), ManualClock(NOW - 86_400)) as stream:
             await stream.commit(revisions=[Revision(id=id_, forgotten=NOW - 86_400) for id_ in forgotten])
         await store.close()
 

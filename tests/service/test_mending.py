@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, Mind, SqliteStore, Stream
+from mindstream import ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import StorageError
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.strength import Strength
@@ -40,9 +40,9 @@ async def fill(folder: Path) -> None:
     for words in ("The noise wakes me. I want to sleep through the night.", "Coffee at night. Is there a plan?"):
         await talk(folder, "ann", words)
     store, clock = SqliteStore(folder), ManualClock()
-    async with Stream(store, "ann", WordLlama(), clock) as stream:
+    async with Memory(store, "ann", WordLlama(), clock) as stream:
         await stream.retain("Ann has a dog.", "note")
-    async with Stream(store, "bob", WordLlama(), clock, strength=Strength()) as stream:
+    async with Memory(store, "bob", WordLlama(), clock, strength=Strength()) as stream:
         note = await stream.retain("Bob sleeps well.", "note")
         await stream.supersede(note.id, "Bob sleeps badly.")
         await stream.remember_all([RecordDraft(text=f"Bob heard a tram, {n}.", importance=3) for n in range(5)])
@@ -225,7 +225,7 @@ async def test_opening_and_reading_what_is_damaged_ends_in_words(whole: Path, tm
             store = SqliteStore(folder)
             try:
                 for user in ("ann", "bob"):
-                    async with Stream(store, user, WordLlama(), ManualClock()) as stream:
+                    async with Memory(store, user, WordLlama(), ManualClock()) as stream:
                         await stream.recall("trams at night", k=3)
                         await store.events(user)
                         await stream.retain("One more thing.")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mindstream import ManualClock, SqliteStore, Stream
+from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
@@ -39,12 +39,12 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
 
 def memory(store: SqliteStore, user: str) -> tuple[Memory, Counting]:
     found, embedder = Memory(store, user, "wordllama", ManualClock()), Counting()
-    found.__dict__["stream"] = Stream(store, user, embedder, found.clock)
+    found.__dict__["stream"] = Memory(store, user, embedder, found.clock)
     return found, embedder
 
 
 async def write(store: SqliteStore, user: str, texts: Sequence[str]) -> None:
-    async with Stream(store, user, WordLlama(), ManualClock()) as stream:
+    async with Memory(store, user, WordLlama(), ManualClock()) as stream:
         await stream.remember_all([RecordDraft(text=text, kind="note") for text in texts])
 
 
@@ -109,7 +109,7 @@ async def test_beliefs_of_which_this_memory_has_its_own_are_left_out(store: Sqli
 
     other = SqliteStore(tmp_path / "elsewhere")
     for where, texts in ((store, ["a", "b"]), (other, ["c"])):
-        async with Stream(where, "ann", WordLlama(), ManualClock()) as stream:
+        async with Memory(where, "ann", WordLlama(), ManualClock()) as stream:
             await stream.remember_all([version(n, text) for n, text in enumerate(texts, 1)])
     exported = [line.encode() async for line in transfer.export(memory(store, "ann")[0])]
     with transfer.parse_export(exported, "file", "ann") as export:

@@ -14,8 +14,8 @@ from mindstream.clock import ManualClock
 from mindstream.coach.coach import coach_of
 from mindstream.life.leave import Permits
 from mindstream.life.life import Life, LifeConfig
+from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Example, Exemplars
-from mindstream.memory.stream import Stream
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
@@ -139,7 +139,7 @@ async def live(
 ) -> list[Any]:
     """Live until nothing is left; return what failed."""
     habits = LifeConfig(offers=offers, permits=permits or Permits())
-    async with Stream.open(folder, "keeper", clock=ManualClock(), seed=1) as stream:
+    async with Memory.open(folder, "keeper", clock=ManualClock(), seed=1) as stream:
         opened = Life.open(stream, Models(model), goal="Keep the lighthouse.", habits=habits, exemplars=source, **more)
         async with opened as life:
             assert await life.run(turns=5, wait=False) == "done"

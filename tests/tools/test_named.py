@@ -11,7 +11,7 @@ import pytest
 
 from mindstream.clock import ManualClock
 from mindstream.errors import ModelUnavailable, SettingsError, ToolError
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.tools import named
@@ -30,7 +30,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_every_tool_can_be_had_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(named.TAVILY, "tvly-0123456789")
     monkeypatch.setenv(named.WOLFRAM, "ABCDEF-0123456789")
-    async with Stream.open(tmp_path / "data", "ada") as stream:
+    async with Memory.open(tmp_path / "data", "ada") as stream:
         names = [f"documents:{tmp_path}" if name == "documents:DIR" else name for name in named.NAMES]
         async with named_tools(names, Means(FakeModel({}), stream)) as tools:
             assert [each.spec.name for each in tools] == [
@@ -72,7 +72,7 @@ async def call(tool: Any, **arguments: Any) -> str:
 
 async def test_memory_is_looked_into_with_days_and_nothing_is_strengthened(tmp_path: Path) -> None:
     clock = ManualClock()
-    async with Stream.open(tmp_path / "data", "ada", clock=clock) as stream:
+    async with Memory.open(tmp_path / "data", "ada", clock=clock) as stream:
         tool = recall_tool(stream)
         with pytest.raises(ToolError, match="nothing is remembered"):
             await call(tool, query="where is the key?")

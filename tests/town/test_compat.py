@@ -7,9 +7,9 @@ from pathlib import Path
 from hamlet import hamlet
 
 from mindstream.clock import ManualClock
+from mindstream.memory.memory import Memory
 from mindstream.memory.recall.policies import Policy
 from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.stream import Stream
 from mindstream.town.compat import NEVER, act_end, talk_end
 from mindstream.town.events import DayPlanned, Perceived
 from mindstream.town.journal import rows_after
@@ -35,7 +35,7 @@ async def lived(folder: Path, until: int) -> list[tuple[str, object]]:
         return [(row.mind, row.event) async for row in rows_after(town.store)]
 
 
-async def policy_in(stream: Stream, profile: Profile) -> Policy:
+async def policy_in(stream: Memory, profile: Profile) -> Policy:
     policy = policy_of(profile)
     return await policy.within(stream) if isinstance(policy, ByRank) else policy
 
@@ -43,7 +43,7 @@ async def policy_in(stream: Stream, profile: Profile) -> Policy:
 async def recency(folder: Path, profile: Profile) -> dict[str, float]:
     """Return the part that recency has in the score of three memories, by their texts."""
     clock = ManualClock(1_000_000.0)
-    async with Stream.open(folder, "ada", clock=clock) as stream:
+    async with Memory.open(folder, "ada", clock=clock) as stream:
         for text in ("a first walk", "a second walk", "a third walk"):
             await stream.retain(text, importance=3)
             clock.advance(3_600)

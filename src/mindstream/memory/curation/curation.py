@@ -129,6 +129,28 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
     return drawn[id_]
 
 
+async def read_history(stream: Stream, id_: str) -> list[Record]:
+    """Return the wordings that led to a record and came after it, oldest first.
+
+    Raises:
+        InputError: there is no such record.
+    """
+    found: dict[str, Record] = {}
+    after = [id_]
+    while after:
+        there = await stream.store.records(stream.name, after)
+        found |= {record.id: record for record in there}
+        after = [each.superseded_by for each in there if each.superseded_by and each.superseded_by not in found]
+    if id_ not in found:
+        raise InputError(f"there is no record {id_!r} in the memory of {stream.name!r}")
+    before = [each for record in found.values() for each in record.evidence if each not in found]
+    while before:
+        there = [each for each in await stream.store.records(stream.name, before) if each.superseded_by in found]
+        found |= {record.id: record for record in there}
+        before = [each for record in there for each in record.evidence if each not in found]
+    return sorted(found.values(), key=lambda record: record.seq)
+
+
 async def archive(stream: Stream) -> list[Record]:
     """Return what is forgotten, in the order of writing."""
     return await stream.store.records(stream.name, await _forgotten(stream, OPEN))

@@ -104,7 +104,7 @@ async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
     return await _removal(stream, request, asked, near)
 
 
-async def forget(stream: Stream, removal: Removal) -> Forgotten:
+async def remove(stream: Stream, removal: Removal) -> Forgotten:
     """Take for good what a removal names, and what was drawn from it since; return how much that was."""
     if not removal:
         return Forgotten()
