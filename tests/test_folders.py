@@ -16,7 +16,7 @@ from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import faults
 from mindstream.service.erasing import erase, list_kept
-from mindstream.service.memory import Memory
+from mindstream.service.memory import UserData
 from mindstream.service.mending import mend
 from mindstream.service.readable import looking_into
 from mindstream.service.transfer import export, parse_export
@@ -82,7 +82,7 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
         await stream.sleep()
         for record in (await store.changes("carol", 0)).records:
             assert (await stream.evidence_of(record.id)).record == record
-    memory = Memory(store, "carol", "wordllama", SystemClock())
+    memory = UserData(store, "carol", "wordllama", SystemClock())
     lines = [line.encode() async for line in export(memory)]
     with parse_export(lines, "the export", "carol") as read:
         assert len(read) == len(lines) - 1

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from mindstream.coach.packs.load import load as load_pack
     from mindstream.errors import InputError, MindstreamError, ModelError, StorageError, UserError
     from mindstream.log.events import Remembered
+    from mindstream.memory.memory import Memory
     from mindstream.memory.store.record import Record, RecordDraft
     from mindstream.memory.store.sqlite import SqliteStore
     from mindstream.memory.store.store import Entry, Store
-    from mindstream.memory.stream import Stream
     from mindstream.minds.mind import Mind
     from mindstream.minds.timeouts import Timeouts
     from mindstream.models.ask import act, ask, speak
@@ -46,7 +46,7 @@ _HOMES = {
     "RecordDraft": "memory.store.record", "Record": "memory.store.record",
     "SqliteStore": "memory.store.sqlite",
     "Entry": "memory.store.store", "Store": "memory.store.store",
-    "Stream": "memory.stream",
+    "Memory": "memory.memory",
     "Mind": "minds.mind",
     "Timeouts": "minds.timeouts",
     "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
@@ -67,6 +67,7 @@ __all__ = [
     "FakeModel",
     "InputError",
     "ManualClock",
+    "Memory",
     "Mind",
     "MindstreamError",
     "ModelError",
@@ -81,7 +82,6 @@ __all__ = [
     "SqliteStore",
     "StorageError",
     "Store",
-    "Stream",
     "SystemClock",
     "Timeouts",
     "Tool",

@@ -39,7 +39,7 @@ from mindstream.models.wrappers.cache import Cache
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
 from mindstream.service import backup, damage, erasing, transfer
 from mindstream.service import prompts as words
-from mindstream.service.memory import Memory
+from mindstream.service.memory import UserData
 from mindstream.service.mending import mend
 from mindstream.settings import Settings
 
@@ -95,8 +95,8 @@ class Thing:
     again: bool = True
 
 
-def memory(folder: Path, user: str = "ann") -> Memory:
-    return Memory(SqliteStore(folder), user, "wordllama", ManualClock(NOW))
+def memory(folder: Path, user: str = "ann") -> UserData:
+    return UserData(SqliteStore(folder), user, "wordllama", ManualClock(NOW))
 
 
 def with_stream(doing: Callable[[Memory], Any]) -> Doing:
@@ -111,7 +111,7 @@ def with_stream(doing: Callable[[Memory], Any]) -> Doing:
     return lambda folder: asyncio.run(run(folder))
 
 
-def with_memory(doing: Callable[[Memory, Path], Any], user: str = "ann") -> Doing:
+def with_memory(doing: Callable[[UserData, Path], Any], user: str = "ann") -> Doing:
     async def run(folder: Path) -> None:
         opened = memory(folder, user)
         await doing(opened, folder)
@@ -132,23 +132,23 @@ def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
     return lambda folder: asyncio.run(run(folder))
 
 
-async def erase(opened: Memory, folder: Path) -> None:
+async def erase(opened: UserData, folder: Path) -> None:
     if await opened.is_known():
         await erasing.erase(opened, folder, erasing.list_kept(opened, folder))
 
 
-async def take_in(opened: Memory, folder: Path) -> None:
+async def take_in(opened: UserData, folder: Path) -> None:
     lines = (folder.parent / "export.jsonl").read_bytes().splitlines(keepends=True)
     with transfer.parse_export(lines, "x", opened.user) as found:
         await transfer.take_in(opened, found, lambda _: None)
 
 
-async def take_in_mind(opened: Memory, folder: Path) -> None:
+async def take_in_mind(opened: UserData, folder: Path) -> None:
     packed = backup.parse_backup((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
     await transfer.take_in(opened, packed, lambda _: None)
 
 
-async def export(opened: Memory, folder: Path) -> None:
+async def export(opened: UserData, folder: Path) -> None:
     await write_lines(folder / "out.jsonl", transfer.export(opened))
 
 
@@ -174,7 +174,7 @@ async def forget(stream: Memory) -> None:
         if note.text == LIGHT:
             await stream.retain(f"It seems that {LIGHT}", "thought", evidence=[note.id])
             await stream.believe("sleep", {"goals": [LIGHT]}, load("sleep").belief, evidence=[note.id])
-    await stream.forget(await stream.to_forget(about="light 7"))
+    await stream.remove(await stream.find_removal(about="light 7"))
 
 
 async def correct(stream: Memory) -> None:
@@ -270,7 +270,9 @@ async def _answers(folder: Path, pack: str) -> None:
 THINGS: dict[str, Thing] = {
     "remember": Thing(with_stream(lambda stream: stream.retain("Ann saw more", "note")), keeps(40)),
     "remember many": Thing(
-        with_stream(lambda stream: stream.remember_all([RecordDraft(text=f"more {n}", kind="note") for n in range(30)])),
+        with_stream(
+            lambda stream: stream.remember_all([RecordDraft(text=f"more {n}", kind="note") for n in range(30)])
+        ),
         lambda folder: _check(sum("more" in text for text in texts(folder)) in (0, 30), "some of many"),
     ),
     "supersede": Thing(

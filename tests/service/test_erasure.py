@@ -19,7 +19,7 @@ from mindstream.log.database import FILE
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import erasing
-from mindstream.service.memory import Memory, memory
+from mindstream.service.memory import UserData, memory
 from mindstream.settings import Settings
 
 SECRET = "the parrot of number"
@@ -67,7 +67,7 @@ def both(talked: Path, folder: Path) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, user: str) -> AsyncIterator[Memory]:
+async def opened(folder: Path, user: str) -> AsyncIterator[UserData]:
     async with memory(Settings(data=folder, user=user)) as found:
         yield found
 

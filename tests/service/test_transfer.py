@@ -14,7 +14,7 @@ from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
 from mindstream.service.export_file import BATCH
-from mindstream.service.memory import Memory
+from mindstream.service.memory import UserData
 
 COUNT = 5 * BATCH + 7
 
@@ -37,8 +37,8 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
     await made.close()
 
 
-def memory(store: SqliteStore, user: str) -> tuple[Memory, Counting]:
-    found, embedder = Memory(store, user, "wordllama", ManualClock()), Counting()
+def memory(store: SqliteStore, user: str) -> tuple[UserData, Counting]:
+    found, embedder = UserData(store, user, "wordllama", ManualClock()), Counting()
     found.__dict__["stream"] = Memory(store, user, embedder, found.clock)
     return found, embedder
 

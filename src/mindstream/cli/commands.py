@@ -95,14 +95,14 @@ class Commands:
         self._screen.text("\n".join(lines) or "nothing is remembered yet")
 
     async def _forget(self, words: str) -> None:
-        removal = await self._mind.stream.to_forget(about=words)
+        removal = await self._mind.stream.find_removal(about=words)
         if removal:
             self._screen.text("\n".join(describe(removal)))
         if removal and not await self._choose("forget it for good?"):
             self._screen.text("nothing was forgotten")
             return
         async with self._mind.floor:  # nobody speaks from what is being forgotten
-            self._screen.text(describe_done(await self._mind.stream.forget(removal)))
+            self._screen.text(describe_done(await self._mind.stream.remove(removal)))
 
     async def _work(self) -> None:
         lines = []

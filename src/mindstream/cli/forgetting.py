@@ -50,11 +50,11 @@ def forget(
 
     async def find() -> Removal:
         async with memory(settings, known=True) as opened:
-            return await opened.stream.to_forget(*ids or (), about=about, session=session, since=first, until=last)
+            return await opened.stream.find_removal(*ids or (), about=about, session=session, since=first, until=last)
 
     async def take(removal: Removal) -> Forgotten:
         async with memory(settings) as opened, opened.stream as stream:
-            return await stream.forget(removal)
+            return await stream.remove(removal)
 
     removal = asyncio.run(find())
     if not json:

@@ -17,11 +17,11 @@ from mindstream.life.life import Life
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.waking import Rhythm, unknown_orders
 from mindstream.log.events import Logged
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import read_log
-from mindstream.memory.stream import Stream
 from mindstream.service import file_changes
 from mindstream.service.living import ZONE
-from mindstream.service.memory import Memory, following
+from mindstream.service.memory import UserData, following
 
 RESTED = 1
 """The exit code where it rests for want of a model, or of what it may spend."""
@@ -52,7 +52,7 @@ class Wishes:
 Screen = LifeScreen | JsonLifeScreen
 
 
-async def newest(opened: Memory) -> int:
+async def newest(opened: UserData) -> int:
     """Return the row of the log after which there is something to show: a turn that goes on is, from its beginning."""
     last = await opened.store.last(opened.user, "turn_began")
     if last is not None and (await read_state(opened.stream)).in_turn:
@@ -67,7 +67,7 @@ async def newest(opened: Memory) -> int:
 class Session:
     """A life in front of a person, whoever lives it."""
 
-    opened: Memory
+    opened: UserData
     screen: Screen
     wishes: Wishes
     in_terminal: bool
@@ -109,7 +109,7 @@ class Session:
         return ended == "dead"
 
     @property
-    def stream(self) -> Stream:
+    def stream(self) -> Memory:
         return self.opened.stream
 
     async def _attend(
@@ -180,7 +180,7 @@ class Session:
 class _Shown:
     """Shows the rows of the log, each once."""
 
-    def __init__(self, opened: Memory, screen: Screen, upto: int) -> None:
+    def __init__(self, opened: UserData, screen: Screen, upto: int) -> None:
         self._opened, self._screen, self._upto = opened, screen, upto
 
     async def follow(self) -> None:
@@ -200,7 +200,7 @@ class _Shown:
 class _States:
     """What another process makes of a life, read again now and then."""
 
-    stream: Stream
+    stream: Memory
     state: LifeState
 
     async def follow(self) -> None:
@@ -228,7 +228,7 @@ async def _tell_rests(life: Life, screen: Screen) -> None:
         before = line
 
 
-async def _wait_for_end(stream: Stream) -> str:
+async def _wait_for_end(stream: Memory) -> str:
     """Wait until nobody lives it; return `dead` where whoever did never held it anew since this was called."""
     first, renewed = await lives.find_lease(stream), False
     while (lease := await lives.find_lease(stream)) is not None:

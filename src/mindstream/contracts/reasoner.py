@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from mindstream.contracts.promise import Factory, Promise, expect
 from mindstream.isolation import GRACE_S
 from mindstream.log.events import Heard, Thought
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.memory.stream import Stream
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult, nothing_newer
 from mindstream.reasoners.run_context import build_context
@@ -29,7 +29,7 @@ class Trial:
     """A reasoner, an empty stream, and what is said."""
 
     reasoner: Reasoner
-    stream: Stream
+    stream: Memory
     said: Sequence[str] = SAID
 
 
@@ -166,7 +166,7 @@ def _thought(trial: Trial, result: RunResult) -> Entry:
     return Entry(thought, trial.reasoner.slot)
 
 
-async def _memory(stream: Stream) -> list[tuple[str, str]]:
+async def _memory(stream: Memory) -> list[tuple[str, str]]:
     return [(record.id, record.text) for record in (await stream.store.changes(stream.name, 0)).records]
 
 

@@ -33,9 +33,9 @@ from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import LifeTool
 from mindstream.life.waking import DueOrder, Rhythm
 from mindstream.memory.lifecycle.sleep import DRAWN
+from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Fence
-from mindstream.memory.stream import Stream
 from mindstream.models.decide import decide
 from mindstream.models.roles import Models
 from mindstream.models.shorten import request_tokens
@@ -83,8 +83,8 @@ class Life:
     """
 
     def __init__(
-        self, stream: Stream, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool], habits: LifeConfig,
-        user: SimulatedUser | None, exemplars: Exemplars | None = None,
+        self, stream: Memory, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool],
+        habits: LifeConfig, user: SimulatedUser | None, exemplars: Exemplars | None = None,
     ) -> None:  # fmt: skip
         self.stream, self.state, self.habits = stream, state, habits
         self.models, self._exemplars = models, exemplars
@@ -100,7 +100,7 @@ class Life:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, stream: Stream, models: Models, *, goal: str = "", orders: Sequence[str] = (), tools: Sequence[Tool] = (),
+        cls, stream: Memory, models: Models, *, goal: str = "", orders: Sequence[str] = (), tools: Sequence[Tool] = (),
         habits: LifeConfig = LifeConfig(), user: SimulatedUser | None = None, exemplars: Exemplars | None = None,
     ) -> AsyncIterator[Life]:  # fmt: skip
         """Take up a mind's life, or begin one, and hold it until the block ends.

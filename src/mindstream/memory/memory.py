@@ -80,7 +80,7 @@ class Memory(Stream):
         self, model: Model | None = None, n: int = sleeping.DRAWN, *, rater: Model | None = None, cause: int = 0,
         fence: Fence | None = None,
     ) -> str:  # fmt: skip
-        """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (see memory/lifecycle/sleep).
+        """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (lifecycle/sleep).
 
         Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
         `cause`: a row of the log; a sleep that was begun for it and broken off is taken up where it was.

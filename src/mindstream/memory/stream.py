@@ -169,8 +169,8 @@ class Stream:
             as_of: read the stream as it stood at that moment; a look back touches nothing.
             where: what `by`, `episode`, `slot` or entries of `data` must be.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
-                better, what is passed over fades (see memory/store/strength); written within a second. To write it in one
-                commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
+                better, what is passed over fades (see memory/store/strength); written within a second. To write it in
+                one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
             asked_in: the id of the record in which the question itself was written down: it is not its own answer.
             floor: with less certainty (0 to 1) nothing is returned.
         """

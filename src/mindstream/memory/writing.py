@@ -54,7 +54,7 @@ async def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]
 
 
 async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
-    """Turn what is to be remembered into records, embedded, not yet written: the commit checks them (memory/store/validation).
+    """Turn what is to be remembered into records, embedded, not yet written: the commit checks them.
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.
     """

@@ -15,11 +15,11 @@ from mindstream.log.erasure import finish_all
 from mindstream.log.events import Corrected, Event, Heard, Logged, Opened, Said
 from mindstream.log.feed import Feed
 from mindstream.memory.curation.curation import Correction
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry, Store
 from mindstream.memory.store.validation import checked_name, checked_text
-from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
 from mindstream.minds.responder import NullResponder, ResponderFactory, find_responder
 from mindstream.minds.timeouts import Timeouts
@@ -47,7 +47,7 @@ class Mind:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: Memory,
         models: Models,
         session: str,
         *,
@@ -115,7 +115,7 @@ class Mind:
         embed = embedder(embed) if isinstance(embed, str) else embed
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         try:
-            stream = Stream(store, user, embed, clock, Feed())
+            stream = Memory(store, user, embed, clock, Feed())
             mind = cls(
                 stream, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
                 responder=make,

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pydantic import JsonValue, ValidationError
 
 from mindstream.errors import LeaseLost
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry
-from mindstream.memory.stream import Stream
 from mindstream.planning.allowance import NOTHING_SPENT, Spent
 from mindstream.planning.events import (
     AnswerMissing,
@@ -85,7 +85,7 @@ class RunCheckpoint:
 class Journal:
     """A run's watcher that writes to the log; each row is on disk before the run goes on."""
 
-    def __init__(self, stream: Stream, run: str, spent: Callable[[], Spent]) -> None:
+    def __init__(self, stream: Memory, run: str, spent: Callable[[], Spent]) -> None:
         self.run = run
         self._stream, self._spent = stream, spent
         self._seen = 0
@@ -130,12 +130,12 @@ class Journal:
                 raise LeaseLost(f"the run {self.run!r} was taken up by another process, and goes on there")
 
 
-async def read_run(stream: Stream, run: str) -> RunCheckpoint | None:
+async def read_run(stream: Memory, run: str) -> RunCheckpoint | None:
     """Return what the log holds of a run, None where it holds nothing; what failed is to be tried again."""
     return (await read_runs(stream, run)).get(run)
 
 
-async def read_runs(stream: Stream, only: str = "") -> dict[str, RunCheckpoint]:
+async def read_runs(stream: Memory, only: str = "") -> dict[str, RunCheckpoint]:
     """Return the runs that the log holds, by name, the oldest first; `only` one of them where it is named."""
     found: dict[str, RunCheckpoint] = {}
     after = 0

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias, get_args
 
 from mindstream import chance
 from mindstream.errors import BudgetSpent, InputError, SettingsError
+from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.validation import checked_name
-from mindstream.memory.stream import Stream
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
@@ -50,7 +50,7 @@ async def solve(
     limits: Limits | None = None,
     leave: Approver = refuse,
     watchers: Sequence[RunWatcher] = (),
-    stream: Stream | None = None,
+    stream: Memory | None = None,
     run: str = "",
     remembered: RememberedPlans | None = None,
 ) -> Solution:

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from mindstream.clock import Moment
 from mindstream.log.events import Logged, Observed, ToolCalled
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
 from mindstream.reasoners.calls import Calls
 from mindstream.reasoners.trigger import Trigger
@@ -59,7 +59,7 @@ class RunContext:
     """
 
     slot: str
-    stream: Stream
+    stream: Memory
     utterances: Sequence[Utterance]
     conversation: Sequence[Record]
     reply: str = ""

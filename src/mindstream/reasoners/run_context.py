@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from mindstream.log.events import Heard, Logged, Waiting
 from mindstream.log.work import Work
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record
-from mindstream.memory.stream import Stream
 from mindstream.reasoners.reasoner import Newer, RunContext, Utterance
 from mindstream.tools.tool import Tool
 
@@ -16,7 +16,7 @@ REMEMBERED = 40
 
 
 async def build_context(
-    stream: Stream, slot: str, rows: Sequence[Logged], newer: Newer, tools: Sequence[Tool] = ()
+    stream: Memory, slot: str, rows: Sequence[Logged], newer: Newer, tools: Sequence[Tool] = ()
 ) -> RunContext:
     """Gather what a run may look at.
 
@@ -42,7 +42,7 @@ async def build_context(
     return RunContext(slot, stream, utterances, before, reply, waits and not reply, taking, tools, rows)
 
 
-async def rows_of(stream: Stream, work: Sequence[Work]) -> list[Logged]:
+async def rows_of(stream: Memory, work: Sequence[Work]) -> list[Logged]:
     """Read from the log what work was caused by; what was erased meanwhile is left out."""
     found = [await stream.store.events(stream.name, after=each.cause - 1, limit=1) for each in work]
     return [row for rows, each in zip(found, work, strict=True) for row in rows if row.seq == each.cause]

@@ -15,8 +15,8 @@ from mindstream.errors import OUTAGES, InputError, LeaseLost, ModelError, ModelR
 from mindstream.isolation import Broken, Isolated, Overdue, Stopped, describe
 from mindstream.log.events import Failed, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S, Work
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
-from mindstream.memory.stream import Stream
 from mindstream.reasoners.reasoner import Newer, Reasoner, RunContext, RunResult, nothing_newer
 from mindstream.reasoners.run import CRASHES, LONGEST_REST_S, TRIES, Run, Slot
 from mindstream.reasoners.run_context import build_context, rows_of
@@ -47,7 +47,7 @@ class Runner:
 
     def __init__(
         self,
-        stream: Stream,
+        stream: Memory,
         reasoners: Sequence[Reasoner] = (),
         floor: asyncio.Lock | None = None,
         speak_up: SpeakUp = silent,

@@ -17,7 +17,7 @@ from mindstream.life.life import Life, LifeConfig
 from mindstream.life.schedule import ActiveHours
 from mindstream.life.state import read_state
 from mindstream.life.waking import Rhythm
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
 from mindstream.models.model import Model
 from mindstream.models.providers.address import address
@@ -83,7 +83,7 @@ class LifeSettings:
 
 @asynccontextmanager
 async def open_life(
-    settings: Settings, wanted: LifeSettings, stream: Stream, *, approve: Approve | None = None,
+    settings: Settings, wanted: LifeSettings, stream: Memory, *, approve: Approve | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[Life]:  # fmt: skip
     """Open models and tools, take up the life of a stream, and keep the bill of its calls.
@@ -183,7 +183,7 @@ def read_end(words: str, now: Moment) -> Moment:
 
 
 async def _open_tools(
-    settings: Settings, wanted: LifeSettings, stream: Stream, models: Models, approve: Approve | None,
+    settings: Settings, wanted: LifeSettings, stream: Memory, models: Models, approve: Approve | None,
     note: Callable[[str], None], opened: AsyncExitStack,
 ) -> tuple[Tool, ...]:  # fmt: skip
     names = USUAL if wanted.tools is None else wanted.tools

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mindstream.errors import InputError, SettingsError
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model, ToolSpec
@@ -77,7 +77,7 @@ class Solver:
     task: Task
     models: Models
     tools: tuple[Tool, ...]
-    stream: Stream
+    stream: Memory
     exemplars: tuple[str, ...]
     budget: Budget
     refused: dict[str, str] = field(default_factory=dict)

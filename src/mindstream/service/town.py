@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.files import private_folder
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import KINDS, Record
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Store
-from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
@@ -165,7 +165,7 @@ async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterat
         Town.open(folder, models=models, embed=settings.embedder) as town,
     ):
         any_resident = next(iter(town.residents.values()))
-        bill = Stream(town.store, TOWN, any_resident.stream.embedder, ManualClock(town.setting.start))
+        bill = Memory(town.store, TOWN, any_resident.stream.embedder, ManualClock(town.setting.start))
         async with calls.writing(bill):
             yield town
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mindstream.errors import SettingsError, ToolError
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.tools.ask_model import model_tool
@@ -41,7 +41,7 @@ class Means:
     """
 
     model: Model | None = None
-    stream: Stream | None = None
+    stream: Memory | None = None
     data: Path | None = None
     web: Web = field(default_factory=Web)
     language: str = "en"

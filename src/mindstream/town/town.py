@@ -14,11 +14,11 @@ from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.memory.store.validation import checked_text
-from mindstream.memory.stream import Stream
 from mindstream.models.ask import ask
 from mindstream.models.decide import decide
 from mindstream.models.embedders.embedder import Embedder
@@ -203,7 +203,7 @@ class Town:
         new = RecordDraft(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
         count = await self.store.count(name, Remembered.kind)
         seed, embedder = f"{self.setting.seed} {name} whisper {count}", resident.stream.embedder
-        async with Stream(self.store, name, embedder, ManualClock(now), strength=None, seed=seed) as stream:
+        async with Memory(self.store, name, embedder, ManualClock(now), strength=None, seed=seed) as stream:
             records = tuple(await stream.build_records([new]))
         entry = Entry(Remembered(count=1, kinds={"note": 1}), "whisper", records)
         await self.store.commit(Commit(mind=name, at=now, entries=(entry,)))

@@ -27,9 +27,9 @@ from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.memory.stream import Stream
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import lines, note
@@ -136,7 +136,7 @@ class BeliefReasoner:
             entries.append(Entry(event, self.slot, tuple(await stream.build_records(news))))
         return entries
 
-    async def _plan(self, stream: Stream, plan: Plan, found: PhaseThought, evidence: tuple[str, ...]) -> Entry:
+    async def _plan(self, stream: Memory, plan: Plan, found: PhaseThought, evidence: tuple[str, ...]) -> Entry:
         slot = plan_slot(self.pack)
         before = await stream.version(slot)
         version = (before.version or 0) + 1 if before else 1
@@ -153,7 +153,7 @@ def plan_slot(pack: Pack) -> str:
     return f"{pack.name}.plan"
 
 
-async def plan_of(stream: Stream, pack: Pack) -> Plan:
+async def plan_of(stream: Memory, pack: Pack) -> Plan:
     """Return the plan as it stands; empty before there is one."""
     return plan_from(await stream.version(plan_slot(pack)))
 

@@ -17,9 +17,9 @@ from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import Arguments, OwnTool, Where
 from mindstream.log.events import Corrected
 from mindstream.memory.lifecycle.sleep import count_fading
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted, normalised
 from mindstream.memory.store.store import Revision
-from mindstream.memory.stream import Stream
 from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.tools.call import Observation
 
@@ -75,7 +75,7 @@ def remember_tool(steps: Steps, language: str) -> OwnTool:
     return OwnTool(spec_of("U", language), remember)
 
 
-async def _find_memory(stream: Stream, words: str) -> Record:
+async def _find_memory(stream: Memory, words: str) -> Record:
     """Return the one memory of U's that says these words.
 
     Raises:
@@ -118,7 +118,7 @@ def sleep_tool(steps: Steps, language: str, model: Model, n: int) -> OwnTool:
     return OwnTool(spec_of("S", language), sleep)
 
 
-async def _is_tainted(stream: Stream, dream: str) -> bool:
+async def _is_tainted(stream: Memory, dream: str) -> bool:
     return any(record.text == dream and is_tainted(record) for record in await stream.latest("dream", 3))
 
 

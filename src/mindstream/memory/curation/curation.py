@@ -159,7 +159,8 @@ async def archive(stream: Stream) -> list[Record]:
 async def purge(stream: Stream, before: Moment | None = None) -> int:
     """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many.
 
-    Their words go from the log and from what was drawn from them, too (see memory/store/erasure), and from the file's bytes.
+    Their words go from the log and from what was drawn from them, too (see memory/store/erasure), and from the file's
+    bytes.
     What the user said in a chat stands: that is another record, and never fades.
     """
     await stream.columns()

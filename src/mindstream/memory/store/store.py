@@ -315,8 +315,8 @@ class MaintenanceStore(Protocol):
         """Delete records (ids) for good and return how many; None: all of the stream with its log and work.
 
         The words of those records go from rows of the log, and from records that were drawn from them, too: a mark
-        stands in their place (see memory/store/erasure for what stays). All of it is one transaction; their bytes are gone
-        after `compact`. An `Erasure` takes more with it, also what lies beside the log and repeats it.
+        stands in their place (see memory/store/erasure for what stays). All of it is one transaction; their bytes are
+        gone after `compact`. An `Erasure` takes more with it, also what lies beside the log and repeats it.
         """
 
     async def compact(self) -> None:

@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 
 from pydantic import JsonValue, ValidationError
 
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.model import ToolSpec
 from mindstream.planning.arguments import Reference, Text, parse_part
 from mindstream.planning.check import check
@@ -41,7 +41,7 @@ OPENS, CLOSES = tuple('"“«《「'), tuple('"”»》」')
 class RememberedPlans:
     """The plans that a stream holds."""
 
-    stream: Stream
+    stream: Memory
 
     async def find(self, task: str, tools: Sequence[ToolSpec]) -> Plan | None:
         """Return the plan of a task that differs in names and numbers only, with this one's; None: none would run."""

@@ -17,9 +17,9 @@ from mindstream.errors import ModelError
 from mindstream.log.events import Heard, Logged, Remembered
 from mindstream.log.feed import Feed
 from mindstream.log.work import LONGEST_LEASE_S
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.memory.store.store import Entry, WorkDone
-from mindstream.memory.stream import Stream
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing, nothing_newer
 from mindstream.reasoners.run_context import build_context, rows_of
 from mindstream.reasoners.runner import silent
@@ -48,7 +48,7 @@ class KeepVisit:
         self.resident, self.setting, self.step = resident, setting, step
         self._early: dict[int, asyncio.Future[Taken]] = {}
 
-    def begin(self, heard: Logged, stream: Stream) -> None:
+    def begin(self, heard: Logged, stream: Memory) -> None:
         """Think about what was said and answered, beside whatever goes on."""
         self._early[heard.seq] = asyncio.ensure_future(self._take(heard, stream))
 
@@ -68,14 +68,14 @@ class KeepVisit:
 
         return RunResult("; ".join(each.about for _, each in taken), model.name, write)
 
-    async def _thought(self, heard: Logged, stream: Stream) -> Taken:
+    async def _thought(self, heard: Logged, stream: Memory) -> Taken:
         early = self._early.pop(heard.seq, None)
         if early is not None:
             with suppress(ModelError):  # it is asked again
                 return await early
         return await self._take(heard, stream)
 
-    async def _take(self, heard: Logged, stream: Stream) -> Taken:
+    async def _take(self, heard: Logged, stream: Memory) -> Taken:
         """Ask what an utterance and its answer leave in mind."""
         turn = Turn(self.resident, self.step, self.setting, self.resident.state)
         prompt = TakeFromTalk(
@@ -85,7 +85,7 @@ class KeepVisit:
         )  # fmt: skip
         return await turn.ask(prompt)
 
-    async def _entries(self, stream: Stream, heard: Sequence[tuple[Logged, Taken]]) -> Sequence[Entry]:
+    async def _entries(self, stream: Memory, heard: Sequence[tuple[Logged, Taken]]) -> Sequence[Entry]:
         """Return what is to be written: what was learned, each once, and what it makes of the day."""
         day = Turn(self.resident, self.step, self.setting, self.resident.state)
         news: dict[tuple[str, Kind], RecordDraft] = {}
@@ -104,7 +104,7 @@ class KeepVisit:
         return day.rows
 
     async def _news(
-        self, turn: Turn, heard: Logged, about: str, kept: Sequence[Kept], stream: Stream
+        self, turn: Turn, heard: Logged, about: str, kept: Sequence[Kept], stream: Memory
     ) -> list[RecordDraft]:
         learned = [each.text for each in kept]
         known = await stream.store.find_same(turn.name, "thought", learned, now=stream.clock.now()) if learned else {}
@@ -119,7 +119,7 @@ class KeepVisit:
         ]
 
 
-async def _lines_around(heard: Logged, stream: Stream) -> tuple[str, ...]:
+async def _lines_around(heard: Logged, stream: Memory) -> tuple[str, ...]:
     """Return an utterance with what was said before it, and what was answered."""
     assert isinstance(heard.event, Heard)
     talk = await stream.latest("chat", LINES, episode=heard.event.session)
@@ -149,7 +149,7 @@ async def finish_visit(keep: KeepVisit, feed: Feed | None = None) -> None:
     # the town's time stands still: no lease runs out by itself, and whoever held one is gone
     late = now + LONGEST_LEASE_S + 1
     work = await store.claim(name, keep.slot, owner, late, late)
-    async with Stream(store, name, resident.stream.embedder, ManualClock(now), feed, strength=None) as stream:
+    async with Memory(store, name, resident.stream.embedder, ManualClock(now), feed, strength=None) as stream:
         rows = await rows_of(stream, work)
         stream.ids = replace(stream.ids, seed=f"{setting.seed} {name} visit {_first_record(rows)}")
         context = await build_context(stream, keep.slot, rows, nothing_newer)

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from mindstream.memory.memory import Memory
 from mindstream.memory.recall.policies import Candidates, Floats, Generative, Policy, Ranking, Rows, best, rated, spread
 from mindstream.memory.store.columns import KIND_CODES
-from mindstream.memory.stream import Stream
 from mindstream.town.profile import Profile
 
 IDLE = "idle"
@@ -40,7 +40,7 @@ class ByRank:
     without: tuple[int, ...] = ()
     thoughts: tuple[int, ...] = ()
 
-    async def within(self, stream: Stream) -> ByRank:
+    async def within(self, stream: Memory) -> ByRank:
         """Return it for a stream: what was said and what was seen idle is left out."""
         columns = await stream.columns()
         chats = np.flatnonzero(columns.kind.values == KIND_CODES["chat"]).tolist()

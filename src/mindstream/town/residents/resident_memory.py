@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from mindstream.memory.memory import Memory
 from mindstream.memory.recall.policies import Policy
 from mindstream.memory.recall.recall import Recollection
 from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.record import Ids
 from mindstream.memory.store.store import Revision
-from mindstream.memory.stream import Stream
 from mindstream.town.residents.ranking import ByRank
 
 
-class ResidentMemory(Stream):
+class ResidentMemory(Memory):
     """A stream whose recalls wait to be written until its resident's turn is."""
 
     policy: Policy | None = None

@@ -15,9 +15,9 @@ import numpy as np
 from pydantic import JsonValue
 
 from mindstream.log.events import Remembered
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record, RecordDraft, Triple
 from mindstream.memory.store.store import Commit, Entry
-from mindstream.memory.stream import Stream
 from mindstream.town.formats.nodes import AssociativeMemory, ConceptNode
 from mindstream.town.formats.typed import parse_stamp
 
@@ -26,7 +26,7 @@ RECORDED_EMBEDDER = "text-embedding-ada-002"
 KINDS: Mapping[str, Kind] = {"event": "observation", "thought": "thought", "chat": "chat"}
 
 
-async def import_memory(stream: Stream, memory: AssociativeMemory) -> None:
+async def import_memory(stream: Memory, memory: AssociativeMemory) -> None:
     """Write a memory's nodes into a stream; what rests on others is written after them.
 
     Their vectors are kept where the stream's embedder made them, else made anew.
@@ -43,13 +43,13 @@ async def import_memory(stream: Stream, memory: AssociativeMemory) -> None:
     await _write(stream, waiting, held, vectors)
 
 
-def _is_recorded(stream: Stream, memory: AssociativeMemory) -> bool:
+def _is_recorded(stream: Memory, memory: AssociativeMemory) -> bool:
     width = memory.embeddings.vectors.shape[1]
     return RECORDED_EMBEDDER in stream.embedder.name and width == stream.embedder.width
 
 
 async def _write(
-    stream: Stream,
+    stream: Memory,
     waiting: Sequence[tuple[ConceptNode, list[RecordDraft]]],
     held: dict[str, tuple[str, ...]],
     vectors: Mapping[str, np.typing.NDArray[np.float64]],

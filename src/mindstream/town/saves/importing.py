@@ -21,10 +21,10 @@ from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.events import Remembered
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Store
-from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.town.events import TownBegan, TownImported
@@ -170,7 +170,7 @@ async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) 
         commits = []
         for name, persona in save.personas.items():
             clock = ManualClock(setting.moment(step))
-            stream = Stream(store, name, vectors, clock, strength=None, seed=f"{seed} {name}")
+            stream = Memory(store, name, vectors, clock, strength=None, seed=f"{seed} {name}")
             stack.push_async_callback(stream.close)
             await _remember_who(stream, setting, persona)
             await import_memory(stream, persona.memory)
@@ -183,7 +183,7 @@ async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) 
         await store.commit(own, *commits)
 
 
-async def _remember_who(stream: Stream, setting: Setting, persona: PersonaSave) -> None:
+async def _remember_who(stream: Memory, setting: Setting, persona: PersonaSave) -> None:
     """Write who a resident is, and whispers, into its stream, unless a node says it."""
     there = {node.description for node in persona.memory.nodes}
     texts = [each.text for each in setting.people[persona.name].first_memories() if each.text not in there]
