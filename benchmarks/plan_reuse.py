@@ -27,6 +27,7 @@ import numpy as np
 from mindstream.memory.memory import Memory
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request, Usage
+from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.solve import solve
 from mindstream.planning.strategies.remembered import RememberedPlans
@@ -120,7 +121,7 @@ class Counting:
         words = "42"
         if request.prompt.label() == "make_plan":
             self.planner_tokens += sum(len(message.text) for message in request.messages) // 4
-            words = scripted_plan(request.prompt.task).print(SPECS)  # type: ignore[attr-defined]
+            words = write_plan(scripted_plan(request.prompt.task), SPECS)  # type: ignore[attr-defined]
         yield Piece(words)
         yield Usage(1, 1)
 

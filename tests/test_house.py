@@ -115,6 +115,7 @@ FORMS = {
     *(
         "models/providers/failures.py",
         "models/fence.py",
+        "models/legible.py",
         "models/providers/openai_chat.py",
         "models/reply.py",
         "models/template.py",
@@ -202,3 +203,38 @@ def test_importing_loads_nothing_heavy() -> None:
     code = f"import sys, mindstream; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def importing(path: Path) -> set[Path]:
+    """Return the files that a file imports, for types only and within functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "mindstream":
+            folder = SOURCE.joinpath(*node.module.split(".")[1:])
+            for name in node.names:
+                module = folder / f"{name.name}.py"
+                found.add(module if module.exists() else folder.with_suffix(".py"))
+    return {each for each in found if each.exists() and each != path}
+
+
+def circles() -> list[set[Path]]:
+    """Return the files that import one another, however many lie between."""
+    ways = {path: importing(path) for path in FILES}
+    for middle in FILES:  # Warshall's closure
+        through = ways[middle]
+        for path in FILES:
+            if middle in ways[path]:
+                ways[path] = ways[path] | through
+    found = {frozenset(other for other in ways[path] if path in ways[other]) for path in FILES if path in ways[path]}
+    return [set(each) for each in found]
+
+
+def test_circles_of_imports_are_small_and_stay_in_a_folder() -> None:
+    assert [
+        sorted(map(str, each)) for each in circles() if len(each) > 4 or len({path.parent for path in each}) > 1
+    ] == []
+
+
+def test_no_folder_hides_its_files_by_their_number() -> None:
+    counts = {folder: len(list(folder.glob("*.py"))) for folder in {path.parent for path in FILES}}
+    assert {str(folder.relative_to(SOURCE)): n for folder, n in counts.items() if n > 25} == {}

@@ -21,9 +21,10 @@ from mindstream.memory.lifecycle.dream import Dream
 from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.models.ask import ask
 from mindstream.models.fake import FakeModel
+from mindstream.models.legible import legible, without_controls
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
-from mindstream.models.reply import legible, whole_json, without_controls
+from mindstream.models.reply import whole_json
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.sanitizer import OutputSanitizer
 from mindstream.reasoners.facts.extract_facts import ExtractFacts

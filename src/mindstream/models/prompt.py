@@ -29,9 +29,10 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mindstream.errors import ReplyInvalid, SettingsError
 from mindstream.models.fence import fenced as fenced  # known by prompts' users from here
+from mindstream.models.legible import legible
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.reply import first_json as first_json  # known by prompts' users from here
-from mindstream.models.reply import legible, whole_json, without_thoughts
+from mindstream.models.reply import whole_json, without_thoughts
 from mindstream.models.template import templates
 
 R = TypeVar("R")

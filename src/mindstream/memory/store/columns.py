@@ -1,6 +1,6 @@
 """A stream's records as arrays: what ranking reads, without the texts.
 
-A process holds the columns of the streams that it used last (memory/store/index_cache), fills them from `store.changes` in
+A process holds the columns of the streams that it used last (store/index_cache), fills them from `store.changes` in
 portions and asks for what is new before each recall, so that another process's writes are seen at once.
 """
 

@@ -16,6 +16,7 @@ from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, As
 
 from mindstream.chance import token
 from mindstream.errors import ModelUnavailable
+from mindstream.models.legible import legible
 from mindstream.models.model import Call, JsonSchema, Logprobs, Message, Request, ToolSpec, Usage
 from mindstream.models.providers.adapter import Arrival, Delta, Withheld
 from mindstream.models.providers.address import Address
@@ -24,7 +25,6 @@ from mindstream.models.providers.limits import CALLS, all_tokens
 from mindstream.models.providers.prices import price
 from mindstream.models.providers.typed_calls import UNKNOWN_TOOLS, in_words, read_calls
 from mindstream.models.providers.wire import BODY_ERRORS, http_client, kind_of
-from mindstream.models.reply import legible
 
 FIELDS = ("max_tokens", "max_completion_tokens", "")
 """How an endpoint is told how long a reply may get: nearly all know the old name, newest models only the new one."""

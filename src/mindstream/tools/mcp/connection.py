@@ -23,8 +23,8 @@ from pydantic import TypeAdapter, ValidationError
 from mindstream.clock import SystemClock
 from mindstream.errors import MindstreamError, ToolError
 from mindstream.isolation import describe
+from mindstream.models.legible import without_controls
 from mindstream.models.providers.secrets import mask
-from mindstream.models.reply import without_controls
 from mindstream.tools.mcp.http import CONNECT_S, FAILED, GuardedTransport, check_url
 from mindstream.tools.mcp.pins import Definition, difference
 from mindstream.tools.mcp.server import McpServer

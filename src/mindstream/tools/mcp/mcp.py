@@ -16,9 +16,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mindstream.errors import SettingsError, ToolError
+from mindstream.models.legible import without_controls
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.providers.secrets import mask
-from mindstream.models.reply import without_controls
 from mindstream.tools.arguments import read_arguments
 from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, difference, show
 from mindstream.tools.mcp.server import ODD, McpServer
