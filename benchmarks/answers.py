@@ -58,13 +58,13 @@ async def ask(dialogue: dict[str, Any], questions: Sequence[dict[str, Any]], mod
             async with Mind.open(Path(folder), user="u", session=f"s{number}", clock=clock, models=model) as mind:
                 for text in utterances:
                     clock.advance(60)
-                    await mind.say(text)
+                    await mind.send(text)
                     await mind.settled()
             clock.advance(DAY_S)
         async with Mind.open(Path(folder), user="u", session="asked", clock=clock, models=model) as mind:
             for question in questions:
                 clock.advance(60)
-                answer = await mind.say(question["text"])
+                answer = await mind.send(question["text"])
                 await mind.settled()
                 asked.append(Asked(dialogue["id"], question, answer, answer == before))
                 before = answer

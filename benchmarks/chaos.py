@@ -200,7 +200,7 @@ class FaultyReasoner:
             self.faults.strike("conclusion")
             return [], []
 
-        return RunResult("thought", "rules", write)
+        return RunResult("thought", "rules", write=write)
 
 
 @dataclass

@@ -34,7 +34,7 @@ async def believed_after(models: Models, lines: list[str]) -> list[str]:
                     pass
                 await mind.settled()
             belief = coach_of(mind).belief.value.model_dump(mode="json", exclude={"phase"})
-            notes = [note.text for note in await mind.stream.latest("note", 1_000)]
+            notes = [note.text for note in await mind.memory.latest("note", 1_000)]
     held = [item for value in belief.values() for item in (value if isinstance(value, list) else [value])]
     return notes + [f"{item:g}" if isinstance(item, float) else str(item) for item in held if item is not None]
 

@@ -38,7 +38,7 @@ async def by_two(models: Models, utterances: list[str], gate: str) -> list[tuple
             for text in utterances:
                 heard, *_ = [row.seq async for row in mind.hear(text)]
                 await mind.settled()
-                rows = await mind.stream.store.events("judge", after=heard)
+                rows = await mind.memory.store.events("judge", after=heard)
                 said = [row.event.text for row in rows if isinstance(row.event, Said | FollowUp)]
                 lines.append((text, "\n".join(said)))
     return lines

@@ -27,6 +27,7 @@ import yaml
 from pydantic import BaseModel
 
 from mindstream import Mind, Timeouts
+from mindstream.coach.coach import coach_of
 from mindstream.log.events import Failed, Said, Thought
 from mindstream.memory.store.store import read_log
 from mindstream.models.calibration import Judged, accuracy, brier_score, calibration_error, coin
@@ -158,9 +159,12 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         ):
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))
-            rows = [each.event async for each in read_log(mind.stream.store, mind.stream.name)]
+            rows = [each.event async for each in read_log(mind.memory.store, mind.memory.name)]
             logged = [each for each in rows if isinstance(each, Failed)]
-            held = [*_texts(mind.belief.value), *(note.text for note in await mind.stream.latest("note", 1_000))]
+            held = [
+                *_texts(coach_of(mind).belief.value),
+                *(note.text for note in await mind.memory.latest("note", 1_000)),
+            ]
         asked = [RecordedCall.model_validate_json(line) for line in kept.read_text("utf-8").splitlines()]
     checked = [each for each in asked if each.messages[-1].text.startswith("(A check of your reply")]
     doubted = [each for each in checked if "rests_on" in each.messages[-1].text]

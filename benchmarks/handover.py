@@ -27,9 +27,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from mindstream.coach.belief.belief import plan_slot
 from mindstream.coach.belief.plan import Plan, PlanStep
 from mindstream.coach.coach import Coach, coach_of
-from mindstream.coach.events import PlanMade
 from mindstream.coach.handover import Handover, Way
 from mindstream.errors import MindstreamError
+from mindstream.log.events import PlanChanged
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
 from mindstream.minds.mind import Mind
@@ -70,11 +70,12 @@ async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
         async with Mind.open(folder, user="ann", session="now", models=models, gate="talker") as mind:
             coach = coach_of(mind)
             await prime(mind, coach, case)
-            heard = await mind.take_in(case.says, hold=True)
+            await mind.memory.retain(case.says, "chat", by="ann", episode="now", data={"by_user": True})
+            heard = (await mind.memory.store.events("ann"))[-1].seq
             try:
                 async with asyncio.timeout(patience_s):
                     more = {"decides": True, "one_answer": case.one_answer}
-                    async for piece in coach.talker.speak(case.says, heard.seq, handover, **more):
+                    async for piece in coach.talker.speak(case.says, heard, handover, **more):
                         words += piece
                 way: str = handover.way
             except (MindstreamError, TimeoutError) as error:
@@ -87,7 +88,7 @@ async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
 
 async def prime(mind: Mind, coach: Coach, case: Case) -> None:
     """Write the talk before, the belief and the plan into the mind's memory."""
-    stream, pack = mind.stream, coach.pack
+    stream, pack = mind.memory, coach.pack
     for line in case.talk:
         person = line.by == "person"
         by = stream.name if person else "coach"
@@ -100,7 +101,7 @@ async def prime(mind: Mind, coach: Coach, case: Case) -> None:
             text=plan.written(), kind="plan", by=pack.name, slot=plan_slot(pack), version=1,
             data={"plan": plan.model_dump(mode="json")},
         )  # fmt: skip
-        event = PlanMade(version=1, text=plan.written())
+        event = PlanChanged(version=1, text=plan.written())
         await stream.commit(Entry(event, pack.name, tuple(await stream.build_records([new]))))
 
 

@@ -54,9 +54,9 @@ async def talk(models: dict[str, str], said: list[str], gate: str) -> list[Logge
         opened = Mind.open(folder, user="you", session="demo", models=named, gate=gate, timeouts=slow)
         async with named, opened as mind:
             for line in said:
-                print(f"you: {line}\n{mind.responder.title}: {await mind.say(line)}", flush=True)
+                print(f"you: {line}\n{mind.responder.title}: {await mind.send(line)}", flush=True)
                 await mind.settled()
-            return await mind.stream.store.events("you", limit=100_000)
+            return await mind.memory.store.events("you", limit=100_000)
 
 
 async def read(folder: Path, user: str | None) -> list[Logged]:

@@ -36,7 +36,7 @@ class HeldPlayer(Player):
 
 
 async def load(name: str) -> Engine:
-    """Load a model's file in a thread; raises as `mindstream.models.gguf.engine` does."""
+    """Load a model's file in a thread; raises as `mindstream.models.providers.gguf.engine` does."""
     from mindstream.models.providers.address import address
     from mindstream.models.providers.gguf import engine
 

@@ -74,19 +74,19 @@ async def share(folder: Path, pool: Pool, ann: Member, clock: ManualClock) -> No
     """Talk, plan and live as ann, with the pool; then ben withdraws what he wrote."""
     models = Models(Rules(), {"talker": Shown()})
     async with Mind.open(folder, user="ann", models=models, exemplars=ann, clock=clock) as mind:
-        print(f"> {ASKED}\n  {await mind.say(ASKED)}")
+        print(f"> {ASKED}\n  {await mind.send(ASKED)}")
         await mind.settled()
         plans = Member(pool, "ann", render=plan_shot)
-        solution = await solve(SUM, tools=[tool(calculator)], models=Shown(), exemplars=plans, stream=mind.stream)
+        solution = await solve(SUM, tools=[tool(calculator)], models=Shown(), exemplars=plans, stream=mind.memory)
         print(f"? {SUM}\n  {solution.answer} ({solution.plan.steps[0].why})")
         habits = LifeConfig(hears=False, offers=True)
-        life = Life.open(mind.stream, Models(Shown()), goal=TASK, habits=habits, exemplars=ann)
+        life = Life.open(mind.memory, Models(Shown()), goal=TASK, habits=habits, exemplars=ann)
         async with life as living:
             await living.run(turns=3)
         offered = [each for each in (await pool.state()).standings.values() if each.exemplar.writer == "ann"]
         print(f"! {TASK}\n  offered to the pool: {offered[0].exemplar.answer}")
         await pool.withdraw(writer="ben", by="ben")
-        print(f"> {ASKED} (ben has withdrawn what he wrote)\n  {await mind.say(ASKED)}")
+        print(f"> {ASKED} (ben has withdrawn what he wrote)\n  {await mind.send(ASKED)}")
         kinds = {row.event.kind for row in await pool.stream.store.events(pool.stream.name, limit=100)}
         print("the pool's log:", ", ".join(sorted(kinds)))
 

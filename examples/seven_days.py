@@ -45,7 +45,7 @@ async def live(mind: Mind, day: int) -> list[str]:
     async def answer(_: str) -> str:
         return GOOD[day]
 
-    stream, habits = mind.stream, LifeConfig(hears=False)
+    stream, habits = mind.memory, LifeConfig(hears=False)
     before = await stream.store.last(stream.name, "turn_ended")
     async with Life.open(stream, Models(Rules()), goal=GOAL, orders=[ORDER], habits=habits, user=answer) as life:
         await life.run(until=stream.clock.now() + 12 * HOUR_S)
@@ -61,22 +61,22 @@ async def main() -> None:
             async with Mind.open(folder, user="ann", session=f"day {day + 1}", clock=clock) as mind:
                 for line in lines:
                     clock.advance(60)
-                    answer = await mind.say(line)
+                    answer = await mind.send(line)
                     print(f"> {line}\n  {answer.splitlines()[0]}")
                     await mind.settled()
                 if task := TASKS.get(day):
                     names = ("calculator", f"documents:{DOCUMENTS}")
-                    async with named_tools(names, Means(stream=mind.stream, data=Path(folder))) as tools:
+                    async with named_tools(names, Means(stream=mind.memory, data=Path(folder))) as tools:
                         solution = await solve(
-                            task, tools=tools, models=Rules(), stream=mind.stream, run=f"task {day + 1}"
+                            task, tools=tools, models=Rules(), stream=mind.memory, run=f"task {day + 1}"
                         )  # fmt: skip
                     print(f"? {task}\n  {solution.answer or solution.stopped} ({len(solution.plan.steps)} steps)")
                 for said in await live(mind, day):
                     print(f"  life: {said}")
-                reflected = await reflect_if_due(mind.stream, Rules(), start=20)
-                dream = await mind.stream.sleep(n=200)
+                reflected = await reflect_if_due(mind.memory, Rules(), start=20)
+                dream = await mind.memory.sleep(n=200)
                 print(f"  night: {'reflected, ' if reflected else ''}{'dreamt: ' + dream if dream else 'no dream'}")
-                kinds = {kind: len(await mind.stream.latest(kind, 1_000)) for kind in KINDS}
+                kinds = {kind: len(await mind.memory.latest(kind, 1_000)) for kind in KINDS}
             clock.advance(DAY_S - 12 * HOUR_S - 60 * len(lines))
         print("\nmemory:", {kind: count for kind, count in kinds.items() if count})
 

@@ -19,7 +19,7 @@ async def main() -> None:
             await town.run(until=setting.step_at(day=0, minute=8 * 60))
             async with visit(town, WHO, by="Maya") as mind:
                 for said in ("What are you planning these days?", FACT):
-                    print(f"Maya: {said}\n{WHO}: {await mind.say(said)}")
+                    print(f"Maya: {said}\n{WHO}: {await mind.send(said)}")
                 await mind.settled()  # what it thinks behind
             await town.run(until=setting.step_at(day=0, minute=8 * 60 + 30))
             answer = await interview(town, WHO, "When is the fair at Johnson Park?")

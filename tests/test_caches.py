@@ -43,10 +43,10 @@ async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Memory:
         new = RecordDraft(
             text=title, kind="plan", slot="sleep.plan", version=1, data={"plan": plan.model_dump(mode="json")}
         )
-        (record,) = await mind.stream.build_records([new])
+        (record,) = await mind.memory.build_records([new])
         event = Remembered(count=1, kinds={"plan": 1})
-        await mind.stream.commit(Entry(event, "test", (replace(record, id=id_),)))
-        return mind.stream
+        await mind.memory.commit(Entry(event, "test", (replace(record, id=id_),)))
+        return mind.memory
 
 
 async def test_a_plan_of_another_folder_with_the_same_id_is_not_shown(store: SqliteStore, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ async def test_a_plan_that_a_caller_changes_stays_as_it_is_written(store: Sqlite
 async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> None:
     for user in ("ann", "bob"):
         async with Mind.open(store, user=user) as mind:
-            await mind.stream.remember_all(
+            await mind.memory.remember_all(
                 [RecordDraft(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})]
             )
     [of_ann] = await store.latest("ann", ["chat"], now=NOW)
@@ -99,17 +99,17 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
         async for _ in mind.hear(f"My {SECRET} keeps me awake, what can I do?"):
             pass
         await mind.settled()
-        await mind.stream.recall(SECRET)
+        await mind.memory.recall(SECRET)
         topics_in(PACK, f"the {SECRET}")
         find_alarm(PACK, f"the {SECRET}")
         assert words_in_caches()
-        assert mind.stream._lately._recalls
-        columns = await mind.stream.columns()
+        assert mind.memory._lately._recalls
+        columns = await mind.memory.columns()
         assert columns.lexical.idf(SECRET) < columns.lexical.idf("nothing like it")
         await store.erase("ann")
         assert not words_in_caches()
-        assert not mind.stream._lately._recalls
-        assert mind.stream._recaller.shelf._held == {}
+        assert not mind.memory._lately._recalls
+        assert mind.memory._recaller.shelf._held == {}
 
 
 def erased(connection: sqlite3.Connection, id_: str) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mindstream import Memory, Mind, SqliteStore, SystemClock
+from mindstream.coach.coach import coach_of
 from mindstream.log.events import Said, Unknown
 from mindstream.memory.store.salvage import UNREADABLE
 from mindstream.memory.store.validation import checked_record
@@ -61,18 +62,18 @@ async def test_every_record_and_event_is_read(written: Path) -> None:
 
 async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> None:
     async with Mind.open(written, user="ann", session="later") as mind:
-        assert mind.belief.version > 1 and mind.plan.steps
-        assert [found.record.stream for found in await mind.stream.recall("what wakes me at night?", k=3)] == [
+        assert coach_of(mind).belief.version > 1 and coach_of(mind).plan.steps
+        assert [found.record.stream for found in await mind.memory.recall("what wakes me at night?", k=3)] == [
             "ann"
         ] * 3
-        version = mind.belief.version
+        version = coach_of(mind).belief.version
         said = [each.event async for each in mind.hear("My bedroom is too hot, and I nap in the afternoon.")]
         assert isinstance(said[-1], Said) and said[-1].text
         await mind.settled()
-        assert mind.belief.version > version
+        assert coach_of(mind).belief.version > version
     async with Mind.open(written, user="carol") as mind:  # what the process that is gone had begun
         await mind.settled()
-        assert await mind.stream.store.open_work("carol") == []
+        assert await mind.memory.store.open_work("carol") == []
 
 
 async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:

@@ -154,7 +154,7 @@ def test_nobody_imports_what_stands_in_for_a_model() -> None:
 
 def test_rooms_are_small() -> None:
     large = {
-        str(path.relative_to(SOURCE)): n for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 330
+        str(path.relative_to(SOURCE)): n for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 450
     }
     assert large == {}
 

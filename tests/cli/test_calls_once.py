@@ -15,7 +15,7 @@ async def test_each_call_is_logged_once(folder: Path) -> None:
             pass
         await mind.settled()
     async with open_mind(Settings(data=folder, user="ann")) as mind:
-        rows = await mind.stream.store.events("ann", kinds=["model_called"])
+        rows = await mind.memory.store.events("ann", kinds=["model_called"])
     assert Counter(getattr(row.event, "prompt", "") for row in rows) == {
         "talk": 1,
         "infer_phase": 1,

@@ -10,7 +10,7 @@ import pytest
 from spoken import Silent, Waits, said, turn
 
 from mindstream import FakeModel, Mind, Models
-from mindstream.coach.coach import second_listener
+from mindstream.coach.coach import coach_of, second_listener
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.load import load
 from mindstream.coach.suggests_danger import SuggestsDanger
@@ -37,7 +37,7 @@ async def answer(mind: Mind, text: str) -> Said:
 
 
 async def alarmed(mind: Mind) -> list[tuple[str, str, bool]]:
-    rows = [row.event for row in await mind.stream.store.events(mind.stream.name, kinds=["alarmed"])]
+    rows = [row.event for row in await mind.memory.store.events(mind.memory.name, kinds=["alarmed"])]
     return [(event.strength, event.basis, event.spoken) for event in rows if isinstance(event, Alarmed)]
 
 
@@ -57,7 +57,7 @@ async def test_a_hint_is_asked_about_and_never_said_back(folder: Path, language:
         assert "without you" not in first.text + second.text
         assert await alarmed(mind) == [("hint", "words", True)] * 2, "it was not answered, and is put again"
         await mind.settled()
-        thoughts = [str(row.event) for row in await mind.stream.store.events("ann", kinds=["thought"])]
+        thoughts = [str(row.event) for row in await mind.memory.store.events("ann", kinds=["thought"])]
         assert any("a hint at suicide" in thought for thought in thoughts), "whoever thinks behind is told"
 
 
@@ -146,7 +146,7 @@ async def test_what_was_taken_back_may_be_taken_back_again_and_is_not_noted(
         heard = [(await answer(mind, text)).text for text in (danger, back, back, HINT["en"])]
         assert len(set(heard)) == len(heard)
         await mind.settled()
-        assert await mind.stream.latest("note", 9) == [], "neither danger, nor a hint, nor what takes it back"
+        assert await mind.memory.latest("note", 9) == [], "neither danger, nor a hint, nor what takes it back"
 
 
 async def test_a_sign_for_the_doctor_is_told_once(folder: Path) -> None:
@@ -177,7 +177,7 @@ class Listens:
 
 
 async def follow_ups(mind: Mind) -> list[FollowUp]:
-    rows = await mind.stream.store.events(mind.stream.name, kinds=["follow_up"])
+    rows = await mind.memory.store.events(mind.memory.name, kinds=["follow_up"])
     return [row.event for row in rows if isinstance(row.event, FollowUp)]
 
 
@@ -264,7 +264,7 @@ async def test_where_one_answer_is_all_what_is_heard_late_is_in_it(folder: Path)
     model = Listens()
     async with Mind.open(folder, user="ann", models=listening(model)) as mind:
         asyncio.get_running_loop().call_later(0.3, model.let.set)
-        assert (await mind.say(VEILED)).endswith(words("hint_ask", "en"))
+        assert (await mind.send(VEILED)).endswith(words("hint_ask", "en"))
         await asyncio.sleep(0.05)
         assert await follow_ups(mind) == []
 
@@ -293,7 +293,7 @@ async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: P
     async with Mind.open(folder, user="ann", models=listening(model)) as mind:
         assert (await answer(mind, VEILED)).model == "rules"
         async with asyncio.timeout(20):
-            while not (failed := await mind.stream.store.events("ann", kinds=["error"])):  # noqa: ASYNC110
+            while not (failed := await mind.memory.store.events("ann", kinds=["error"])):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert isinstance(failed[0].event, Failed) and await follow_ups(mind) == []
 
@@ -301,6 +301,6 @@ async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: P
 async def test_after_an_alarm_a_stand_in_speaks_of_nothing_else(folder: Path) -> None:
     async with Mind.open(folder, user="ann") as mind:
         for text in ("Noise wakes me.", "I want to kill myself", "no, nobody is here", "ok"):
-            said = await mind.say(text)
+            said = await mind.send(text)
             await mind.settled()
-        assert not mind.plan.steps and "step" not in said.lower() and "noise" not in said.lower()
+        assert not coach_of(mind).plan.steps and "step" not in said.lower() and "noise" not in said.lower()

@@ -45,7 +45,7 @@ async def test_the_talker_is_shown_it_where_it_was_not_asked_lately(folder: Path
     shown = []
     async with Mind.open(folder, user="ann", models=models) as mind:
         for text in ("I turn over for hours.", "The street is loud.", "my husband", "haha", "The street is loud."):
-            await mind.say(text)
+            await mind.send(text)
             await mind.settled()
             shown.append(QUESTION in talker.asked[-1].messages[-1].text)
     assert shown == [False, True, False, False, False]

@@ -36,7 +36,7 @@ async def talk(folder: Path, clock: ManualClock, session: str, lines: tuple[str,
     async with Mind.open(folder, user="marta", session=session, clock=clock) as mind:
         for line in lines:
             clock.advance(60)
-            await mind.say(line)
+            await mind.send(line)
             await mind.settled()
 
 

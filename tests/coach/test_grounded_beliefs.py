@@ -24,14 +24,14 @@ async def talked(folder: Path, said: str, role: str, prompt: str, *replies: Any,
     scripted = FakeModel({"infer_phase": [PHASE], prompt: replies})
     models = Models(Rules(), {"reasoner": Rules(), "facts": Rules(), role: Repair(scripted)})
     async with Mind.open(folder, user="ann", session="s", models=models, **more) as mind:
-        await mind.say(said)
+        await mind.send(said)
         await mind.settled()
     return mind, scripted
 
 
 async def events(mind: Mind, folder: Path) -> list[Any]:
     async with Mind.open(folder, user="ann", responder=None) as again:
-        return [row.event for row in await again.stream.store.events("ann")]
+        return [row.event for row in await again.memory.store.events("ann")]
 
 
 async def test_what_nobody_said_is_sent_back_once_and_then_left_out(folder: Path) -> None:
@@ -65,7 +65,7 @@ async def test_facts_that_nobody_stated_are_no_notes(folder: Path) -> None:
     said = "I drink three coffees a day, I work on a ward."
     _, scripted = await talked(folder, said, "facts", "extract_facts", json.dumps(facts), json.dumps(facts))
     async with Mind.open(folder, user="ann", responder=None) as again:
-        notes = [record.text for record in await again.stream.latest("note", 9)]
+        notes = [record.text for record in await again.memory.latest("note", 9)]
     assert notes == ["The user drinks three coffees a day.", "The user is a nurse."]
     assert "spouse" in scripted.asked[-1].turns[-1].text
 

@@ -11,6 +11,7 @@ import pytest
 from mindstream import Mind, Models
 from mindstream.coach.belief.plan import NamedResource, Plan, PlanStep, StepEdit
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
+from mindstream.coach.coach import coach_of
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import FollowUp, Said, Thought
@@ -156,8 +157,8 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
         async for _ in mind.hear(WISH):
             pass
         await mind.settled()
-        events = [row.event for row in await mind.stream.store.events("ann")]
-        return events, mind.plan, reasoner
+        events = [row.event for row in await mind.memory.store.events("ann")]
+        return events, coach_of(mind).plan, reasoner
 
 
 BAD = PhaseThought(

@@ -87,7 +87,7 @@ def thinking(talks: list[Line], thinks: list[str], talker: Model | None = None) 
 
 
 async def rows(mind: Mind, kind: str) -> list[Logged]:
-    return await mind.stream.store.events(mind.stream.name, kinds=[kind])
+    return await mind.memory.store.events(mind.memory.name, kinds=[kind])
 
 
 @pytest.mark.parametrize("mark", ["[WAIT]", "**[wait]**\n", "[Wait] I'll think."])
@@ -100,7 +100,7 @@ async def test_on_wait_the_filler_is_said_and_the_answer_holds_the_plan_itself(f
         assert said(events).text == "Dim the lights at nine." and said(events).model == "thinker"
         await mind.settled()
         assert await rows(mind, "follow_up") == [], "nothing that was asked for comes later"
-        texts = [record.text for record in await mind.stream.latest("chat", 9)]
+        texts = [record.text for record in await mind.memory.latest("chat", 9)]
         assert texts == [WISH, "Dim the lights at nine."]
         (decided,) = await rows(mind, "decided")
         assert isinstance(decided.event, Decided) and decided.event.waits and decided.event.gate == "talker"
@@ -129,7 +129,7 @@ async def test_small_talk_is_answered_alone_and_its_work_is_over_with_the_answer
     async with Mind.open(folder, user="ann", models=models) as mind:
         events = await turn(mind, "thanks!")
         assert said(events).text == "You're welcome."
-        open_ = [work.slot for work in await mind.stream.store.open_work("ann")]
+        open_ = [work.slot for work in await mind.memory.store.open_work("ann")]
         assert "sleep" not in open_, "ended in the commit of what was said"
         await mind.settled()
         await turn(mind, "the noise wakes me")
@@ -201,11 +201,11 @@ async def test_an_answer_that_is_broken_off_while_it_waits_is_kept_and_thought_a
 async def test_what_was_asked_for_never_follows_where_one_answer_is_all(folder: Path) -> None:
     talker = FakeModel({"talk": ["I see.", "Thanks."]})
     async with Mind.open(folder, user="ann", models=thinking([], [LATER, SILENT], talker)) as mind:
-        assert await mind.say("I have a cat") == "I see."
+        assert await mind.send("I have a cat") == "I see."
         assert "Nothing can be added to this answer later" in talker.asked[0].messages[-1].text
         await mind.settled()
         assert await rows(mind, "follow_up") == []
-        await mind.say("thanks")
+        await mind.send("thanks")
         assert "<left_unsaid>\nDim the lights at nine.\n</left_unsaid>" in talker.asked[1].messages[-1].text
 
 

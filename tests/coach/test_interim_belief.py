@@ -43,9 +43,9 @@ async def run(folder: Path, *thinking: Any) -> tuple[Mind, list[Any], FakeModel]
     scripted = FakeModel({"infer_phase": [PHASE], "think_in_phase": thinking})
     models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
     async with Mind.open(folder, user="ann", models=models, tools=[bedroom_log, shops]) as mind:
-        await mind.say("Something wakes me. Make me a plan.")
+        await mind.send("Something wakes me. Make me a plan.")
         await mind.settled()
-        return mind, [row.event for row in await mind.stream.store.events("ann")], scripted
+        return mind, [row.event for row in await mind.memory.store.events("ann")], scripted
 
 
 async def test_a_belief_changes_between_two_calls_and_the_second_shows_it(folder: Path) -> None:
@@ -107,9 +107,9 @@ async def test_a_run_that_is_taken_up_again_calls_nothing_twice(folder: Path) ->
     scripted = FakeModel({"infer_phase": [PHASE, PHASE], "think_in_phase": [*think, broken, *think, final]})
     models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
     async with Mind.open(folder, user="ann", models=models, tools=[order], timeouts=Timeouts(retry_s=0.01)) as mind:
-        await mind.say("Something wakes me. Make me a plan.")
+        await mind.send("Something wakes me. Make me a plan.")
         await mind.settled()
-        events = [row.event for row in await mind.stream.store.events("ann")]
+        events = [row.event for row in await mind.memory.store.events("ann")]
     assert calls == 1
     assert [event.tool for event in events if isinstance(event, ToolCalled)] == ["order", "believe", "believe"]
     assert any(len(event.text) > 3_000 for event in events if isinstance(event, Observed)), "the whole result is kept"

@@ -10,6 +10,7 @@ import pytest
 from mindstream import FakeModel, Mind, Models
 from mindstream.cli.asides import plan_told
 from mindstream.coach.belief.plan import Plan, PlanStep, StepEdit, read_plan
+from mindstream.coach.coach import coach_of
 from mindstream.models.rules import Rules
 
 KEPT = "Get up at seven"
@@ -55,9 +56,10 @@ async def test_with_a_model_what_became_of_a_step_is_what_the_reply_says(
     models = Models(Rules(), {"reasoner": reasoner, "talker": FakeModel({"talk": ["Hm."] * 2}), "facts": Rules()})
     async with Mind.open(folder, user="ann", models=models, gate="belief") as mind:
         for text in ("The noise keeps me awake.", said):
-            await mind.say(text)
+            await mind.send(text)
             await mind.settled()
-        held = [record.data["polarity"] for record in await mind.stream.latest("feedback", 9)]
+        held = [record.data["polarity"] for record in await mind.memory.latest("feedback", 9)]
         assert held == ([polarity] if polarity else [])
-        assert mind.plan.now.told and states(mind.plan) == {"Listen for the noise": "now"}
-        assert mind.belief.value.sleep_concern == ["noise"]
+        made = coach_of(mind).plan
+        assert made.now and made.now.told and states(made) == {"Listen for the noise": "now"}
+        assert coach_of(mind).belief.value.sleep_concern == ["noise"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mindstream import Mind
-from mindstream.coach.events import PlanMade
-from mindstream.log.events import BeliefChanged, Event, Said, Waiting
+from mindstream.log.events import BeliefChanged, Event, PlanChanged, Said, Waiting
 
 PAPER = (
     "Hey, I need your help planning how to create a relaxing bedtime environment.",
@@ -27,7 +26,7 @@ async def played(folder: Path, *utterances: str, user: str = "ann", **more: str)
             async for logged in mind.hear(utterance):
                 seq = seq or logged.seq
             await mind.settled()
-            turns.append([logged.event for logged in await mind.stream.store.events(user, after=seq - 1)])
+            turns.append([logged.event for logged in await mind.memory.store.events(user, after=seq - 1)])
     return turns
 
 
@@ -56,10 +55,12 @@ async def test_the_papers_dialogue_without_a_model(folder: Path) -> None:
     assert isinstance(caught_up["sleep_concern"], list) and set(caught_up["sleep_concern"]) == {"noise", "light"}
 
     assert isinstance(third[1], Waiting), "waiting comes at once"
-    plan = next(event for event in third if isinstance(event, PlanMade))
+    plan = next(event for event in third if isinstance(event, PlanChanged))
     assert said(third).text == plan.text and said(third).waited and "Why:" in said(third).text
 
-    assert not of(PlanMade, fourth) and "next" in said(fourth).text, "what is disliked is not heard; its word is told"
+    assert not of(PlanChanged, fourth) and "next" in said(fourth).text, (
+        "what is disliked is not heard; its word is told"
+    )
     assert "noise and light" in said(fifth).text
 
 

@@ -32,7 +32,7 @@ async def test_an_alarm_waits_neither_for_a_reasoner_nor_for_whoever_waits_for_i
         waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
         queued = asyncio.ensure_future(turn(mind, "hello?"))
         async with asyncio.timeout(25):
-            while len(await mind.stream.store.events("ann", kinds=["heard", "waiting"])) < 3:  # noqa: ASYNC110
+            while len(await mind.memory.store.events("ann", kinds=["heard", "waiting"])) < 3:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         async with asyncio.timeout(25):
             answer = said(await turn(mind, ALARM))
@@ -50,7 +50,7 @@ async def test_an_alarm_breaks_off_an_answer_that_is_being_spoken(folder: Path) 
         async with asyncio.timeout(25):
             assert said(await turn(mind, ALARM)).model == "safety"
             broken_off = said(await speaking) if any(isinstance(r.event, Said) for r in await speaking) else None
-        texts = [record.text for record in await mind.stream.latest("chat", 10)]
+        texts = [record.text for record in await mind.memory.latest("chat", 10)]
         assert "Well," in texts and broken_off is None, "what was shown is remembered"
 
 
@@ -65,7 +65,7 @@ async def test_a_listener_that_keeps_its_generator_holds_up_nobody(folder: Path)
         async with asyncio.timeout(10):
             assert said(await turn(mind, "and now?"))
             await mind.settled()
-        answers = [row.event.answers for row in await mind.stream.store.events("ann") if isinstance(row.event, Said)]
+        answers = [row.event.answers for row in await mind.memory.store.events("ann") if isinstance(row.event, Said)]
         assert len(answers) == 3, "the others were answered too, though nobody listened"
         await kept.aclose()
         await untouched.aclose()
@@ -79,7 +79,7 @@ async def test_a_broken_off_answer_is_remembered_as_far_as_it_was_shown(folder: 
             if pieces == 2:
                 break
         await events.aclose()
-        assert (await mind.stream.latest("chat", 1))[0].text == "one two"
+        assert (await mind.memory.latest("chat", 1))[0].text == "one two"
 
 
 async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> None:
@@ -100,7 +100,7 @@ async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> 
         (filler,) = [row.event.text for row in events if isinstance(row.event, Waiting)]
         assert "think" not in filler and said(events).text == "the rest", "a slow model is no thought"
         assert {row.event.model for row in events if isinstance(row.event, Reading)} == {"silent"}
-        assert not await mind.stream.store.events("bob", kinds=["reading"]), "it is shown, and not kept"
+        assert not await mind.memory.store.events("bob", kinds=["reading"]), "it is shown, and not kept"
 
 
 FAILED = "I can't think just now: I don't reach the language model that I think with. What you said is kept"
@@ -117,7 +117,7 @@ async def test_that_no_model_answers_is_said_in_full_once_and_is_no_memory(folde
         assert "kept" in answers[1].text and len(answers[1].text) < len(FAILED) and answers[2].text == "I am back."
         assert "did not take that" in answers[4].text
         assert [answer.model for answer in answers] == [UNAVAILABLE] * 2 + ["scripted"] + [UNAVAILABLE] * 2
-        kept = [record.text for record in await mind.stream.latest("chat", 20) if not record.data.get("by_user")]
+        kept = [record.text for record in await mind.memory.latest("chat", 20) if not record.data.get("by_user")]
         assert kept == ["I am back."], "nothing is said by a rule, and no excuse is remembered"
         assert all(not answer.record for answer in answers if answer.model == UNAVAILABLE)
 
@@ -134,7 +134,7 @@ async def test_what_is_heard_in_an_outage_is_thought_about_when_it_is_over(folde
     async with Mind.open(folder, user="ann", models=models, timeouts=Timeouts(retry_s=0.01)) as mind:
         assert said(await turn(mind, "Make me a plan")).model == UNAVAILABLE
         async with asyncio.timeout(20):
-            while not (follow_ups := await mind.stream.store.events("ann", kinds=["follow_up"])):  # noqa: ASYNC110
+            while not (follow_ups := await mind.memory.store.events("ann", kinds=["follow_up"])):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert "Dim the lights at nine." in follow_ups[0].event.model_dump_json()
 
@@ -150,7 +150,7 @@ async def test_a_fault_of_our_own_is_answered_too(folder: Path) -> None:
     async with Mind.open(folder, user="ann", models=talker(Faulty())) as mind:
         answer = said(await turn(mind, "The noise keeps me awake"))
         assert answer.model == UNAVAILABLE and answer.text.startswith("Something went wrong on my side")
-        failed = [row.event for row in await mind.stream.store.events("ann") if isinstance(row.event, Failed)]
+        failed = [row.event for row in await mind.memory.store.events("ann") if isinstance(row.event, Failed)]
         assert [(event.where, event.text) for event in failed] == [("talker", "KeyError: 'talk'")]
 
 
@@ -161,7 +161,7 @@ async def test_a_gate_that_fails_leaves_the_papers_rule(folder: Path) -> None:
 
     async with Mind.open(folder, user="ann", gate=Faulty()) as mind:
         assert not said(await turn(mind, "The noise keeps me awake")).waited
-        (decided,) = await mind.stream.store.events("ann", kinds=["decided"])
+        (decided,) = await mind.memory.store.events("ann", kinds=["decided"])
         assert "the gate failed: ValueError: no idea" in decided.event.model_dump_json()
 
 
@@ -177,7 +177,7 @@ async def test_a_talker_that_falls_silent_gives_the_floor_back(folder: Path) -> 
     async with Mind.open(folder, user="ann", models=talker(Silent("Well, ")), timeouts=timeouts) as mind:
         answer = said(await turn(mind, "The noise keeps me awake"))
         assert answer.text == f"Well,\n{FAILED}, and I come back to it as soon as I can."
-        assert answer.model == UNAVAILABLE and (await mind.stream.latest("chat", 1))[0].text == "Well,"
-        failed = [row.event.text for row in await mind.stream.store.events("ann") if isinstance(row.event, Failed)]
+        assert answer.model == UNAVAILABLE and (await mind.memory.latest("chat", 1))[0].text == "Well,"
+        failed = [row.event.text for row in await mind.memory.store.events("ann") if isinstance(row.event, Failed)]
         assert failed == ["silent said nothing for 0.2 s"]
         await mind.settled()

@@ -247,8 +247,8 @@ class Hasty:
     slot, trigger, timeout_s = "hasty", Trigger(), 5.0
 
     async def think(self, context: RunContext) -> RunResult:
-        await context.stream.retain("written at once", "note")
-        return RunResult("", "no model", lambda: asyncio.sleep(0, ((), ())))
+        await context.memory.retain("written at once", "note")
+        return RunResult("", "no model", write=lambda: asyncio.sleep(0, ((), ())))
 
 
 async def test_a_reasoner_that_breaks_a_promise_is_found(tmp_path: Path) -> None:

@@ -44,6 +44,6 @@ async def test_what_was_said_and_is_forgotten_is_no_news(tmp_path: Path) -> None
     async with Mind.open(tmp_path, user="ann", responder=None) as mind:
         async for _ in mind.hear("My bicycle is blue."):
             pass
-        records = await mind.stream.latest("chat", 1)
-        await mind.stream.remove(await mind.stream.find_removal(records[0].id))
-        assert (await read_state(mind.stream)).unread == []
+        records = await mind.memory.latest("chat", 1)
+        await mind.memory.remove(await mind.memory.find_removal(records[0].id))
+        assert (await read_state(mind.memory)).unread == []

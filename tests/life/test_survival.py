@@ -115,12 +115,12 @@ async def test_a_mind_talks_and_lives_on_one_stream(tmp_path: Path) -> None:
     """A coach with a goal of its own: what the user says is the coach's to answer; the life goes on beside it."""
     life = LifeReasoner(Models(script([FINISH, "tidied"])), goal="Tidy the notes.")
     async with Mind.open(tmp_path, user="keeper", reasoners=[life]) as mind:
-        answer = await mind.say("Hello!")
+        answer = await mind.send("Hello!")
         async with asyncio.timeout(60):
             thoughts: list[str] = []
             while not thoughts:
                 await asyncio.sleep(0.05)
-                thoughts = [event.text for event in await rows(mind.stream, "thought") if event.slot == "living"]
+                thoughts = [event.text for event in await rows(mind.memory, "thought") if event.slot == "living"]
     assert answer and thoughts == ["lived 1 turn"]
 
 

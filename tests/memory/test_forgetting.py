@@ -11,6 +11,7 @@ from pydantic import BaseModel, JsonValue
 from world import World
 
 from mindstream import Memory, Mind
+from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
@@ -281,13 +282,13 @@ def unfinished(folder: Path) -> bool:
 
 async def test_what_is_being_thought_about_it_comes_to_nothing(folder: Path) -> None:
     async with Mind.open(folder, user="ann", session="s") as mind:
-        await mind.say("My parrot Zorro screams at six.")
-        await mind.stream.remove(await mind.stream.find_removal(session="s"))
+        await mind.send("My parrot Zorro screams at six.")
+        await mind.memory.remove(await mind.memory.find_removal(session="s"))
         await mind.settled()
         assert left(folder, "zorro", "screams") == []
-        await mind.say("The tram is loud at night.")
+        await mind.send("The tram is loud at night.")
         await mind.settled()
-        assert mind.belief.version
+        assert coach_of(mind).belief.version
     assert left(folder, "zorro") == []
 
 
@@ -326,8 +327,8 @@ async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world
 async def test_what_goes_is_not_said_to_stay(folder: Path) -> None:
     async with Mind.open(folder, user="ann", session="one") as mind:
         for text in ("My daughter is called Iris.", "I drink coffee at four.", "The coffee keeps me awake."):
-            await mind.say(text)
+            await mind.send(text)
             await mind.settled()
-        removal = await mind.stream.find_removal(about="coffee")
+        removal = await mind.memory.find_removal(about="coffee")
     gone = {record.id for record in (*removal.asked, *removal.drawn)}
     assert len(gone) >= 4 and not gone & {record.id for record in removal.near}

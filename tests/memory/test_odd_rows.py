@@ -10,6 +10,7 @@ import pytest
 from world import World
 
 from mindstream import Mind
+from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.events import KINDS, Said, Unknown, event
 from mindstream.memory.curation.curation import Drawn
@@ -93,7 +94,7 @@ async def test_a_talk_goes_on_over_odd_beliefs_plans_and_events(folder: Path) ->
             said = [each.event async for each in mind.hear(words)]
             assert isinstance(said[-1], Said)
             await mind.settled()
-            assert mind.plan is not None and mind.belief is not None
+            assert coach_of(mind).plan is not None and coach_of(mind).belief is not None
 
     await talk("I wake at three and my thoughts race. Make me a plan.")
     for sql in (

@@ -67,7 +67,7 @@ async def test_what_is_no_longer_believed_can_still_be_read(stream: Memory) -> N
 
 async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -> None:
     async with Mind.open(folder, user="ann") as mind:
-        (record,) = await mind.stream.build_records(
+        (record,) = await mind.memory.build_records(
             [
                 RecordDraft(
                     text="an old belief, from before there were limits", kind="belief", slot="sleep", version=1,
@@ -75,15 +75,15 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
                 )
             ]
         )  # fmt: skip
-        await mind.stream.commit(Entry(Remembered(count=1, kinds={}), "test", (record,)))
+        await mind.memory.commit(Entry(Remembered(count=1, kinds={}), "test", (record,)))
         for text in ("I want to sleep through the night.", "Noise keeps me awake.", "Make me a plan."):
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        assert await mind.stream.store.events("ann", kinds=["error"]) == []
+        assert await mind.memory.store.events("ann", kinds=["error"]) == []
         assert await mind.reasoners.work() == []
-        assert mind.belief.version > 1
-        assert mind.plan.now
+        assert coach_of(mind).belief.version > 1
+        assert coach_of(mind).plan.now
 
 
 BIG = "长 word " * 9_000

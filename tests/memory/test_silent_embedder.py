@@ -74,15 +74,15 @@ async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteSt
             assert events[0] == "heard"
             assert events[-1] == "said"
         await asyncio.wait_for(mind.settled(), 10)
-        texts = [record.text for record in await mind.stream.latest("chat", 9)]
+        texts = [record.text for record in await mind.memory.latest("chat", 9)]
         assert "I wake at three because of noise." in texts
         asked = moody.asked
         async for _ in mind.hear("And now?"):
             pass
         assert moody.asked - asked <= 2  # the one who asks behind, not who speaks
         moody.awake.set()
-        await soon(lambda: has_vectors(mind.stream))
-        assert (await mind.stream.columns()).width == 96
+        await soon(lambda: has_vectors(mind.memory))
+        assert (await mind.memory.columns()).width == 96
 
 
 async def test_a_silent_embedder_is_told_of_once_and_words_are_found(store: SqliteStore) -> None:

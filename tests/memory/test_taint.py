@@ -75,7 +75,7 @@ async def test_what_a_run_comes_to_that_read_a_page_is_tainted(tmp_path: Path) -
             found = await call_tool(Call(read.spec.name, "{}"), [read]) if read else Observation("own words")
             await context.log_call(call)
             await context.log_observation(call, found)
-            await conclude(context, RunResult("", "", write), nothing_more, (), None)
+            await conclude(context, RunResult("", "", write=write), nothing_more, (), None)
             (record,) = await stream.latest("note")
             assert is_tainted(record) is (read is not None)
         (row,) = await stream.store.events(stream.name, 0, ["observed"], 1)

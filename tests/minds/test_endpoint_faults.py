@@ -49,7 +49,7 @@ async def say(mind: Mind, text: str) -> int:
 
 
 async def events_of(mind: Mind, *kinds: str) -> list[Event]:
-    return [row.event for row in await mind.stream.store.events("ann", kinds=kinds or None, limit=10_000)]
+    return [row.event for row in await mind.memory.store.events("ann", kinds=kinds or None, limit=10_000)]
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, doo
         failed = {event.where: event.text for event in events if isinstance(event, Failed)}
         assert name in failed["talker"], "it is said once; while the model rests, nothing is"
         assert not any(isinstance(event, Thought | BeliefChanged) for event in events)
-        assert await mind.stream.latest("note") == []
+        assert await mind.memory.latest("note") == []
         aside = {event.slot for event in events if isinstance(event, SetAside)}
         rests = {work.slot for work in await mind.reasoners.work()}
         assert (aside, rests) == ((SLOTS, set()) if fault in UNREADABLE else (set(), SLOTS))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mindstream import FakeModel, Mind, Models, Timeouts
+from mindstream.coach.coach import coach_of
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
 from mindstream.errors import InputError
@@ -88,7 +89,7 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
 
 
 async def kept(mind: Mind, *kinds: type) -> list[Logged]:
-    return [row for row in await mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
+    return [row for row in await mind.memory.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
 
 
 NOTHING = '{"thought": "nothing"}'
@@ -121,7 +122,8 @@ async def test_in_a_waiting_phase_the_reasoners_words_are_spoken_as_they_are(fol
         assert isinstance(waiting, Waiting) and waiting.text
         assert isinstance(said, Said) and said.waited and said.text == "First warm the pot." and said.model == "thinker"
         assert len(talker.asked) == 1, "the talker's model was not needed"
-        assert mind.plan.now is not None and mind.plan.now.title == "Warm the pot"
+        step = coach_of(mind).plan.now
+        assert step is not None and step.title == "Warm the pot"
 
 
 async def test_past_the_deadline_the_talker_says_so_and_the_mind_follows_up_once(folder: Path) -> None:
@@ -161,7 +163,7 @@ async def test_a_belief_that_does_not_fit_is_not_written(folder: Path) -> None:
     async with opened(folder, says("One."), thinks(bad, phases=["asking"])) as mind:
         await turn(mind, "hello")
         await mind.settled()
-        assert "colour" not in mind.belief.value.model_dump()
+        assert "colour" not in coach_of(mind).belief.value.model_dump()
         assert any("has no field 'colour'" in str(row.event) for row in await kept(mind, Failed))
 
 
@@ -279,7 +281,7 @@ class MaintenanceStore:
         async def write() -> Writing:
             return (), ()
 
-        return RunResult("kept", "test", write)
+        return RunResult("kept", "test", write=write)
 
 
 async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:

@@ -39,7 +39,7 @@ async def talk(mind: Mind, count: int = 4) -> None:
 
 
 async def rows(mind: Mind) -> list[Logged]:
-    return await mind.stream.store.events(mind.stream.name, limit=100_000)
+    return await mind.memory.store.events(mind.memory.name, limit=100_000)
 
 
 async def check(mind: Mind, slots: tuple[str, ...] = ("sleep", "facts")) -> None:
@@ -55,21 +55,21 @@ async def check(mind: Mind, slots: tuple[str, ...] = ("sleep", "facts")) -> None
         assert Counter(seq for thought in thoughts for seq in thought.about) == heard
     versions = [row.event.version for row in log if isinstance(row.event, BeliefChanged) and row.event.slot == "sleep"]
     assert versions == list(range(1, len(versions) + 1))
-    assert await mind.stream.store.open_work("ann") == []
+    assert await mind.memory.store.open_work("ann") == []
 
 
 async def take_in(mind: Mind) -> None:
-    memory = UserData(mind.stream.store, "ann", "wordllama", SystemClock())
+    memory = UserData(mind.memory.store, "ann", "wordllama", SystemClock())
     lines = [line async for line in transfer.export(memory)]
     with transfer.parse_export([line.encode() for line in lines], "x", "ann") as found:
         await transfer.take_in(memory, found, lambda _: None)
 
 
 BESIDES: dict[str, Callable[[Mind], Awaitable[object]]] = {
-    "sleeping": lambda mind: mind.stream.sleep(n=50),
-    "embedding anew": lambda mind: mind.stream.reembed(batch=1),
-    "purging": lambda mind: mind.stream.purge(),
-    "compacting": lambda mind: mind.stream.store.compact(),
+    "sleeping": lambda mind: mind.memory.sleep(n=50),
+    "embedding anew": lambda mind: mind.memory.reembed(batch=1),
+    "purging": lambda mind: mind.memory.purge(),
+    "compacting": lambda mind: mind.memory.store.compact(),
     "importing": take_in,
     "waiting": lambda mind: asyncio.gather(*(mind.settled() for _ in range(30))),
     "hearing": lambda mind: asyncio.gather(*(said(mind, f"And tram {n}?") for n in range(5))),

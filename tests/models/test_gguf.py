@@ -184,8 +184,8 @@ def test_a_process_that_never_let_go_of_it_ends() -> None:
     code = """
 import asyncio
 from mindstream.models.ask import speak
-from mindstream.models.provider import provider
-from mindstream.memory.dream import Dream
+from mindstream.models.providers.provider import provider
+from mindstream.memory.lifecycle.dream import Dream
 async def main():
     async for piece in speak(provider("local"), Dream(fragments=("A dog barked.",))):
         return

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mindstream import Mind, SqliteStore, SystemClock, Timeouts
+from mindstream.coach.coach import coach_of
 from mindstream.log.events import Failed, Heard, Logged, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S
 from mindstream.memory.store.store import Commit, Entry, NewWork
@@ -37,7 +38,7 @@ class Thinks:
             raise came
         if asyncio.iscoroutine(came):
             await came
-        return RunResult("thought", "test", nothing)
+        return RunResult("thought", "test", write=nothing)
 
 
 async def until(so: Callable[[], object]) -> None:
@@ -54,7 +55,7 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
 
 
 async def rows(mind: Mind, kind: type) -> list[Logged]:
-    return [row for row in await mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kind)]
+    return [row for row in await mind.memory.store.events("ann", limit=10_000) if isinstance(row.event, kind)]
 
 
 async def about(mind: Mind, kind: type, slot: str = "extra") -> Counter[int]:
@@ -93,7 +94,7 @@ async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error
         assert isinstance(row.event, SetAside) and row.event.about == (first,) and row.event.attempts == 3
         assert row.event.reason.startswith("extra: ") and len(row.event.reason) < 600
         assert await about(mind, Thought, "sleep") == await about(mind, Thought, "facts") == Counter([first])
-        assert mind.belief.version == 1 and await mind.reasoners.work() == []
+        assert coach_of(mind).belief.version == 1 and await mind.reasoners.work() == []
 
 
 async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(folder: Path) -> None:

@@ -14,6 +14,7 @@ from mindstream.models.rules import Rules
 from mindstream.reasoners.facts.extract_facts import Fact, Facts
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import RunContext, Utterance
+from mindstream.reasoners.write_result import make_writing
 
 
 @pytest.fixture
@@ -26,8 +27,8 @@ async def think(stream: Memory, model: Model, said: str) -> list[str]:
     """Let the reasoner think about an utterance; return the notes that hold afterwards, oldest first."""
     record = await stream.retain(said, "chat", by="ann")
     utterance = Utterance(seq=0, text=said, record=record.id, session="s", at=stream.clock.now())
-    result = await FactsReasoner(model).think(RunContext("facts", stream, [utterance], []))
-    entries, revisions = await result.write()
+    context = RunContext("facts", stream, [utterance], [])
+    entries, revisions = await make_writing(context, await FactsReasoner(model).think(context))
     await stream.commit(*entries, revisions=revisions)
     return [note.text for note in await stream.latest("note", 9)]
 

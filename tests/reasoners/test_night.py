@@ -22,13 +22,13 @@ async def test_a_mind_sleeps_when_nobody_speaks_and_dreams_of_what_it_forgets(fo
     async with Mind.open(folder, user="ann", clock=clock, reasoners=[sleeping]) as mind:
         async for _ in mind.hear("Hello!"):
             pass
-        await mind.stream.retain("a red boat on the river")
+        await mind.memory.retain("a red boat on the river")
         clock.advance(15 * 86_400)
         for _ in range(200):
-            if await mind.stream.latest("dream"):
+            if await mind.memory.latest("dream"):
                 break
             await asyncio.sleep(0.02)
-        assert [dream.text for dream in await mind.stream.latest("dream")] == ["I dreamt: a red boat on the river."]
+        assert [dream.text for dream in await mind.memory.latest("dream")] == ["I dreamt: a red boat on the river."]
 
 
 async def test_a_mind_reflects_beside_a_conversation(folder: Path) -> None:
@@ -43,5 +43,5 @@ async def test_a_mind_reflects_beside_a_conversation(folder: Path) -> None:
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        thoughts = [thought.text for thought in await mind.stream.latest("thought", 9)]
+        thoughts = [thought.text for thought in await mind.memory.latest("thought", 9)]
         assert "Coffee keeps Ann from sleeping." in thoughts

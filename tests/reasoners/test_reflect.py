@@ -19,6 +19,7 @@ from mindstream.reasoners.reasoner import RunContext
 from mindstream.reasoners.reflect.insights import Insight, Insights
 from mindstream.reasoners.reflect.reflect import START, ReflectReasoner, counter, reflect, reflect_if_due
 from mindstream.reasoners.reflect.salient_questions import Questions
+from mindstream.reasoners.write_result import make_writing
 
 
 @pytest.fixture
@@ -105,9 +106,10 @@ async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: M
 async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Memory) -> None:
     await stream.remember_all([RecordDraft(text=f"My father died, {n}") for n in range(30)])
     assert await reflect_if_due(stream, Rules(), start=0) == []
-    result = await ReflectReasoner(Rules(), start=0).think(RunContext("reflect", stream, (), ()))
+    context = RunContext("reflect", stream, (), ())
+    result = await ReflectReasoner(Rules(), start=0).think(context)
     assert result.thought == ""
-    assert await result.write() == ((), ())
+    assert await make_writing(context, result) == ([], ())
     assert await stream.store.last("ann", "reflected") is None
     assert await counter(stream) == 150
 
@@ -117,8 +119,7 @@ async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Memor
     context = RunContext("reflect", stream, (), ())
     assert (await reasoner.think(context)).thought == "not yet: 150 of 150 to go"
     await seen(stream, *(f"Ann is painting the boat, {n}" for n in range(30)))
-    result = await reasoner.think(context)
-    entries, revisions = await result.write()
+    entries, revisions = await make_writing(context, await reasoner.think(context))
     await stream.commit(*entries, revisions=revisions)
     assert [thought.text for thought in await stream.latest("thought", 9)] == ["Ann loves boats"]
     assert await counter(stream) == 150

@@ -264,7 +264,7 @@ async def _answers(folder: Path, pack: str) -> None:
         async for _ in mind.hear("Are you there?"):
             pass
         await asyncio.wait_for(mind.settled(), 20)
-        assert not await mind.stream.store.open_work("ann"), "open work is left"
+        assert not await mind.memory.store.open_work("ann"), "open work is left"
 
 
 THINGS: dict[str, Thing] = {

@@ -80,7 +80,7 @@ async def test_a_link_out_of_an_exemplar_is_not_said(folder: Path) -> None:
     async with Mind.open(
         folder, user="ann", models=Models(Rules(), {"talker": model}), exemplars=Texts(HOSTILE)
     ) as mind:
-        said = await mind.say(ASKED)
+        said = await mind.send(ASKED)
     assert "evil.example" in model.asked[0].messages[-1].text
     assert "The Tiber" in said and "evil.example" not in said
 
@@ -101,8 +101,8 @@ async def test_a_revoked_grant_is_gone_from_the_next_turn_of_a_mind_that_runs(fo
 async def test_whatever_is_wrong_with_a_pool_the_talk_goes_on_and_it_is_told_once(folder: Path) -> None:
     model = FakeModel({"talk": ["First.", "Second."]})
     async with Mind.open(folder, user="ann", models=Models(Rules(), {"talker": model}), exemplars=Broken()) as mind:
-        assert [await mind.say(ASKED), await mind.say("And through Paris?")] == ["First.", "Second."]
-        failed = await mind.stream.store.events("ann", kinds=["error"])
+        assert [await mind.send(ASKED), await mind.send("And through Paris?")] == ["First.", "Second."]
+        failed = await mind.memory.store.events("ann", kinds=["error"])
     assert [(row.event.where, row.event.text) for row in failed] == [  # type: ignore[attr-defined]
         ("exemplars", "RuntimeError: the shelf fell down")
     ]
@@ -114,7 +114,7 @@ async def test_nothing_that_is_said_in_a_talk_gets_into_a_pool(folder: Path) -> 
         before = (await pool.stream.store.events(pool.stream.name, limit=1_000))[-1].seq
         async with Mind.open(folder, user="ann", exemplars=member) as mind:
             for line in ("I wake at three.", ASKED, "My daughter is called Iris.", "Can you make me a plan?"):
-                await mind.say(line)
+                await mind.send(line)
                 await mind.settled()
         assert not await pool.stream.store.events(pool.stream.name, before)
 

@@ -50,7 +50,7 @@ async def act(town: Town, name: str) -> None:
     else:
         async with visit(town, "Ada Brook", by=name) as mind:
             for text in SAID:
-                await mind.say(text)
+                await mind.send(text)
 
 
 ACTS = ("whisper", "set", "Maya", "Tom", "whisper", "Maya")
@@ -86,7 +86,7 @@ import asyncio, os, signal, sys
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.town.town import Town
-from mindstream.town.visiting import visit
+from mindstream.town.residents.visiting import visit
 
 class Never:
     name = Rules.name
@@ -98,7 +98,7 @@ async def main(folder, lines):
     async with Town.open(folder, models=Models(Rules(), {"reasoner": Never()})) as town:
         async with visit(town, "Ada Brook", by="Maya") as mind:
             for line in lines:
-                print(await mind.say(line), flush=True)
+                print(await mind.send(line), flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(main(sys.argv[1], sys.argv[2:]))
@@ -166,7 +166,7 @@ async def test_what_nobody_could_think_about_is_thought_about_before_the_town_go
         async with Town.open(tmp_path, models={"default": "rules", "reasoner": f"{door.url}#any"}) as town:
             with pytest.raises(ModelError, match="wrong key"):
                 async with visit(town, "Ada Brook", by="Maya") as mind:
-                    assert await mind.say(SAID[1])
+                    assert await mind.send(SAID[1])
             with pytest.raises(ModelError, match="wrong key"):
                 await town.run(LATER)
             assert town.step == NOON
@@ -188,7 +188,7 @@ async def test_who_cannot_answer_a_visitor_says_nothing_and_keeps_what_was_said(
         async with Town.open(tmp_path, models={"default": "rules", "talker": f"{door.url}#any"}) as town:
             with pytest.raises(ModelError):
                 async with visit(town, "Ada Brook", by="Maya") as mind:
-                    await mind.say(SAID[1])
+                    await mind.send(SAID[1])
             rows = [row.event async for row in rows_after(town.store)]
     assert [each.text for each in rows if isinstance(each, Heard)] == [SAID[1]]
     assert not any(isinstance(each, Said) for each in rows), "and no rule answers in her place"

@@ -10,7 +10,6 @@ from pydantic import JsonValue
 from mindstream.cli.clean import short
 from mindstream.cli.life_lines import describe_life
 from mindstream.coach.belief.plan import Plan, PlanStep, State
-from mindstream.coach.events import PlanMade
 from mindstream.log.events import (
     BeliefChanged,
     Corrected,
@@ -19,6 +18,7 @@ from mindstream.log.events import (
     ModelCalled,
     Observed,
     Opened,
+    PlanChanged,
     Remembered,
     Thought,
     ToolCalled,
@@ -37,7 +37,7 @@ def aside(event: Event, *, thinks: bool = True) -> str:
     match event:
         case BeliefChanged():
             return f"belief v{event.version}: {describe_patch(event.patch)}"
-        case PlanMade():
+        case PlanChanged():
             return f"plan v{event.version}: {short(event.changed or 'made')}"
         case ToolCalled():
             return f"tool {event.tool}: {describe_arguments(event.arguments)}"

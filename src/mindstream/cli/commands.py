@@ -8,6 +8,7 @@ from mindstream.cli.asides import describe_patch, plan_told
 from mindstream.cli.clean import short
 from mindstream.cli.forgetting import describe, describe_done, describe_session
 from mindstream.cli.screens import TextScreen
+from mindstream.coach.coach import coach_of
 from mindstream.errors import MindstreamError
 from mindstream.minds.mind import Mind
 
@@ -50,13 +51,13 @@ class Commands:
                 case "/belief":
                     self._belief()
                 case "/plan":
-                    self._screen.text(plan_told(self._mind.plan) or "there is no plan yet")
+                    self._screen.text(plan_told(coach_of(self._mind).plan) or "there is no plan yet")
                 case "/keep":
                     await self._keep(rest.strip())
                 case "/memory":
                     await self._memory(rest.strip())
                 case "/sessions":
-                    found = await self._mind.stream.sessions()
+                    found = await self._mind.memory.sessions()
                     self._screen.text("\n".join(map(describe_session, found)) or "there are no sessions yet")
                 case "/forget":
                     await self._forget(rest.strip())
@@ -78,7 +79,7 @@ class Commands:
         return True
 
     def _belief(self) -> None:
-        belief = self._mind.belief
+        belief = coach_of(self._mind).belief
         value = {
             name: held for name, held in belief.value.model_dump(mode="json").items() if held not in (None, [], "")
         }
@@ -86,29 +87,29 @@ class Commands:
         self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
 
     async def _keep(self, words: str) -> None:
-        note = await self._mind.stream.retain(words, "note", by=self._mind.stream.name)
+        note = await self._mind.memory.retain(words, "note", by=self._mind.memory.name)
         self._screen.text(f"kept as {note.id}")
 
     async def _memory(self, words: str) -> None:
-        found = await self._mind.stream.recall(words, k=5, touch=False)
+        found = await self._mind.memory.recall(words, k=5, touch=False)
         lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
         self._screen.text("\n".join(lines) or "nothing is remembered yet")
 
     async def _forget(self, words: str) -> None:
-        removal = await self._mind.stream.find_removal(about=words)
+        removal = await self._mind.memory.find_removal(about=words)
         if removal:
             self._screen.text("\n".join(describe(removal)))
         if removal and not await self._choose("forget it for good?"):
             self._screen.text("nothing was forgotten")
             return
-        async with self._mind.floor:  # nobody speaks from what is being forgotten
-            self._screen.text(describe_done(await self._mind.stream.remove(removal)))
+        async with self._mind.reasoners.floor:  # nobody speaks from what is being forgotten
+            self._screen.text(describe_done(await self._mind.memory.remove(removal)))
 
     async def _work(self) -> None:
         lines = []
         for work in await self._mind.reasoners.work():
             state = "thinking" if work.running else f"failed, {work.error}" if work.error else "waiting"
-            heard = await self._mind.stream.store.events(self._mind.stream.name, work.cause - 1, ["heard"], 1)
+            heard = await self._mind.memory.store.events(self._mind.memory.name, work.cause - 1, ["heard"], 1)
             about = short(getattr(heard[0].event, "text", ""), 60) if heard else ""
             lines.append(f"{work.slot}: {state}, about “{about}”")
         self._screen.text("\n".join(lines) or "nothing is being thought about")

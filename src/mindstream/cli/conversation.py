@@ -77,7 +77,7 @@ class Conversation:
 
     async def find_opening(self) -> Logged | None:
         """Return the row of the log with which this session began."""
-        last = await self.mind.stream.store.last(self.mind.stream.name, Opened.kind)
+        last = await self.mind.memory.store.last(self.mind.memory.name, Opened.kind)
         return last if last and isinstance(last.event, Opened) and last.event.session == self.mind.session else None
 
     async def _look(self) -> None:
@@ -88,12 +88,12 @@ class Conversation:
 
     def complain(self, error: MindstreamError, where: str, before: str = "") -> None:
         """Show an error as an event; the conversation goes on."""
-        self.mind.stream.show(Failed(text=f"{before}{error}", where=where), "mindstream")
+        self.mind.memory.show(Failed(text=f"{before}{error}", where=where), "mindstream")
 
     async def caught_up(self) -> None:
         """Return when all that has happened so far has been shown."""
-        mark = _Mark(0, self.mind.stream.name, 0.0, "", Failed(text="", where=""))
-        self.mind.stream.feed.publish(mark)
+        mark = _Mark(0, self.mind.memory.name, 0.0, "", Failed(text="", where=""))
+        self.mind.memory.feed.publish(mark)
         await mark.shown.wait()
 
     async def settled(self) -> None:
@@ -162,7 +162,7 @@ async def conversing(settings: Settings, screen: Screen, wishes: Wishes) -> Asyn
                 screen.watch(conversation)
                 if (began := await conversation.find_opening()) is not None:
                     screen.show_opening(began)
-                events = stack.enter_context(mind.stream.feed.listening())
+                events = stack.enter_context(mind.memory.feed.listening())
                 showing = asyncio.create_task(conversation.follow(events))
                 showing.add_done_callback(shown)
                 yield conversation

@@ -51,7 +51,7 @@ async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
         mind = conversation.mind
         screen.note(describe_models(mind.models))
         screen.note(f"{mind.responder.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
-        for record in await mind.stream.latest("chat", AGAIN, episode=mind.session):
+        for record in await mind.memory.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
         await Terminal(conversation, screen, history(settings.data, settings.user)).run()
         screen.note(f"kept in {settings.data} · --session {shlex.quote(mind.session)} goes on with it")

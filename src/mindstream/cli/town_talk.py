@@ -60,7 +60,7 @@ async def _talk(settings: Settings, name: str, text: str, by: str, json: bool) -
             complain(f"you talk with {mind.responder.title}; an empty line or Ctrl-D ends it")
         while line := text or await _next_line(lines, f"{by}: " if is_prompted else ""):
             if json:
-                print_json({"resident": mind.responder.title, "said": line.strip(), "answer": await mind.say(line)})
+                print_json({"resident": mind.responder.title, "said": line.strip(), "answer": await mind.send(line)})
             else:
                 await _answer(mind, line)
             if text:

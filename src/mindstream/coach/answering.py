@@ -29,7 +29,7 @@ class Answering:
     """Answers what was heard, one utterance after the other. An alarm waits for nobody.
 
     Args:
-        floor: held while the Talker speaks.
+        reasoners: think behind it; their floor is held while the Talker speaks.
         listener: hears danger beside the Talker, where there is such a model.
     """
 
@@ -38,16 +38,15 @@ class Answering:
         talker: Talker,
         gate: Gatekeeper,
         reasoners: Background,
-        floor: asyncio.Lock,
         timeouts: Timeouts,
         listener: Model | None = None,
     ) -> None:
         self._talker, self._gate, self._reasoners = talker, gate, reasoners
-        self._floor, self._timeouts = floor, timeouts
+        self._floor, self._timeouts = reasoners.floor, timeouts
         self._stream, self._pack = talker.stream, talker.pack
         self._log = AnswerLog(talker, gate, reasoners)
         self.alarms = Alarms(talker.pack, talker.session, listened_to=listener is not None)
-        self._listener = SecondListener(talker, self.alarms, floor, listener, self._log.fail)
+        self._listener = SecondListener(talker, self.alarms, reasoners.floor, listener, self._log.fail)
         self._in_turn = asyncio.Lock()  # one answer at a time, in the order of what was heard
         self._answering: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()

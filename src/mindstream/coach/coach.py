@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import Plan
 from mindstream.coach.events import Alarmed, LeftUnsaid
 from mindstream.coach.exchange import Exchange
-from mindstream.coach.gates.gate import Gate
+from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
 from mindstream.coach.gates.named import gate_named
 from mindstream.coach.gates.outcomes import judge_outcome
@@ -31,7 +31,7 @@ from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
 from mindstream.minds.mind import Mind
-from mindstream.minds.responder import ResponderFactory
+from mindstream.minds.responder import Attention, Host
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
@@ -44,7 +44,7 @@ def coach(
     gate: str | Gate = "",
     exemplars: Exemplars | None = None,
     follow_ups: bool = True,
-) -> ResponderFactory:
+) -> Callable[[Host], Coach]:
     """Return how a coach is made for a mind.
 
     Args:
@@ -61,11 +61,11 @@ def coach(
     """
     domain = pack if isinstance(pack, Pack) else load(pack)
 
-    def responder(mind: Mind) -> Coach:
-        chosen = gate_named(gate, mind.models.of("talker")) if isinstance(gate, str) else gate
-        return Coach(mind, domain, chosen, exemplars, follow_ups)
+    def make(host: Host) -> Coach:
+        chosen = gate_named(gate, host.models.of("talker")) if isinstance(gate, str) else gate
+        return Coach(host, domain, chosen, exemplars, follow_ups)
 
-    return responder
+    return make
 
 
 def coach_of(mind: Mind) -> Coach:
@@ -89,12 +89,12 @@ class Coach:
     """Speaks for a mind: hears with its gate, answers by its Talker, and lets the belief reasoner think behind."""
 
     def __init__(
-        self, mind: Mind, pack: Pack, gate: Gate, exemplars: Exemplars | None = None, follow_ups: bool = True
+        self, host: Host, pack: Pack, gate: Gate, exemplars: Exemplars | None = None, follow_ups: bool = True
     ) -> None:
         self.name, self.title, self.pack = pack.name, pack.title, pack
-        self._mind, self._stream = mind, mind.stream
-        models, thinking_s = mind.models, mind.timeouts.thinking_s
-        self.talker = Talker(mind.stream, pack, models.of("talker"), mind.session, exemplars)
+        self._host, self._stream = host, host.memory
+        models, thinking_s = host.models, host.timeouts.thinking_s
+        self.talker = Talker(host.memory, pack, models.of("talker"), host.session, exemplars)
         never_noted = partial(is_about_danger, pack)
         self.reasoners: Sequence[Reasoner] = (
             BeliefReasoner(models.of("reasoner"), pack, timeout_s=thinking_s),
@@ -102,7 +102,7 @@ class Coach:
         )
         self._gate = Gatekeeper(gate, pack)
         listener = second_listener(models)
-        self._answering = Answering(self.talker, self._gate, mind.reasoners, mind.floor, mind.timeouts, listener)
+        self._answering = Answering(self.talker, self._gate, host.thinkers, host.timeouts, listener)
         self._follow_ups = follow_ups
         self._alone: set[int] = set()
         """What was heard where nothing could follow the answer."""
@@ -128,19 +128,27 @@ class Coach:
             after = rows[-1].seq
         self._answering.alarms.restore(alarmed)
 
-    async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
-        """Take in what the user says and answer (see Mind.hear)."""
+    async def attend(self, text: str, *, one_answer: bool) -> Attention:
+        """Ask the gate whether this is to be thought about, and wake the belief reasoner only then."""
         await look_over(self.pack, text)
         situation = await self.talker.situation(text)
         first = self._gate.decide(situation)
-        besides = () if first.thinks else (self.pack.name,)
-        heard = await self._mind.take_in(text, phase=situation.phase.name, besides=besides, hold=True)
+        alone = one_answer or not self._follow_ups
+        return Attention(
+            partial(self._answer, situation, first, alone), situation.phase.name,
+            besides=() if first.thinks else (self.pack.name,), hold=True,
+        )  # fmt: skip
+
+    def _answer(self, situation: Situation, first: Decision, alone: bool, heard: Logged) -> AsyncGenerator[Logged]:
+        """Begin the turn at once, whether or not anybody takes its events."""
         self._heard = max(self._heard, heard.seq)
-        exchange = Exchange()
-        one_answer = one_answer or not self._follow_ups
-        if one_answer:
+        if alone:
             self._alone.add(heard.seq)
-        turn = self._answering.begin(situation, heard.seq, first, exchange, one_answer=one_answer)
+        exchange = Exchange()
+        turn = self._answering.begin(situation, heard.seq, first, exchange, one_answer=alone)
+        return self._events(heard, turn, exchange)
+
+    async def _events(self, heard: Logged, turn: asyncio.Task[None], exchange: Exchange) -> AsyncGenerator[Logged]:
         try:
             yield heard
             async with contextlib.aclosing(exchange.events()) as events:
@@ -182,7 +190,7 @@ class Coach:
             return ()
         if newest in self._alone or not self._follow_ups:
             return [Entry(LeftUnsaid(text=words, answers=newest), AGENT)]
-        new = RecordDraft(text=words, kind="chat", by=AGENT, episode=self._mind.session, data={"by_user": False})
+        new = RecordDraft(text=words, kind="chat", by=AGENT, episode=self._host.session, data={"by_user": False})
         (record,) = await self._stream.build_records([new])
         return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]
 

@@ -13,17 +13,6 @@ Basis = Literal["words", "recogniser", "answer", "model"]
 """By what an alarm was heard: the pack's patterns, a recogniser, the answer to what was asked, a model."""
 
 
-class PlanMade(Event):
-    """A Reasoner made or changed the plan."""
-
-    kind = "plan_made"
-    version: int
-    text: str
-    """The plan in the Reasoner's words."""
-    changed: str = ""
-    """What is different from the plan before, and why."""
-
-
 class Believed(Event):
     """A Reasoner wrote down what it believes between two calls of tools; composed into the next belief."""
 
@@ -83,4 +72,4 @@ class Alarmed(Event):
     """Something was said or asked because of it."""
 
 
-register(PlanMade, Believed, Decided, LeftUnsaid, Judged, Alarmed)
+register(Believed, Decided, LeftUnsaid, Judged, Alarmed)

@@ -11,7 +11,7 @@ from mindstream.life.life import Life, LifeConfig
 from mindstream.life.lives import LivesElsewhere
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.roles import Models
-from mindstream.reasoners.reasoner import RunContext, RunResult, write_nothing
+from mindstream.reasoners.reasoner import RunContext, RunResult
 from mindstream.reasoners.trigger import Trigger
 from mindstream.text.counting import count_of
 from mindstream.tools.tool import Tool
@@ -54,12 +54,12 @@ class LifeReasoner:
         Raises:
             InputError: see `Life.open`.
         """
-        stream = context.stream
+        stream = context.memory
         now = stream.clock.now()
         self._next = now + LOOKS_S
         is_due = self._wakes is not None and self._wakes <= now
         if not is_due and await newest_from_outside(stream) <= self._seen:
-            return RunResult("", "", write_nothing)
+            return RunResult("", "")
         tools = [*self.tools, *(tool for tool in context.tools if tool not in self.tools)]
         opened = Life.open(
             stream, self.models, goal=self.goal, orders=self.orders, tools=tools, habits=self.habits,
@@ -73,8 +73,6 @@ class LifeReasoner:
                 self._wakes = self.habits.rhythm.next_wake(life.state, now)
                 self._next = min(now + LOOKS_S, self._wakes or now + LOOKS_S)
         except LivesElsewhere:
-            return RunResult("", "", write_nothing)
+            return RunResult("", "")
         self.goal = ""  # from here on its log says what it lives for
-        return RunResult(
-            f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name, write_nothing
-        )
+        return RunResult(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name)

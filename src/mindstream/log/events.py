@@ -184,6 +184,17 @@ class BeliefChanged(Event):
     patch: dict[str, JsonValue]
 
 
+class PlanChanged(Event):
+    """A Reasoner made or changed the plan."""
+
+    kind = "plan_made"
+    version: int
+    text: str
+    """The plan in the Reasoner's words."""
+    changed: str = ""
+    """What is different from the plan before, and why."""
+
+
 class FollowUp(Event):
     """The mind says more, unasked, once: the Reasoner came after the Talker had spoken."""
 
@@ -281,7 +292,8 @@ def register(*kinds: type[Event]) -> None:
 
 
 register(
-    Opened, Heard, Waiting, Piece, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
+    Opened, Heard, Waiting, Piece, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed,
+    BeliefChanged, PlanChanged,
     FollowUp, Remembered, Corrected, Slept, Reflected, Failed,
 )  # fmt: skip
 

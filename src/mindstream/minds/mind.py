@@ -1,4 +1,4 @@
-"""A mind: a stream, tools, models, a runner for its reasoners; who speaks for it is handed to it (minds/responder)."""
+"""A mind: a memory, tools, models, a runner for its reasoners; who answers for it is handed to it (minds/responder)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError
 from mindstream.log.erasure import finish_all
-from mindstream.log.events import Corrected, Event, Heard, Logged, Opened, Said
+from mindstream.log.events import (
+    BeliefChanged,
+    Corrected,
+    Event,
+    FollowUp,
+    Heard,
+    Logged,
+    Opened,
+    Piece,
+    PlanChanged,
+    Said,
+    Waiting,
+)  # fmt: skip
 from mindstream.log.feed import Feed
 from mindstream.memory.curation.curation import Correction
 from mindstream.memory.memory import Memory
@@ -21,7 +33,7 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry, Store
 from mindstream.memory.store.validation import checked_name, checked_text
 from mindstream.minds.calls import CallLog
-from mindstream.minds.responder import NullResponder, ResponderFactory, find_responder
+from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, find_responder
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
@@ -32,22 +44,24 @@ from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 from mindstream.reasoners.trigger import Turn
 from mindstream.tools.tool import Tool, checked_tools
 
+TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChanged | FollowUp
+"""What comes of something that is said to a mind; to be matched by class."""
+
 
 class Mind:
     """A mind that is open. Make one with `Mind.open`.
 
     Attributes:
-        stream: its memory; all that its user ever said is in it, whatever the session.
+        memory: what its user ever said is in it, whatever the session.
         session: the conversation that goes on.
         tools: what its reasoners may call.
-        floor: held by whoever speaks or changes what is believed.
         reasoners: the runner of those who think.
         speaker: who answers for it.
     """
 
     def __init__(
         self,
-        stream: Memory,
+        memory: Memory,
         models: Models,
         session: str,
         *,
@@ -56,15 +70,14 @@ class Mind:
         timeouts: Timeouts | None = None,
         responder: ResponderFactory = NullResponder,
     ) -> None:
-        self.stream, self.models, self.session = stream, models, session
+        self.memory, self.models, self.session = memory, models, session
         self.tools = checked_tools(tools)
         self.timeouts = (timeouts or Timeouts()).fill(models)
-        self.floor = asyncio.Lock()
         self.reasoners = Background(
-            stream, (), self.floor, self._speak_up, tools=self.tools,
-            lease_s=self.timeouts.lease_s, retry_s=self.timeouts.retry_s,
+            memory, speak_up=self._speak_up, tools=self.tools, lease_s=self.timeouts.lease_s,
+            retry_s=self.timeouts.retry_s,
         )  # fmt: skip
-        self.responder = responder(self)
+        self.responder = responder(Host(memory, models, session, self.timeouts, self.reasoners))
         self.reasoners.add(*self.responder.reasoners, *reasoners)
         self._turn = Turn(0, "", "")
 
@@ -115,15 +128,15 @@ class Mind:
         embed = embedder(embed) if isinstance(embed, str) else embed
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         try:
-            stream = Memory(store, user, embed, clock, Feed())
+            memory = Memory(store, user, embed, clock, Feed())
             mind = cls(
-                stream, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
+                memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
                 responder=make,
             )  # fmt: skip
             await mind._begin()
             opened = Opened(session=session, pack=mind.responder.name, models=mind.models.names)
-            await stream.commit(Entry(opened, "mindstream"))
-            working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(stream))]
+            await memory.commit(Entry(opened, "mindstream"))
+            working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(memory))]
             try:
                 yield mind
             finally:
@@ -131,9 +144,9 @@ class Mind:
                 for task in working:
                     task.cancel()
                 await asyncio.gather(*working, return_exceptions=True)
-                await calls.flush(stream)
-                stream.feed.close()  # first: whoever listens must not wait for a store that cannot be written
-                await stream.close()
+                await calls.flush(memory)
+                memory.feed.close()  # first: whoever listens must not wait for a store that cannot be written
+                await memory.close()
         finally:
             if not isinstance(models, Models):
                 await shared.aclose()
@@ -142,11 +155,11 @@ class Mind:
 
     async def _begin(self) -> None:
         """Read what the mind holds."""
-        self._turn = Turn(await self.stream.store.count(self.stream.name, "heard"), "", "")
+        self._turn = Turn(await self.memory.store.count(self.memory.name, "heard"), "", "")
         await self.responder.begin()
 
     async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
-        """Take in what the user says and answer: heard, perhaps waiting, pieces, said.
+        """Take in what the user says and answer, row by row of the log: heard, perhaps waiting, pieces, said.
 
         What was yielded as `heard` is on disk and will be thought about, whatever happens next. Closing the generator
         breaks the answer off; whoever keeps it without listening holds up nobody.
@@ -158,18 +171,40 @@ class Mind:
             InputError: there is nothing to read in it, or it is too long.
             StorageError: it could not be kept, or the answer could not.
         """
-        async with aclosing(self.responder.hear(checked_text(text), one_answer=one_answer)) as events:
-            async for logged in events:
+        text = checked_text(text)
+        attention = await self.responder.attend(text, one_answer=one_answer)
+        heard = await self._write_down(text, attention)
+        async with aclosing(attention.answer(heard)) as rows:
+            async for logged in rows:
                 yield logged
 
-    async def say(self, text: str) -> str:
+    async def stream(self, text: str, *, to_the_end: bool = False) -> AsyncGenerator[TalkEvent]:
+        """Say something and give what comes of it, event by event, to be matched by class: Heard, Waiting, Piece, Said.
+
+        Args:
+            to_the_end: go on until the reasoners have nothing left to do: BeliefChanged, PlanChanged, FollowUp, too.
+
+        Raises:
+            InputError, StorageError: see `hear`.
+        """
+        with self.memory.feed.listening() as rows:
+            async with aclosing(self.hear(text)) as answer:
+                async for logged in answer:
+                    if isinstance(logged.event, Heard | Waiting | Piece | Said):
+                        yield logged.event
+            if to_the_end:
+                async for logged in _until(rows, asyncio.ensure_future(self.settled())):
+                    if isinstance(logged.event, BeliefChanged | PlanChanged | FollowUp):
+                        yield logged.event
+
+    async def send(self, text: str) -> str:
         """Say something to the mind and return its whole answer; nothing that was asked for follows it.
 
         Raises:
-            InputError, StorageError: see `hear`; also where nobody speaks for this mind.
+            InputError, StorageError: see `hear`; also where nobody answers for this mind.
         """
         if isinstance(self.responder, NullResponder):
-            raise InputError("nobody speaks for this mind: open it with a speaker, or use `hear`, which only listens")
+            raise InputError("nobody answers for this mind: open it with a responder, or use `stream`, which only listens")
         answer = ""
         async with aclosing(self.hear(text, one_answer=True)) as events:
             async for logged in events:
@@ -188,37 +223,18 @@ class Mind:
         """Return when the reasoners have nothing left that could come to something now."""
         await self.reasoners.settled()
 
-    @property
-    def belief(self) -> Any:
-        """What its speaker believes of the user, as far as this process has seen."""
-        return self.responder.belief
-
-    @property
-    def plan(self) -> Any:
-        """What its speaker plans with the user, as far as this process has seen."""
-        return self.responder.plan
-
-    async def take_in(
-        self, text: str, *, phase: str = "", besides: Sequence[str] = (), hold: bool = False, by: str = ""
-    ) -> Logged:
-        """Write down what the user says, its record and the work that it causes in one commit.
-
-        Args:
-            by: who says it; the mind's user where nobody is named.
-            phase: what the talk is in, as triggers ask for it.
-            besides: slots that are not woken.
-            hold: the reasoners leave it alone until it is released (see Background.release): it is to be answered.
-        """
+    async def _write_down(self, text: str, attention: Attention) -> Logged:
+        """Write down what the user says, its record and the work that it causes in one commit."""
+        memory, by = self.memory, attention.by or self.memory.name
         with self.reasoners.hearing():
-            new = RecordDraft(
-                text=text, kind="chat", by=by or self.stream.name, episode=self.session, data={"by_user": True}
-            )
-            record = (await self.stream.build_records([new]))[0]
-            self._turn = Turn(self._turn.number + 1, phase, self._turn.phase)
-            wake = self.reasoners.claims(self._turn, besides=besides)
+            new = RecordDraft(text=text, kind="chat", by=by, episode=self.session, data={"by_user": True})
+            record = (await memory.build_records([new]))[0]
+            turn = Turn(self._turn.number + 1, attention.phase, self._turn.phase)
+            wake = self.reasoners.claims(turn, besides=attention.besides)
             event = Heard(text=text, session=self.session, record=record.id)
-            (heard,) = await self.stream.commit(Entry(event, by or self.stream.name, (record,)), wake=wake)
-            if hold:
+            (heard,) = await memory.commit(Entry(event, by, (record,)), wake=wake)
+            self._turn = turn
+            if attention.hold:
                 self.reasoners.hold(heard.seq)
         return heard
 
@@ -229,7 +245,7 @@ class Mind:
             news: what is remembered of it, in the same commit.
             by: who did it; the mind's user where nobody is named.
         """
-        stream, phase = self.stream, self._turn.phase
+        stream, phase = self.memory, self._turn.phase
         turn = Turn(await stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
         entry = Entry(event, by or stream.name, tuple(await stream.build_records(news)) if news else ())
         (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
@@ -242,7 +258,7 @@ class Mind:
         Raises:
             InputError: see `Stream.supersede`.
         """
-        stream, phase, kind = self.stream, self._turn.phase, Corrected.kind
+        stream, phase, kind = self.memory, self._turn.phase, Corrected.kind
         turn = Turn(await stream.store.count(stream.name, kind) + 1, phase, phase, kind)
         done = await stream.correct(old, text, by=by, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
@@ -250,3 +266,25 @@ class Mind:
 
     async def _speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
         return await self.responder.speak_up(context, result, written)
+
+
+async def _until(rows: AsyncIterator[Logged], over: asyncio.Future[None]) -> AsyncGenerator[Logged]:
+    """Give rows until something is over, with all that came before that."""
+    coming: asyncio.Future[Logged] | None = None
+    try:
+        while True:
+            coming = coming or asyncio.ensure_future(anext(rows))
+            waited: set[asyncio.Future[Any]] = {coming, over}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if not coming.done():
+                await asyncio.sleep(0)  # what was handed over last is taken first
+            if not coming.done():
+                return
+            row, coming = await coming, None
+            yield row
+    except StopAsyncIteration:
+        return
+    finally:
+        for each in (coming, over):
+            if each is not None:
+                each.cancel()

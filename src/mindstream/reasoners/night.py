@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from mindstream.clock import HOUR_S
 from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.models.model import Model
-from mindstream.reasoners.reasoner import RunContext, RunResult, write_nothing
+from mindstream.reasoners.reasoner import RunContext, RunResult
 from mindstream.reasoners.trigger import Trigger
 
 
@@ -25,5 +25,5 @@ class SleepReasoner:
     timeout_s: float = 600.0
 
     async def think(self, context: RunContext) -> RunResult:
-        dream = await context.stream.sleep(self.model, self.drawn)
-        return RunResult(dream or "slept without a dream", self.model.name, write_nothing)
+        dream = await context.memory.sleep(self.model, self.drawn)
+        return RunResult(dream or "slept without a dream", self.model.name)

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
+from pydantic import BaseModel
+
 from mindstream.clock import Moment
 from mindstream.log.events import Logged, Observed, ToolCalled
+from mindstream.memory.belief import Patch
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record
+from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Call
 from mindstream.reasoners.calls import Calls
@@ -59,7 +62,7 @@ class RunContext:
     """
 
     slot: str
-    stream: Memory
+    memory: Memory
     utterances: Sequence[Utterance]
     conversation: Sequence[Record]
     reply: str = ""
@@ -90,7 +93,7 @@ class RunContext:
     async def log_call(self, call: Call) -> None:
         """Log a tool's call."""
         event = ToolCalled(slot=self.slot, tool=call.tool, arguments=call.arguments, id=call.id)
-        await self.stream.commit(Entry(event, self.slot))
+        await self.memory.commit(Entry(event, self.slot))
 
     async def log_observation(self, call: Call, found: Observation) -> None:
         """Log what a tool gave back."""
@@ -101,40 +104,54 @@ class RunContext:
         event = Observed(
             slot=self.slot, tool=call.tool, text=found.text, failed=found.failed, foreign=found.foreign, id=call.id
         )
-        await self.stream.commit(Entry(event, self.slot))
+        await self.memory.commit(Entry(event, self.slot))
 
     @cached_property
     def calls(self) -> Calls:
         """The calls that runs about the same have made and not come to an end with."""
         since = min((row.seq for row in self.events), default=None)
-        return Calls(self.stream, self.slot, since)
+        return Calls(self.memory, self.slot, since)
 
 
 Writing = tuple[Sequence[Entry], Sequence[Revision]]
 
 
-async def write_nothing() -> Writing:
-    """Return nothing to write: what was done is written already."""
-    return (), ()
+@dataclass(frozen=True, slots=True)
+class BeliefPatch:
+    """What changes in a belief: a value replaces, a list adds, null clears (see memory/belief).
+
+    Attributes:
+        shape: what the belief of this slot is made of.
+        evidence: ids of the records that it rests on.
+    """
+
+    slot: str
+    shape: type[BaseModel]
+    patch: Patch
+    evidence: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a reasoner has come to; written in one commit with the end of its work.
+    """What a reasoner has come to; written in one commit with the end of its work, or not at all.
 
     Attributes:
         thought: in a few words, for people to read; "" where it woke by itself and there was nothing: no row is
             written.
         model: who thought it.
-        write: makes what is to be written against what is believed at that moment; called again on a conflict.
+        records: what is to be remembered of it; `by` is the slot where it is not said.
+        beliefs: what changes in beliefs; merged into what is believed when it is written, whoever else wrote.
+        write: makes what else is to be written against what is believed at that moment; called again on a conflict.
         words: what the Talker is to say, in the Reasoner's words; "" where it is to find its own.
         follow_up: what the mind should say unasked, if the Talker has already spoken.
         ask_next: what the Talker should ask when it fits.
     """
 
     thought: str
-    model: str
-    write: Callable[[], Awaitable[Writing]]
+    model: str = ""
+    records: Sequence[RecordDraft] = ()
+    beliefs: Sequence[BeliefPatch] = ()
+    write: Callable[[], Awaitable[Writing]] | None = None
     words: str = ""
     follow_up: str = ""
     ask_next: str = ""

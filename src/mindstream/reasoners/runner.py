@@ -62,7 +62,7 @@ class Runner:
         self.owner = chance.token()
         self._slots: dict[str, Slot] = {}
         self.add(*reasoners)
-        self._floor, self._tools = floor or asyncio.Lock(), tools
+        self.floor, self._tools = floor or asyncio.Lock(), tools
         self._speak_up = speak_up
         self._lease_s, self._retry_s = lease_s, retry_s
 
@@ -138,7 +138,7 @@ class Runner:
         finish = WorkDone(run.ids, self.owner) if run.work else None
         if finish is None and not run_result.thought:
             return  # it woke by itself, and there was nothing
-        async with self._floor:
+        async with self.floor:
             await conclude(context, run_result, self._speak_up, run.about, finish)
 
     async def _wait_out(self, slot: Slot, run: Run, outage: ModelError) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from mindstream.errors import Conflict, LeaseLost
 from mindstream.isolation import Isolated
-from mindstream.log.events import Logged, Thought
+from mindstream.log.events import Logged, Remembered, Thought
 from mindstream.memory.store.record import TAINTED
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
@@ -34,7 +35,7 @@ async def conclude(
     """
 
     async def writing() -> Writing:
-        entries, revisions = await run_result.write()
+        entries, revisions = await make_writing(context, run_result)
         entries = [*entries, *await speak_up(context, run_result, entries)]
         return [_tainted(entry) for entry in entries] if context.strangers else entries, revisions
 
@@ -52,6 +53,21 @@ async def conclude(
     return await _written(context, thought, await Isolated(writing).result(WRITING_S), finish)
 
 
+async def make_writing(context: RunContext, result: RunResult) -> Writing:
+    """Make what is to be written of a result against what is believed now; nothing is committed."""
+    entries, slot = list[Entry](), context.slot
+    if result.records:
+        drafts = [draft if draft.by else replace(draft, by=slot) for draft in result.records]
+        records = await context.memory.build_records(drafts)
+        event = Remembered(count=len(records), kinds=dict(Counter[str](record.kind for record in records)))
+        entries.append(Entry(event, slot, tuple(records)))
+    for each in result.beliefs:
+        entry = await context.memory.revision(each.slot, each.patch, each.shape, evidence=each.evidence, by=slot)
+        entries += [entry] if entry else []
+    more, revisions = await result.write() if result.write else ((), ())
+    return [*entries, *more], revisions
+
+
 def _tainted(entry: Entry) -> Entry:
     """Return what is to be written, marked as drawn from what strangers wrote."""
     marked = (replace(record, data={**record.data, TAINTED: True}) for record in entry.records)
@@ -61,4 +77,4 @@ def _tainted(entry: Entry) -> Entry:
 async def _written(context: RunContext, thought: Thought, writing: Writing, finish: WorkDone | None) -> list[Logged]:
     entries, revisions = writing
     first = Entry(thought, context.slot)
-    return await context.stream.commit(first, *entries, revisions=revisions, finish=finish)
+    return await context.memory.commit(first, *entries, revisions=revisions, finish=finish)

@@ -21,11 +21,10 @@ from mindstream.coach.belief.interim_belief import InterimBelief, with_belief
 from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.plan import Plan, read_plan
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
-from mindstream.coach.events import PlanMade
 from mindstream.coach.open_question import open_question
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import find_hint, look_over
-from mindstream.log.events import Remembered
+from mindstream.log.events import PlanChanged, Remembered
 from mindstream.memory.belief import Belief
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
@@ -58,7 +57,7 @@ class BeliefReasoner:
         return self.pack.name
 
     async def think(self, context: RunContext) -> RunResult:
-        belief = await context.stream.belief(self.slot, self.pack.belief)
+        belief = await context.memory.belief(self.slot, self.pack.belief)
         question = await self._question(context, belief)
         believing = InterimBelief(context, belief, question)
         tools = with_belief(self._tools(question, context.tools), believing)
@@ -73,11 +72,13 @@ class BeliefReasoner:
             return await self._entries(context, patch, found, plan if plan != question.plan else None), ()
 
         thought = f"{question.phase.name}: {found.thought}"
-        return RunResult(thought, self.model.name, write, words, found.follow_up, found.ask_next)
+        return RunResult(
+            thought, self.model.name, write=write, words=words, follow_up=found.follow_up, ask_next=found.ask_next
+        )
 
     async def _question(self, context: RunContext, belief: Belief[Any]) -> ThinkInPhase:
         """Infer the phase, and gather what its mini-reasoner thinks from."""
-        stream, pack = context.stream, self.pack
+        stream, pack = context.memory, self.pack
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
         held = {name: each for name, each in value.items() if each not in (None, [], "")}
@@ -119,7 +120,7 @@ class BeliefReasoner:
     async def _entries(
         self, context: RunContext, patch: dict[str, JsonValue], found: PhaseThought, plan: Plan | None
     ) -> list[Entry]:
-        stream, evidence = context.stream, tuple(utterance.record for utterance in context.utterances)
+        stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
         revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=self.slot)
         entries = [revision] if revision else []
         if plan is not None:
@@ -144,7 +145,7 @@ class BeliefReasoner:
             text=plan.written() or "no steps", kind="plan", by=self.slot, evidence=evidence, slot=slot, version=version,
             data={"plan": plan.model_dump(mode="json")},
         )  # fmt: skip
-        event = PlanMade(version=version, text=found.words or plan.written(), changed=found.changed)
+        event = PlanChanged(version=version, text=found.words or plan.written(), changed=found.changed)
         return Entry(event, self.slot, tuple(await stream.build_records([new])))
 
 

@@ -73,7 +73,7 @@ class InterimBelief:
             raise ToolError(f"The patch does not fit: {error}") from None
         self.patches.append({name: held for name, held in patch.items() if name != "phase"})
         context = self._occasion
-        await context.stream.commit(Entry(Believed(slot=context.slot, patch=self.patches[-1]), context.slot))
+        await context.memory.commit(Entry(Believed(slot=context.slot, patch=self.patches[-1]), context.slot))
         held = value.model_dump(mode="json", exclude_defaults=True)
         held.pop("phase", None)
         return f"Believed now, in place of what stands above: {json.dumps(held, ensure_ascii=False)}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindstream.coach.events import Decided, Judged, PlanMade
+from mindstream.coach.events import Decided, Judged
 from mindstream.coach.gates.gate import Decision
-from mindstream.log.events import BeliefChanged
+from mindstream.log.events import BeliefChanged, PlanChanged
 from mindstream.memory.store.store import Entry
 from mindstream.reasoners.reasoner import RunResult, Utterance
 
@@ -22,7 +22,7 @@ def judge_outcome(result: RunResult, written: Sequence[Entry], utterances: Seque
     """
     needs = {
         "words": bool(result.words),
-        "plan": any(isinstance(entry.event, PlanMade) for entry in written),
+        "plan": any(isinstance(entry.event, PlanChanged) for entry in written),
         "correction": bool(result.follow_up),
     }
     changed = any(isinstance(entry.event, BeliefChanged) for entry in written)

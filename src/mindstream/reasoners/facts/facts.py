@@ -13,7 +13,7 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import lines
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, Facts
-from mindstream.reasoners.reasoner import RunContext, RunResult, Writing, write_nothing
+from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 
 KNOWN = 40
@@ -41,14 +41,14 @@ class FactsReasoner:
     async def think(self, context: RunContext) -> RunResult:
         noted = [utterance for utterance in context.utterances if not self.leaves_out(utterance.text)]
         if not noted:
-            return RunResult("nothing to note", self.model.name, write_nothing)
+            return RunResult("nothing to note", self.model.name)
         context = replace(context, utterances=noted)
-        known = await context.stream.latest("note", KNOWN)
+        known = await context.memory.latest("note", KNOWN)
         prompt = ExtractFacts(
             utterances=tuple(utterance.text for utterance in context.utterances),
             conversation=lines(context.conversation[-6:]),
             known=tuple(note.text for note in known),
-            now=format_spoken(context.stream.clock.now()),
+            now=format_spoken(context.memory.clock.now()),
         )
         found = await ask(self.model, prompt)
 
@@ -56,11 +56,11 @@ class FactsReasoner:
             return await _notes(context, found, known, self.slot)
 
         told = "; ".join(fact.text for fact in found.facts)
-        return RunResult(told, self.model.name, write)
+        return RunResult(told, self.model.name, write=write)
 
 
 async def _notes(context: RunContext, found: Facts, known: list[Record], by: str) -> Writing:
-    stream, now = context.stream, context.stream.clock.now()
+    stream, now = context.memory, context.memory.clock.now()
     there = await stream.find_same("note", [fact.text for fact in found.facts if not fact.replaces])
     corrected = [fact.text for fact in found.facts if fact.replaces]  # news, even where recall gave it lately: it ended
     there |= await stream.store.find_same(stream.name, "note", corrected, now=now)

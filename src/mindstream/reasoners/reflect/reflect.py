@@ -24,7 +24,7 @@ from mindstream.memory.store.store import Entry
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reasoner import RunContext, RunResult, Writing, write_nothing
+from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.reflect.insights import Insight, Insights
 from mindstream.reasoners.reflect.salient_questions import SalientQuestions
 from mindstream.reasoners.trigger import Trigger
@@ -115,23 +115,21 @@ class ReflectReasoner:
     timeout_s: float = 300.0
 
     async def think(self, context: RunContext) -> RunResult:
-        stream = context.stream
+        stream = context.memory
         if self.model.name == Rules.name:
-            return RunResult(
-                "without a model nobody reflects" if context.events else "", self.model.name, write_nothing
-            )
+            return RunResult("without a model nobody reflects" if context.events else "", self.model.name)
         await rate(stream, self.model)
         await stream.columns()
         left = await counter(stream, self.start)
         if left > 0:
-            return RunResult(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name, write_nothing)
+            return RunResult(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name)
         reflection = await _reflection(stream, self.model)
 
         async def write() -> Writing:
             return [await _entry(stream, reflection, self.model)], ()
 
         thought = "; ".join(insight.text for insight, _ in reflection.insights) or "nothing new"
-        return RunResult(thought, self.model.name, write)
+        return RunResult(thought, self.model.name, write=write)
 
 
 @dataclass(frozen=True, slots=True)

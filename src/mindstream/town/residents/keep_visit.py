@@ -60,13 +60,13 @@ class KeepVisit:
     async def think(self, context: RunContext) -> RunResult:
         """Conclude what was thought about each utterance, in their order."""
         heard = [row for row in context.events if isinstance(row.event, Heard)]
-        taken = [(row, await self._thought(row, context.stream)) for row in heard]
+        taken = [(row, await self._thought(row, context.memory)) for row in heard]
         model = self.resident.models.of(TakeFromTalk.role)
 
         async def write() -> Writing:
-            return await self._entries(context.stream, taken), ()
+            return await self._entries(context.memory, taken), ()
 
-        return RunResult("; ".join(each.about for _, each in taken), model.name, write)
+        return RunResult("; ".join(each.about for _, each in taken), model.name, write=write)
 
     async def _thought(self, heard: Logged, stream: Memory) -> Taken:
         early = self._early.pop(heard.seq, None)

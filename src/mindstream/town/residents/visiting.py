@@ -1,7 +1,7 @@
 """A person talks with a resident: it answers at once, thinks behind, and the talk stands in the stream it lives by.
 
 async with visit(town, "Isabella Rodriguez", by="Maya") as mind:
-    print(await mind.say("Is there a party?"))
+    print(await mind.send("Is there a party?"))
     await mind.settled()
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from functools import partial
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
@@ -20,6 +20,7 @@ from mindstream.memory.store.record import Ids, RecordDraft
 from mindstream.memory.store.store import Entry
 from mindstream.memory.store.validation import checked_name
 from mindstream.minds.mind import Mind
+from mindstream.minds.responder import Attention, Host
 from mindstream.models.ask import speak
 from mindstream.reasoners.reasoner import Reasoner
 from mindstream.town.journal import TownState
@@ -69,7 +70,7 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
     keep = KeepVisit(resident, town.setting, step)
     async with Visit.open(
         town.store, user=name, models=resident.models, clock=ManualClock(town.setting.moment(step)),
-        embed=resident.stream.embedder, responder=lambda mind: ResidentResponder(mind, keep, interviewer, by),
+        embed=resident.stream.embedder, responder=lambda host: ResidentResponder(host, keep, interviewer, by),
         session=f"visit {step} {by}"[:100],
     ) as mind:  # fmt: skip
         yield mind
@@ -83,33 +84,29 @@ class ResidentResponder:
         by: who talks with it.
     """
 
-    def __init__(self, mind: Mind, keep: KeepVisit, interviewer: Interviewer, by: str) -> None:
+    def __init__(self, host: Host, keep: KeepVisit, interviewer: Interviewer, by: str) -> None:
         self.name, self.title = "resident", keep.resident.name
         self.reasoners: Sequence[Reasoner] = (keep,)
-        self._mind, self._keep, self._interviewer, self._by = mind, keep, interviewer, by
+        self._host, self._keep, self._interviewer, self._by = host, keep, interviewer, by
         self._lines: list[str] = []
-
-    @property
-    def belief(self) -> Any:
-        raise InputError("a resident believes nothing of its visitors: see its stream")
-
-    @property
-    def plan(self) -> Any:
-        raise InputError("a resident plans its day with nobody: see `Resident.state`")
 
     async def begin(self) -> None:
         """Know what was said in this talk before."""
-        said = await self._mind.stream.latest("chat", SHOWN, episode=self._mind.session)
+        said = await self._host.memory.latest("chat", SHOWN, episode=self._host.session)
         self._lines = [f"{each.by}: {each.text}" for each in said]
 
-    async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:  # noqa: ARG002
-        """Take it in, answer, and let it be thought about."""
-        mind, stream = self._mind, self._mind.stream
-        async with mind.floor:
-            number = await stream.store.count(stream.name, "heard")
-            stream.ids = Ids(stream.name, f"{self._keep.setting.seed} {stream.name} heard {number}")
-            heard = await mind.take_in(text, by=self._by, hold=True)
-            yield heard
+    async def attend(self, text: str, *, one_answer: bool) -> Attention:  # noqa: ARG002
+        """Take it in with an id that follows from the town's seed."""
+        memory = self._host.memory
+        number = await memory.store.count(memory.name, "heard")
+        memory.ids = Ids(memory.name, f"{self._keep.setting.seed} {memory.name} heard {number}")
+        return Attention(partial(self._answer, text), hold=True, by=self._by)
+
+    async def _answer(self, text: str, heard: Logged) -> AsyncGenerator[Logged]:
+        """Answer, and let it be thought about."""
+        memory = self._host.memory
+        yield heard
+        async with self._host.thinkers.floor:
             prompt, _ = await self._interviewer.prepare(
                 self.title, text, lines=self._lines[-SHOWN:], asked_in=getattr(heard.event, "record", "")
             )
@@ -117,14 +114,14 @@ class ResidentResponder:
             async with aclosing(speak(model, prompt)) as words:
                 async for piece in words:
                     answer += piece
-                    yield stream.show(Piece(text=piece, answers=heard.seq), self.title)
+                    yield memory.show(Piece(text=piece, answers=heard.seq), self.title)
             yield await self._say(heard, answer.strip())
         self._lines += [f"{self._by}: {text}", f"{self.title}: {answer.strip()}"]
-        self._keep.begin(heard, stream)
+        self._keep.begin(heard, memory)
 
     async def _say(self, heard: Logged, answer: str) -> Logged:
-        stream, model = self._mind.stream, self._keep.resident.models.of(AnswerInterview.role)
-        new = RecordDraft(text=answer, kind="chat", by=self.title, episode=self._mind.session, data={"by_user": False})
+        stream, model = self._host.memory, self._keep.resident.models.of(AnswerInterview.role)
+        new = RecordDraft(text=answer, kind="chat", by=self.title, episode=self._host.session, data={"by_user": False})
         records = tuple(await stream.build_records([new]))
         said = Said(text=answer, answers=heard.seq, belief_version=0, model=model.name, record=records[0].id)
         (logged,) = await stream.commit(Entry(said, self.title, records))
@@ -132,8 +129,8 @@ class ResidentResponder:
 
     async def keep_all(self) -> None:
         """Write what is kept of what was said so far."""
-        async with self._mind.floor:
-            await finish_visit(self._keep, self._mind.stream.feed)
+        async with self._host.thinkers.floor:
+            await finish_visit(self._keep, self._host.memory.feed)
 
     async def speak_up(self, *_: object) -> Sequence[Entry]:
         return ()

@@ -1,0 +1,179 @@
+"""A mind without a coach: nobody answers, or somebody else does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from mindstream import InputError, Mind, RunContext, RunResult, Trigger, tool
+from mindstream.coach.coach import Coach, coach, coach_of
+from mindstream.coach.packs.load import load
+from mindstream.log.events import BeliefChanged, Failed, Heard, Logged, Piece, Said
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry
+from mindstream.minds.responder import Attention, Host, answer_with
+from mindstream.reasoners.reasoner import BeliefPatch, Reasoner
+
+
+class Echo:
+    """A responder of one's own: says everything back, and has one reasoner."""
+
+    name = title = "echo"
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.notes = Notes()
+        self.reasoners: Sequence[Reasoner] = [self.notes]
+        self.spoke_up: list[str] = []
+
+    async def begin(self) -> None:
+        pass
+
+    async def attend(self, text: str, *, one_answer: bool) -> Attention:
+        return Attention(partial(self.answer, text), phase="echoing", hold=True)
+
+    async def answer(self, text: str, heard: Logged) -> AsyncGenerator[Logged]:
+        yield heard
+        memory = self.host.memory
+        new = RecordDraft(text=text, kind="chat", by="echo", episode=self.host.session, data={"by_user": False})
+        (record,) = await memory.build_records([new])
+        said = Said(text=text, answers=heard.seq, belief_version=0, model="echo", record=record.id)
+        yield (await memory.commit(Entry(said, "echo", (record,))))[0]
+        self.host.thinkers.release(heard.seq)
+
+    async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
+        self.spoke_up.append(f"{context.slot}: {result.thought} {len(written)}")
+        return ()
+
+    async def close(self) -> None:
+        pass
+
+
+class Notes:
+    """Keeps what it was shown."""
+
+    slot, trigger, timeout_s = "notes", Trigger(phases=("echoing",)), 5.0
+
+    def __init__(self) -> None:
+        self.seen: list[RunContext] = []
+
+    async def think(self, context: RunContext) -> RunResult:
+        self.seen.append(context)
+        return RunResult("noted")
+
+
+@tool
+def clock() -> str:
+    """Tell the time."""
+    return "noon"
+
+
+async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: Path) -> None:
+    reasoner = Notes()
+    reasoner.trigger = Trigger()
+    async with Mind.open(tmp_path, user="ann", responder=None, reasoners=[reasoner], tools=[clock]) as mind:
+        events = [logged async for logged in mind.hear("The spare key hangs behind the door.")]
+        await mind.settled()
+        assert [type(logged.event) for logged in events] == [Heard]
+        assert (await mind.memory.recall("the key"))[0].record.text == "The spare key hangs behind the door."
+        assert [each.text for seen in reasoner.seen for each in seen.utterances] == [events[0].event.text]  # type: ignore[attr-defined]
+        assert [each.spec.name for each in reasoner.seen[0].tools] == ["clock"]
+        with pytest.raises(InputError, match="nobody answers"):
+            await mind.send("Hello?")
+        with pytest.raises(InputError, match="no coach"):
+            coach_of(mind)
+        rows = await mind.memory.store.events("ann")
+        assert not any(row.by == "coach" for row in rows)
+        assert not any(record.by == "coach" for record in (await mind.memory.store.changes("ann", 0)).records)
+        assert not [row for row in rows if isinstance(row.event, Failed)]
+
+
+async def test_a_responder_of_ones_own_is_handed_over(tmp_path: Path) -> None:
+    async with Mind.open(tmp_path, user="ann", responder=Echo) as mind:
+        assert await mind.send("Hello!") == "Hello!"
+        await mind.settled()
+        assert isinstance(mind.responder, Echo)
+        assert mind.responder.spoke_up == ["notes: noted 0"]
+        (seen,) = mind.responder.notes.seen
+        assert seen.reply == "Hello!"
+        assert (await mind.memory.store.events("ann", kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
+        with pytest.raises(InputError, match="no coach"):
+            coach_of(mind)
+
+
+async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
+    for more in ({}, {"pack": "sleep"}, {"responder": "coach", "gate": "belief"}, {"responder": coach(load("sleep"))}):
+        async with Mind.open(tmp_path, user="ann", **more) as mind:
+            assert isinstance(coach_of(mind), Coach)
+            assert await mind.send("Hello!")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"pakc": "sleep"}, "pakc.*pack, gate"),
+        ({"responder": "parrot"}, "parrot.*coach"),
+        ({"responder": None, "pack": "sleep"}, "pack: said of a responder by name"),
+        ({"tools": [clock, clock]}, "two tools are called 'clock'"),
+        ({"reasoners": [Notes(), Notes()]}, "two reasoners write the slot 'notes'"),
+    ],
+)
+async def test_what_would_be_passed_over_is_refused(tmp_path: Path, more: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        async with Mind.open(tmp_path, user="ann", **more):
+            pass
+
+
+class Mood(BaseModel):
+    mood: str = ""
+    days: list[str] = []
+
+
+class Feels:
+    """Believes and remembers something, as plain values."""
+
+    slot, trigger, timeout_s = "mood", Trigger(), 5.0
+
+    async def think(self, context: RunContext) -> RunResult:
+        said = context.utterances[-1]
+        return RunResult(
+            "felt", records=[RecordDraft(text=f"Heard: {said.text}", kind="thought", evidence=(said.record,))],
+            beliefs=[BeliefPatch("mood", Mood, {"mood": said.text, "days": ["today"]}, [said.record])],
+        )  # fmt: skip
+
+
+async def polite(text: str, host: Host) -> AsyncIterator[str]:
+    yield "You said: "
+    found = await host.memory.recall(text, k=1, touch=False)
+    yield found[0].record.text if found else text
+
+
+async def test_a_function_answers_and_plain_values_are_written(tmp_path: Path) -> None:
+    async with Mind.open(tmp_path, user="ann", responder=answer_with(polite), reasoners=[Feels()]) as mind:
+        events = [event async for event in mind.stream("I am glad.", to_the_end=True)]
+        assert [type(event) for event in events] == [Heard, Piece, Piece, Said, BeliefChanged]
+        match events[3]:
+            case Said(text=said):
+                assert said == "You said: I am glad."
+        held = await mind.memory.belief("mood", Mood)
+        assert held.value == Mood(mood="I am glad.", days=["today"]) and held.evidence
+        assert [each.text for each in await mind.memory.latest("thought", 9)] == ["Heard: I am glad."]
+        assert (await mind.memory.latest("thought"))[0].by == "mood"
+
+
+async def broken(text: str, host: Host) -> AsyncIterator[str]:
+    yield "I was about to"
+    raise ValueError("a fault of one's own")
+
+
+async def test_what_a_function_showed_before_it_failed_is_kept(tmp_path: Path) -> None:
+    async with Mind.open(tmp_path, user="ann", responder=answer_with(broken)) as mind:
+        with pytest.raises(ValueError, match="one's own"):
+            await mind.send("Hello?")
+        assert [each.text for each in await mind.memory.latest("chat", 9)] == ["Hello?", "I was about to"]
+        await mind.settled()
