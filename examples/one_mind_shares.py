@@ -61,7 +61,7 @@ async def main() -> None:
     clock = ManualClock()
     with tempfile.TemporaryDirectory() as folder:
         async with Mind.open(folder, user="olga", responder=None, clock=clock) as olga:
-            store, embed = olga.stream.store, olga.stream.embedder
+            store, embed = olga.memory.store, olga.memory.embedder
             async with Pool.open(store, "plants", embed=embed, clock=clock) as pool:
                 await pool.create("caring for plants", "olga", members=["ann", "ben"])
                 await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="caring for plants")), "olga")
