@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindstream import Mind, Models, Scripted
-from mindstream.cli.asides import plan_told
+from mindstream.cli.screens.events import plan_told
 from mindstream.coach.belief.plan import Plan, PlanStep, StepEdit, read_plan
 from mindstream.models.rules import Rules
 

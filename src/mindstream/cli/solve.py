@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, get_args
@@ -14,17 +15,28 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.chance import token
-from mindstream.cli import flags_solving as flags
-from mindstream.cli.asking import is_answerable
-from mindstream.cli.clean import clean, complain, short
-from mindstream.cli.files import write_text
-from mindstream.cli.flags import PLAIN, AsJson, PoolName, command, flag, flags_again, switch, word
-from mindstream.cli.flags_solving import MODEL, ROLE, flags_for, split_names, write_flags
-from mindstream.cli.json_lines import print_json
 from mindstream.cli.permission import Asker, server_approval
-from mindstream.cli.run_screens import LiveScreen, PlainScreen, QuietScreen, RunScreen
-from mindstream.cli.stopping import run_until_stopped
-from mindstream.cli.tables import print_table
+from mindstream.cli.screens.run import LiveScreen, PlainScreen, QuietScreen, RunScreen
+from mindstream.cli.shell.asking import is_answerable
+from mindstream.cli.shell.files import write_text
+from mindstream.cli.shell.flags import (
+    PLAIN,
+    Allow,
+    AsJson,
+    Docs,
+    Mcp,
+    PoolName,
+    Trust,
+    command,
+    flag,
+    flags_again,
+    split_names,
+    switch,
+    word,
+    write_flags,
+)
+from mindstream.cli.shell.output import clean, complain, print_json, print_table, short
+from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.errors import InputError, ModelError
 from mindstream.planning.answer_from_evidence import QUOTED
 from mindstream.planning.check import check
@@ -41,6 +53,23 @@ from mindstream.text.counting import count_of
 
 NO_ANSWER = 1
 EXEMPLARS = "Solved tasks to show the planner: texts with --- between them, or what `plan export` writes."
+ByWay = Annotated[How, flag("WAY", "rewoo, react or plan-execute.", "--how")]
+TOOLS = (
+    "Its tools: calculator, web, wikipedia, wolfram, read_page, llm, recall [calculator; llm with a model, else recall"
+    " without --docs]."
+)
+Tools = Annotated[list[str] | None, flag("A,B", TOOLS, "--tools")]
+MODEL = "Who plans, works and answers, as for chat [nobody]."
+ROLE = "Who answers in one role: planner, worker, solver, replanner; repeatable."
+Approve = Annotated[bool, switch("--approve", "Show the plan, and ask before anything of it runs.")]
+WithoutAsking = Annotated[bool, switch("--yes", "Do not ask, however much it will cost.")]
+Replans = Annotated[int, flag("N", "Mend the plan so often.", "--replans", min=0, max=100)]
+ToolCalls = Annotated[int | None, flag("N", "Call tools so often at most.", "--tool-calls", min=0)]
+Seconds = Annotated[float | None, flag("S", "Stop after so many seconds.", "--seconds", min=0)]
+Save = Annotated[Path | None, flag("FILE", "Keep the plan there, as JSON.", "--save")]
+Run = Annotated[str, flag("NAME", "The run's name; one that was stopped goes on [a new one].", "--run")]
+PlanFile = Annotated[Path, word("FILE", "A plan: JSON, or text in one of three forms.")]
+TaskText = Annotated[str, flag("WORDS", "What is to be solved [as the file says].", "--task")]
 ASKED_FROM_USD = 0.10
 """A run that will cost so much is asked about, where somebody is there and no budget was set."""
 
@@ -96,21 +125,21 @@ app = typer.Typer(**PLAIN)
 def solve(
     chosen: Chosen,
     words: Annotated[list[str] | None, word("TASK", "What is to be solved.")] = None,
-    how: flags.How = "rewoo",
-    tools: flags.Tools = None,
-    docs: flags.Docs = None,
-    mcp: flags.Mcp = None,
-    trust: flags.Trust = False,
-    approve: flags.Approve = False,
-    yes: flags.WithoutAsking = False,
-    allow: flags.Allow = None,
-    replans: flags.Replans = 1,
-    tool_calls: flags.ToolCalls = None,
-    seconds: flags.Seconds = None,
+    how: ByWay = "rewoo",
+    tools: Tools = None,
+    docs: Docs = None,
+    mcp: Mcp = None,
+    trust: Trust = False,
+    approve: Approve = False,
+    yes: WithoutAsking = False,
+    allow: Allow = None,
+    replans: Replans = 1,
+    tool_calls: ToolCalls = None,
+    seconds: Seconds = None,
     exemplars: Annotated[Path | None, flag("FILE", EXEMPLARS)] = None,
     pool: PoolName = "",
-    save: flags.Save = None,
-    run: flags.Run = "",
+    save: Save = None,
+    run: Run = "",
     resume: Annotated[str, flag("NAME", "Go on with a run that was stopped.")] = "",
     list_: Annotated[bool, switch("--list", "List the runs.")] = False,
     json: AsJson = False,
@@ -324,3 +353,16 @@ def _as_json(solution: Solution) -> dict[str, object]:
         "changes": [[str(change) for change in changes] for changes in solution.changes],
         "spent": asdict(solution.spent),
     }  # fmt: skip
+
+
+def flags_for(tools: Iterable[str]) -> str:
+    """Say which flags bring the tools that a plan names."""
+    folder = {"search_documents", "list_documents", "read_document"}
+    called = {"web_search": "web", "LLM": "llm"} | {
+        name: name for name in ("calculator", "wikipedia", "wolfram", "read_page", "recall")
+    }
+    wanted = dict.fromkeys(tools)
+    named = [called[tool] for tool in wanted if tool in called]
+    others = [tool for tool in wanted if tool not in called and tool not in folder]
+    parts = ("--docs DIR" * bool(folder & wanted.keys()), f"--tools {','.join(named)}" * bool(named))
+    return " ".join(filter(None, (*parts, f"--mcp SERVER ({', '.join(others)})" * bool(others))))
