@@ -15,13 +15,12 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.cli import permission
-from mindstream.cli import solve as flags
 from mindstream.cli.screens.run import show_changes
 from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.files import write_text
-from mindstream.cli.shell.flags import Allow, AsJson, Docs, Mcp, Trust, command, flag, group, split_names
+from mindstream.cli.shell.flags import AsJson, Docs, Mcp, command, flag, group, split_names, word
 from mindstream.cli.shell.output import clean, complain, print_json, say, say_lines
-from mindstream.cli.solve import MODEL, ROLE, Wishes, again, flags_for, solve_task
+from mindstream.cli.solve import MODEL, ROLE, Replans, Tools, Wishes, flags_for, solve_task
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import Fault, check
@@ -35,14 +34,16 @@ from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 
 FAULTY = 1
+PlanFile = Annotated[Path, word("FILE", "A plan: JSON, or text in one of three forms.")]
+TaskText = Annotated[str, flag("WORDS", "What is to be solved [as the file says].", "--task")]
 app = group("Look at plans in files, change them, run them.")
 
 
 @command(app, "data", "mindstream plan check plan.json", "mindstream plan check plan.txt --tools web,llm", name="check")
 def check_plan(
     settings: Settings,
-    file: flags.PlanFile,
-    tools: flags.Tools = None,
+    file: PlanFile,
+    tools: Tools = None,
     docs: Docs = None,
     mcp: Mcp = None,
     json: AsJson = False,
@@ -69,7 +70,7 @@ def check_plan(
 
 @command(app, "", "mindstream plan draw plan.json", "mindstream plan draw plan.json > plan.mmd")
 def draw(
-    file: flags.PlanFile,
+    file: PlanFile,
     form: Annotated[
         Literal["text", "mermaid"] | None, typer.Option("--as", help="As what [text in a terminal, else mermaid].")
     ] = None,
@@ -82,40 +83,24 @@ def draw(
         say("\n".join(filter(None, (plan.task, outline(plan)))))
 
 
+@dataclass(frozen=True)
+class OfPlan(Wishes):
+    """How a plan that is there is run: it is not mended unless that is wished."""
+
+    replans: Replans = 0
+
+
 @command(
     app, "model roles budget_tokens budget_usd data user embedder",
     "mindstream plan run plan.json --tools web,calculator --model openai:gpt-5-mini",
     name="run", model=MODEL, roles=ROLE,
 )  # fmt: skip
-def run_plan(
-    chosen: Chosen,
-    file: flags.PlanFile,
-    task: flags.TaskText = "",
-    how: flags.ByWay = "rewoo",
-    tools: flags.Tools = None,
-    docs: Docs = None,
-    mcp: Mcp = None,
-    trust: Trust = False,
-    approve: flags.Approve = False,
-    yes: flags.WithoutAsking = False,
-    allow: Allow = None,
-    replans: flags.Replans = 0,
-    tool_calls: flags.ToolCalls = None,
-    seconds: flags.Seconds = None,
-    save: flags.Save = None,
-    run: flags.Run = "",
-    json: AsJson = False,
-) -> int:
+def run_plan(chosen: Chosen, wishes: OfPlan, file: PlanFile, task: TaskText = "") -> int:
     """Run a plan as it stands: as `solve`, and no planner is asked.
 
     Nothing runs where `plan check` would find something wrong.
     """
-    wanted = Task(
-        task, how, split_names(tools), tuple(docs or ()), tuple(mcp or ()), file=file, replans=replans,
-        tool_calls=tool_calls, seconds=seconds, run=run,
-    )  # fmt: skip
-    wishes = Wishes(approve, yes, tuple(allow or ()), trust, save, json, again(chosen, wanted, allow))
-    return solve_task(chosen.settings, wanted, wishes)
+    return solve_task(chosen, wishes.task(task, file=file), wishes)
 
 
 @dataclass(frozen=True)
@@ -162,7 +147,7 @@ class Edits:
     "mindstream plan edit plan.json --remove E3",
 )  # fmt: skip
 def edit(
-    file: flags.PlanFile,
+    file: PlanFile,
     step: Annotated[str, flag("ID", "Change this step; one that is not there is added.")] = "",
     tool: Annotated[str, flag("TOOL", "Its tool.")] = "",
     input: Annotated[str | None, flag("INPUT", "Its input; #E1 is what E1 finds.")] = None,
@@ -193,12 +178,12 @@ def edit(
 @command(app, "data", "mindstream plan export plan.json --tools web,llm >> exemplars.jsonl")
 def export(
     settings: Settings,
-    file: flags.PlanFile,
-    task: flags.TaskText = "",
+    file: PlanFile,
+    task: TaskText = "",
     form: Annotated[
         Literal["chat", "instruction"], typer.Option("--form", help="As whom it is trained with.")
     ] = "chat",
-    tools: flags.Tools = None,
+    tools: Tools = None,
     docs: Docs = None,
     mcp: Mcp = None,
 ) -> None:

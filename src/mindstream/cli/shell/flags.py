@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperGroup
@@ -100,8 +101,8 @@ def command(
 
     Args:
         settings: fields of the settings that flags set; the function gets them as `settings`, or with their origins as
-            `chosen`; in the help they stand before --json. A parameter of a field's name is such a flag, too, and
-            handed on.
+            `chosen`; in the help they stand before --json, the last. A parameter of a field's name is such a flag, too,
+            and handed on; one whose type is a dataclass stands for the flags that are its fields.
         summary: what it does, where its docstring does not say so.
         help: of some of these flags, instead of the usual.
     """
@@ -122,16 +123,22 @@ def _epilog(notes: str, examples: tuple[str, ...]) -> str:
     return f"{notes}\n\n{shown}".strip("\n")
 
 
-def _add(add: Callable[..., Any], run: Run, fields: list[str], helps: Mapping[str, str], **more: Any) -> Run:
+def _add(add: Callable[..., Any], run: Run, chosen_by: list[str], helps: Mapping[str, str], **more: Any) -> Run:
     own = inspect.signature(run, eval_str=True).parameters
     wanted = next((each for each in ("settings", "chosen") if each in own), "")
-    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for name, each in own.items() if name != wanted]
-    end = next((n for n, each in enumerate(parameters) if each.name == "json"), len(parameters))
-    parameters[end:end] = [_setting(field, helps) for field in fields if field not in own]
+    spread = {name: _fields(each) for name, each in own.items() if name != wanted}
+    parameters = sorted((each for some in spread.values() for each in some), key=lambda each: each.name == "json")
+    end = len(parameters) - any(each.name == "json" for each in parameters)
+    parameters[end:end] = [_setting(field, helps) for field in chosen_by if field not in own]
 
     def call(**given: Any) -> Any:
-        chosen = choose({field: given[field] for field in fields}) if wanted else None
-        taken = {name: value for name, value in given.items() if name in own}
+        chosen = choose({field: given[field] for field in chosen_by}) if wanted else None
+        taken = {
+            name: own[name].annotation(**{each.name: given[each.name] for each in some})
+            if is_dataclass(own[name].annotation)
+            else given[name]
+            for name, some in spread.items()
+        }
         if chosen is not None:
             taken[wanted] = chosen if wanted == "chosen" else chosen.settings
         done = run(**taken)
@@ -141,6 +148,17 @@ def _add(add: Callable[..., Any], run: Run, fields: list[str], helps: Mapping[st
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     add(**more)(call)
     return run
+
+
+def _fields(parameter: Parameter) -> list[Parameter]:
+    """Return the flags that a parameter stands for: itself, or all fields of a dataclass."""
+    if not is_dataclass(parameter.annotation):
+        return [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+    kinds = get_type_hints(parameter.annotation, include_extras=True)
+    return [
+        Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=kinds[each.name])
+        for each in fields(parameter.annotation)
+    ]
 
 
 def _setting(field: str, help: Mapping[str, str]) -> Parameter:
@@ -162,8 +180,6 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
 
     A town has a folder of its own where none is named, beside people's talks.
     """
-    from dataclasses import replace
-
     from mindstream import settings
     from mindstream.cli.shell.output import complain
 
